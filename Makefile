@@ -1,0 +1,55 @@
+# Two commands do it all: `make run` and `make test`. Everything downloaded stays in .venv and .cache.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CHECKED := app.py gunicorn.conf.py bridge testbed tests
+
+export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test test-fast test-matrix check format lock clean
+
+run: $(VENV)/.can-run
+	@$(BIN)/python -m testbed.demo
+
+test: check
+	$(BIN)/python -m pytest
+
+test-fast: check
+	$(BIN)/python -m pytest -m "not real"
+
+test-matrix: $(VENV)/.can-test
+	$(BIN)/python -m pytest -m real --letta all
+
+check: $(VENV)/.can-test
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy --strict app.py bridge testbed
+
+format: $(VENV)/.can-test
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
+
+# Newer versions of what we depend on: edit the .in files or just run this, then run the tests.
+lock: $(VENV)/.can-test
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --upgrade requirements.in -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --upgrade requirements-dev.in -o requirements-dev.txt
+
+clean:
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is %s. Try: make PYTHON=python3.12 ..." % sys.version.split()[0])'
+	@echo "making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.can-run: requirements.txt | $(VENV)/bin/python
+	@echo "installing what the service needs"
+	@$(BIN)/pip install --quiet -r requirements.txt
+	@touch $@
+
+$(VENV)/.can-test: requirements.txt requirements-dev.txt | $(VENV)/bin/python
+	@echo "installing what the tests need"
+	@$(BIN)/pip install --quiet -r requirements.txt -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,35 @@
+"""The only place where the parts meet."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from flask import Flask
+
+from bridge.config import Settings, environment_with_dotenv, read_settings
+from bridge.conversation import Conversation
+from bridge.directory import Directory
+from bridge.letta.client import LettaServer
+from bridge.letta.gateway import Gateway
+from bridge.web.admin import admin
+from bridge.web.faults import answer_faults
+from bridge.web.health import health
+from bridge.web.openai_api import openai_api
+from bridge.web.security import harden
+
+
+def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
+    """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
+    settings = settings or read_settings(environment_with_dotenv(os.environ, Path.cwd()))
+    gateway = gateway or LettaServer(settings)
+    directory = Directory(gateway)
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.register_blueprint(openai_api(settings, directory, Conversation(gateway, directory, settings)))
+    app.register_blueprint(admin(settings, gateway))
+    app.register_blueprint(health(gateway))
+    answer_faults(app)
+    harden(app)
+    return app

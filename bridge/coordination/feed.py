@@ -1,0 +1,65 @@
+"""A turn runs in a thread of its own and writes its events here; whoever is connected reads them from the start.
+
+So a reader can see to its client while the agent is silent, and a client that goes away does not end the turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+from bridge.turn import Event
+
+
+class Feed:
+    """Append-only; one thread writes, any number read."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._ended = False
+        self._failure: BaseException | None = None
+        self._news = threading.Condition()
+
+    def run(self, events: Iterable[Event]) -> None:
+        """Write all events, then the end, or the failure that ended them."""
+        failure: BaseException | None = None
+        try:
+            for event in events:
+                with self._news:
+                    self._events.append(event)
+                    self._news.notify_all()
+        except BaseException as fault:  # readers raise it: a turn never ends in silence
+            failure = fault
+        with self._news:
+            self._failure, self._ended = failure, True
+            self._news.notify_all()
+
+    def wait_for_first(self, seconds: float) -> None:
+        """Until there is an event, at most `seconds`; raises the failure of a turn that failed before its first."""
+        with self._news:
+            self._news.wait_for(lambda: self._events or self._ended, seconds)
+            if self._failure is not None and not self._events:
+                raise self._failure
+
+    def read(self, tick: float) -> Iterator[Event | None]:
+        """Every event from the first on, and None whenever `tick` seconds pass without one."""
+        seen = 0
+        while True:
+            with self._news:
+                if seen == len(self._events) and not self._ended:
+                    self._news.wait(tick)
+                fresh, ended = self._events[seen:], self._ended
+            seen += len(fresh)
+            yield from fresh
+            if ended and not fresh:
+                if self._failure is not None:
+                    raise self._failure
+                return
+            if not fresh:
+                yield None
+
+
+def run_in_thread(events: Iterable[Event]) -> Feed:
+    feed = Feed()
+    threading.Thread(target=feed.run, args=(events,), name="turn", daemon=True).start()
+    return feed

@@ -1,0 +1,75 @@
+"""Agents as models: the name where only one agent has it and it is nobody's id, else the id; both find the agent."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from bridge.errors import LettaMissing, UnknownModel
+from bridge.letta.gateway import Agent, AgentSummary, Gateway
+
+_AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def model_names(agents: Sequence[AgentSummary]) -> list[str]:
+    """The public name of each agent, in order."""
+    names = Counter(agent.name for agent in agents)
+    return [agent.name if names[agent.name] == 1 and _can_be_a_name(agent.name) else agent.id for agent in agents]
+
+
+def _can_be_a_name(name: str) -> bool:
+    return bool(name) and name == name.strip() and not _AGENT_ID.fullmatch(name)
+
+
+class Directory:
+    """Finds agents. It remembers which agent a name led to and believes it only while that agent has that name."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._ids: dict[str, str] = {}
+
+    def models(self) -> list[tuple[str, int]]:
+        """(public name, time of creation) of every agent."""
+        agents = self._gateway.agents()
+        return [(name, agent.created) for name, agent in zip(model_names(agents), agents, strict=True)]
+
+    def find(self, model: str) -> Agent:
+        """The agent of that name or id as the server has it now, also one that was made a second ago."""
+        if _AGENT_ID.fullmatch(model):
+            return self._by_id(model)
+        known = self._ids.get(model)
+        if known is not None:
+            try:
+                agent = self._gateway.agent(known)
+            except LettaMissing:
+                agent = None
+            if agent is not None and agent.name == model:
+                return agent
+            del self._ids[model]
+        return self._by_name(model)
+
+    def _by_id(self, agent_id: str) -> Agent:
+        try:
+            return self._gateway.agent(agent_id)
+        except LettaMissing:
+            raise _unknown(agent_id) from None
+
+    def _by_name(self, name: str) -> Agent:
+        found = self._gateway.agents_named(name)
+        if not found:
+            raise _unknown(name)
+        if len(found) > 1:
+            ids = ", ".join(agent.id for agent in found[:5])
+            raise UnknownModel(
+                f"{len(found)} agents have the name {name!r:.100}; use an id instead: {ids}.", param="model"
+            )
+        self._ids[name] = found[0].id
+        return self._by_id(found[0].id)
+
+
+def _unknown(model: str) -> UnknownModel:
+    return UnknownModel(
+        f"There is no agent with the name or id {model!r:.100} on the Letta server; GET /v1/models lists them.",
+        param="model",
+    )

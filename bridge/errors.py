@@ -1,0 +1,168 @@
+"""Everything that can go wrong, by name.
+
+    BridgeError                  has status, type, code, param, retry_after: what the client is told
+    ├── InvalidRequest     400   the request can't be understood; `param` names the field
+    │   ├── TooDeep        400   nested beyond the limit
+    │   └── TooLarge       413   beyond a size limit
+    ├── Unauthorized       401   no valid key
+    ├── UnknownModel       404   no agent of that name or id
+    ├── NotThere           404   no such route
+    ├── WrongMethod        405   the route is there, the method is not
+    ├── Busy               429   too much at once; come again
+    ├── ContextOverflow    400   the agent's context is full
+    ├── ClientGone         499   nobody is there to be answered
+    ├── InternalFailure    500   a fault of the bridge
+    └── LettaError         502   the Letta server or the model behind it
+        ├── LettaUnreachable     502   no connection, or it broke
+        ├── LettaUnavailable     503   it answers that it can't serve now
+        ├── LettaTimeout         504   no answer in time
+        ├── LettaRefusedCredentials 502   the bridge's own credentials are wrong
+        ├── LettaConflict        409   the agent is busy or waits for something
+        ├── LettaRejected        502   it did not accept what the bridge sent
+        ├── LettaMissing         404   what was asked for is not there
+        ├── ModelFailed          502   the agent's model failed
+        └── ModelOverloaded      429   the agent's model is rate limited
+    SettingsError                the environment is wrong; the service does not start
+
+An inner room raises the name; only web/ turns it into a response.
+"""
+
+from __future__ import annotations
+
+
+class BridgeError(Exception):
+    status = 500
+    type = "server_error"
+    code: str | None = None
+    retry_after: int | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.code = code or type(self).code
+        self.retry_after = retry_after if retry_after is not None else type(self).retry_after
+
+
+class InvalidRequest(BridgeError):
+    status = 400
+    type = "invalid_request_error"
+
+
+class TooDeep(InvalidRequest):
+    code = "nesting_too_deep"
+
+
+class TooLarge(InvalidRequest):
+    status = 413
+    code = "request_too_large"
+
+
+class Unauthorized(BridgeError):
+    status = 401
+    type = "authentication_error"
+    code = "invalid_api_key"
+
+
+class UnknownModel(BridgeError):
+    status = 404
+    type = "invalid_request_error"
+    code = "model_not_found"
+
+
+class NotThere(BridgeError):
+    status = 404
+    type = "invalid_request_error"
+    code = "not_found"
+
+
+class WrongMethod(BridgeError):
+    status = 405
+    type = "invalid_request_error"
+    code = "method_not_allowed"
+
+
+class Busy(BridgeError):
+    status = 429
+    type = "rate_limit_error"
+    code = "busy"
+    retry_after = 2
+
+
+class ContextOverflow(BridgeError):
+    status = 400
+    type = "invalid_request_error"
+    code = "context_length_exceeded"
+
+
+class ClientGone(BridgeError):
+    status = 499
+    code = "client_gone"
+
+
+class InternalFailure(BridgeError):
+    code = "internal_error"
+
+
+class LettaError(BridgeError):
+    status = 502
+    type = "server_error"
+    code = "letta_error"
+
+
+class LettaUnreachable(LettaError):
+    code = "letta_unreachable"
+    retry_after = 5
+
+
+class LettaUnavailable(LettaError):
+    status = 503
+    code = "letta_unavailable"
+    retry_after = 5
+
+
+class LettaTimeout(LettaError):
+    status = 504
+    code = "letta_timeout"
+
+
+class LettaRefusedCredentials(LettaError):
+    code = "letta_credentials"
+
+
+class LettaConflict(LettaError):
+    status = 409
+    code = "agent_busy"
+    retry_after = 2
+
+
+class LettaRejected(LettaError):
+    code = "letta_rejected"
+
+
+class LettaMissing(LettaError):
+    status = 404
+    code = "letta_missing"
+
+
+class ModelFailed(LettaError):
+    code = "model_failed"
+    retry_after = 5
+
+
+class ModelOverloaded(LettaError):
+    status = 429
+    type = "rate_limit_error"
+    code = "model_overloaded"
+    retry_after = 20
+
+
+class SettingsError(Exception):
+    """Every fault of the environment at once, one line each, each with the variable's name."""

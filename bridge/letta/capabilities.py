@@ -1,0 +1,95 @@
+"""What a Letta server, and an agent on it, can do: read from its version and its OpenAPI document, never tried out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Loop = Literal["old", "v2", "v3"]
+Version = tuple[int, int, int]
+
+V1_AGENT = "letta_v1_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFeatures:
+    """One server. Each flag is something that some generation lacks."""
+
+    version: Version
+    client_tools: bool
+    approvals: bool
+    tool_returns: bool
+    message_rewrite: bool
+    recompile: bool
+
+    @property
+    def version_text(self) -> str:
+        return ".".join(map(str, self.version))
+
+    @property
+    def continues_without_message(self) -> bool:
+        """`messages: []` goes on with the run (measured up to 0.8.17; 400 on 0.11.7 and later)."""
+        return self.version < (0, 9, 0)
+
+    @property
+    def cancels_runs(self) -> bool:
+        """A cancelled run really stops (earlier servers answer "cancelled" and go on)."""
+        return self.version >= (0, 14, 0)
+
+    @property
+    def block_change_needs_recompile(self) -> bool:
+        """Attaching or removing a block is not seen by the model until the agent is recompiled (0.16.5 and later)."""
+        return self.recompile
+
+    @property
+    def attached_block_is_late(self) -> bool:
+        """A block just attached is seen only from the second message on (measured on 0.6.54)."""
+        return self.version < (0, 8, 0)
+
+
+def parse_version(text: str) -> Version:
+    """`0.16.1` and the like; a server that hides its version is taken for the newest of the line."""
+    match = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else (0, 16, 8)
+
+
+def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
+    schemas = _dig(openapi, "components", "schemas")
+    request_fields = _dig(schemas, "LettaRequest", "properties")
+    approval_fields = _dig(schemas, "ApprovalCreate", "properties")
+    paths = _dig(openapi, "paths")
+    rewrite = _dig(paths, "/v1/agents/{agent_id}/messages/{message_id}", "patch")
+    return ServerFeatures(
+        version=parse_version(version),
+        client_tools="client_tools" in request_fields,
+        approvals=bool(approval_fields),
+        tool_returns="approvals" in approval_fields and ("group_id" in approval_fields or "input" in request_fields),
+        message_rewrite=bool(rewrite) and not rewrite.get("deprecated", False),
+        recompile="/v1/agents/{agent_id}/recompile" in paths,
+    )
+
+
+def agent_loop(version: Version, agent_type: str) -> Loop:
+    """Which of Letta's agent loops runs the agent; the server's version alone does not tell.
+
+    `letta_v1_agent` runs without send_message and heartbeats (v3); every other type runs the v2 loop from 0.8 on,
+    and the first loop before that. From 0.14 on sleeptime agents run as v3 [read in Letta's source].
+    """
+    if version < (0, 8, 0):
+        return "old"
+    if agent_type == V1_AGENT or (agent_type == "sleeptime_agent" and version >= (0, 14, 0)):
+        return "v3"
+    return "v2"
+
+
+def streams_tokens_faithfully(loop: Loop) -> bool:
+    """Only the v3 loop: the others lose or escape characters when they stream by token."""
+    return loop == "v3"
+
+
+def _dig(value: Any, *keys: str) -> Mapping[str, Any]:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}

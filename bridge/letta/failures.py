@@ -1,0 +1,97 @@
+"""What Letta says went wrong -> one of our errors. Letta's own words go to the log, never to a client."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from bridge import errors
+
+CUT = "The connection to the Letta server broke before the agent had finished."
+
+_BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] = (
+    (
+        re.compile(
+            r"context[ _]length|context[ _]window|maximum context|tokens exceed|ContextWindowExceeded"
+            r"|SystemPromptTokenExceeded",
+            re.I,
+        ),
+        lambda: errors.ContextOverflow(
+            "The agent's context window is full: its model refused the prompt (maximum context length exceeded)."
+            " Shorten the message, or summarise or reset the agent's messages in Letta."
+        ),
+    ),
+    (
+        re.compile(r"PENDING_APPROVAL|waiting for approval", re.I),
+        lambda: errors.LettaConflict(
+            "The agent waits for the approval of a tool call. Approve or deny it in Letta, then send again.",
+            code="agent_waits_for_approval",
+        ),
+    ),
+    (
+        re.compile(r"rate[ _]?limit|\b429\b|overloaded|quota", re.I),
+        lambda: errors.ModelOverloaded("The agent's model is rate limited or overloaded. Try again later."),
+    ),
+    (
+        re.compile(r"llm|No tool calls found|must make a tool call|invalid_api_key|Incorrect API key", re.I),
+        lambda: errors.ModelFailed("The agent's model failed. The log of the Letta server says why."),
+    ),
+)
+
+
+def from_words(words: str) -> errors.BridgeError | None:
+    """The error that Letta's words tell of, or None when they tell of none that we know."""
+    for pattern, make in _BY_WORDS:
+        if pattern.search(words):
+            return make()
+    return None
+
+
+def from_status(status: int, words: str) -> errors.BridgeError:
+    """An answer other than 2xx. The words decide where Letta's status says too little (it uses 400 and 500 freely)."""
+    plain = _PLAIN.get(status)
+    if plain is not None:
+        return plain()
+    told = from_words(words) if status >= 400 else None
+    if told is not None:
+        return told
+    if 300 <= status < 400:
+        return errors.LettaUnreachable("LETTA_BASE_URL leads to a redirect, which the bridge does not follow.")
+    if status == 409:
+        return errors.LettaConflict("The agent is busy with another request. Try again.")
+    if status == 503:
+        return errors.LettaUnavailable("The Letta server answers that it is unavailable.")
+    if status == 504:
+        return errors.LettaTimeout("The Letta server gave up waiting (504).")
+    if status >= 500:
+        return errors.LettaError(f"The Letta server failed ({status}). Its log says why.", retry_after=5)
+    return errors.LettaRejected(f"The Letta server did not accept what the bridge sent ({status}).")
+
+
+def from_stop_reason(reason: str) -> errors.BridgeError | None:
+    """The failure that a stop reason stands for, or None for an orderly end."""
+    if reason in ORDERLY_STOPS:
+        return None
+    if reason == "cancelled":
+        return errors.LettaError("The run was cancelled on the Letta server.", code="run_cancelled")
+    if reason == "insufficient_credits":
+        return errors.ModelOverloaded("The Letta server reports insufficient credits.")
+    if reason == "context_window_overflow_in_system_prompt":
+        return from_words("context window")
+    return errors.ModelFailed(f"The agent's run failed ({reason}). The log of the Letta server says why.")
+
+
+ORDERLY_STOPS = frozenset(
+    {"end_turn", "requires_approval", "tool_rule", "max_steps", "max_tokens_exceeded", "no_tool_call"}
+)
+
+_PLAIN: dict[int, Callable[[], errors.BridgeError]] = {
+    401: lambda: errors.LettaRefusedCredentials(
+        "The Letta server refused the bridge's credentials: see LETTA_API_KEY."
+    ),
+    403: lambda: errors.LettaRefusedCredentials(
+        "The Letta server refused the bridge's credentials: see LETTA_API_KEY."
+    ),
+    404: lambda: errors.LettaMissing("The Letta server does not know what was asked for (404)."),
+    429: lambda: errors.ModelOverloaded("The Letta server or its model is rate limited. Try again later."),
+}

@@ -1,0 +1,67 @@
+"""JSON of Letta's agents, tools and blocks -> our types. Fields that a generation lacks get their plain value."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from bridge.letta.gateway import Agent, AgentSummary, Block, Tool
+from bridge.turn import JsonObject
+
+
+def agent_summary(row: JsonObject) -> AgentSummary:
+    return AgentSummary(id=text(row.get("id")), name=text(row.get("name")), created=_epoch(row.get("created_at")))
+
+
+def agent(row: JsonObject) -> Agent:
+    return Agent(
+        id=text(row.get("id")),
+        name=text(row.get("name")),
+        type=text(row.get("agent_type")),
+        tools=tuple(map(tool, _objects(row.get("tools")))),
+        rules=_objects(row.get("tool_rules")),
+        message_ids=tuple(item for item in row.get("message_ids") or () if isinstance(item, str)),
+        blocks=tuple(map(block, _objects(_memory_blocks(row)))),
+    )
+
+
+def tool(row: JsonObject) -> Tool:
+    return Tool(
+        id=text(row.get("id")),
+        name=text(row.get("name")),
+        type=text(row.get("tool_type")) or "custom",
+        tags=tuple(item for item in row.get("tags") or () if isinstance(item, str)),
+        json_schema=_object(row.get("json_schema")),
+    )
+
+
+def block(row: JsonObject) -> Block:
+    return Block(
+        id=text(row.get("id")),
+        label=text(row.get("label")),
+        value=text(row.get("value")),
+        metadata=_object(row.get("metadata")),
+    )
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _memory_blocks(row: JsonObject) -> Any:
+    return _object(row.get("memory")).get("blocks") or row.get("blocks")
+
+
+def _object(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> tuple[JsonObject, ...]:
+    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def _epoch(value: Any) -> int:
+    try:
+        return int(datetime.fromisoformat(text(value)).timestamp())
+    except ValueError:
+        return 0

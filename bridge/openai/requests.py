@@ -1,0 +1,126 @@
+"""The client's JSON -> Turn, or an InvalidRequest that names the field.
+
+Known fields are checked; unknown ones are accepted and ignored, as clients send many of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from bridge.errors import InvalidRequest, TooDeep
+from bridge.turn import JsonObject, Message, ToolCall, Turn
+
+ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_SEPARATOR = "\n\n"
+
+
+def parse_json(body: bytes) -> JsonObject:
+    """The body as a JSON object. NaN and Infinity are refused: JSON has none, and Letta would be sent them."""
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise TooDeep("The request body is nested too deeply.") from None
+    except (ValueError, UnicodeDecodeError) as fault:
+        raise InvalidRequest(f"The request body is not valid JSON: {fault}.", code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise InvalidRequest("The request body must be a JSON object.", code="invalid_json")
+    return value
+
+
+def parse_chat_request(body: JsonObject) -> Turn:
+    model = body.get("model")
+    if not isinstance(model, str) or not model.strip():
+        raise InvalidRequest("`model` must be the name or id of an agent; GET /v1/models lists them.", param="model")
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise InvalidRequest("`messages` must be an array with at least one message.", param="messages")
+    options = body.get("stream_options")
+    return Turn(
+        model=model.strip(),
+        messages=tuple(_message(item, f"messages[{index}]") for index, item in enumerate(messages)),
+        stream=_flag(body, "stream"),
+        include_usage=_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False,
+    )
+
+
+def _message(value: Any, where: str) -> Message:
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"`{where}` must be an object.", param=where)
+    role = value.get("role")
+    if role not in ROLES:
+        raise InvalidRequest(f"`{where}.role` must be one of {', '.join(ROLES)}.", param=f"{where}.role")
+    name = value.get("name")
+    call_id = value.get("tool_call_id")
+    return Message(
+        role=ROLES[role],  # type: ignore[arg-type]
+        text=_text(value.get("content"), role, f"{where}.content"),
+        name=name if isinstance(name, str) else "",
+        tool_calls=_calls(value.get("tool_calls")),
+        tool_call_id=call_id if isinstance(call_id, str) else "",
+    )
+
+
+def _text(content: Any, role: str, where: str) -> str:
+    """The text of a message, its parts joined. What is odd in an assistant's is let be: it echoes ours."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return _storable(content)
+    if not isinstance(content, list):
+        raise InvalidRequest(f"`{where}` must be a string or an array of parts.", param=where)
+    parts = [_part(item, role, f"{where}[{index}]") for index, item in enumerate(content)]
+    return _storable(_SEPARATOR.join(part for part in parts if part))
+
+
+def _part(value: Any, role: str, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
+    kind = value.get("type")
+    if kind in ("text", "input_text", "output_text", "refusal", None):
+        text = value.get("text", value.get("refusal"))
+        if isinstance(text, str):
+            return text
+        raise InvalidRequest(f"`{where}.text` must be a string.", param=f"{where}.text")
+    if role == "assistant":
+        return ""
+    raise InvalidRequest(f"`{where}` is of type {kind!r:.40}; the bridge takes text parts only.", param=where)
+
+
+def _calls(value: Any) -> tuple[ToolCall, ...]:
+    """The calls of an echoed assistant message; only their ids matter, so nothing here is refused."""
+    calls = []
+    for item in value if isinstance(value, list) else ():
+        function = item.get("function") if isinstance(item, dict) else None
+        if isinstance(function, dict):
+            calls.append(
+                ToolCall(str(item.get("id", "")), str(function.get("name", "")), str(function.get("arguments", "")))
+            )
+    return tuple(calls)
+
+
+def _flag(body: JsonObject, name: str, prefix: str = "") -> bool:
+    value = body.get(name)
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"`{prefix}{name}` must be true or false.", param=prefix + name)
+    return value
+
+
+def _storable(text: str) -> str:
+    """Without what no database of Letta's can keep: NUL is dropped, a lone surrogate becomes U+FFFD."""
+    return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")

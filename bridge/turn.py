@@ -1,0 +1,191 @@
+"""The values that pass between the rooms. Each is made once, where its data comes in, and trusted afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+JsonObject = Mapping[str, Any]
+Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
+SystemPromptMode = Literal["block", "message", "ignore"]
+
+
+# --- what the client asks for -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the client described it. `parameters` is its JSON Schema, untouched; None when it sent none."""
+
+    name: str
+    description: str = ""
+    parameters: JsonObject | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Which tools the model may or must call in this turn; `name` only with mode "function"."""
+
+    mode: Literal["auto", "none", "required", "function"] = "auto"
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call for the client to run, under the client's own names. `arguments` is always a JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What the client's tool returned for the call `call_id`."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the client's transcript; text parts are joined to one text."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str = ""
+    name: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One request to the chat API, checked."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    parallel_tool_calls: bool = True
+    stream: bool = False
+    include_usage: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a transcript holds that the agent has not been told: the part after the last assistant message.
+
+    `instructions` are the system and developer messages of the whole transcript, joined; "" when there are none.
+    `opens_conversation` is true when the transcript has no assistant message yet.
+    """
+
+    user_texts: tuple[str, ...]
+    results: tuple[ToolResult, ...] = ()
+    instructions: str = ""
+    opens_conversation: bool = True
+
+
+# --- a client's tool as it stands on the Letta server -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDialect:
+    """What the tool schemas of one Letta server may hold without harm (capabilities decides, stubs obey).
+
+    `untyped_properties`: a property may go without `type` (oneOf, anyOf, $ref, const, {}); else every message to
+    the agent fails. `constraints`: minimum, pattern, default, format and the like reach the model; else they are
+    lost on the way and must be said in words. `identifier_names`: the server runs the stub in a sandbox script that
+    uses tool and argument names as Python names, so both must be identifiers.
+    """
+
+    untyped_properties: bool = True
+    constraints: bool = True
+    identifier_names: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """A client's tool in the form that Letta keeps: a Python tool that is never meant to do anything.
+
+    `digest` stands for the tool whatever name it gets on the server: the client's name, the schema as Letta gets it
+    and the template. `renamed` leads from parameter names as the model sees them back to the client's.
+    """
+
+    spec: ToolSpec
+    name: str
+    digest: str
+    json_schema: JsonObject
+    source_code: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def description(self) -> str:
+        return str(self.json_schema.get("description", ""))
+
+
+# --- what happens in a turn ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A piece of what the agent thought."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of what the agent says to the user."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """The agent calls a tool of its server. `held`: it waits for an approval and has not run."""
+
+    message_id: str
+    call_id: str
+    name: str
+    arguments: str
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReturn:
+    """A tool of the server has returned to the agent."""
+
+    message_id: str
+    call_id: str
+    text: str
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The server named the run (to cancel it, or to look up how it ended)."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Tokens as the server counts them: summed over all `steps` (calls of the model) of the run."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    steps: int = 1
+    last_step_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The run has ended; `reason` in Letta's words."""
+
+    reason: str
+
+
+Event = Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped

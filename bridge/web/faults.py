@@ -1,0 +1,46 @@
+"""Whatever a route raises -> a reply with the right status. The only place where errors become HTTP."""
+
+from __future__ import annotations
+
+from flask import Flask, Response, jsonify
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+
+from bridge.errors import BridgeError, InternalFailure, InvalidRequest, NotThere, TooLarge, WrongMethod
+from bridge.openai.errors import error_object
+
+
+def answer_faults(app: Flask) -> None:
+    @app.errorhandler(BridgeError)
+    def known(failure: BridgeError) -> Response:
+        notes = "; ".join(getattr(failure, "__notes__", ()))
+        app.logger.warning("%s %s: %s %s", failure.status, failure.code, failure.message, notes)
+        return _response(failure)
+
+    @app.errorhandler(HTTPException)
+    def http(fault: HTTPException) -> Response:
+        return _response(_named(fault, app.config["MAX_CONTENT_LENGTH"]))
+
+    @app.errorhandler(Exception)
+    def unknown(fault: Exception) -> Response:
+        app.logger.error("a fault of the bridge", exc_info=fault)
+        return _response(InternalFailure("The bridge failed; its log says why."))
+
+
+def _named(fault: HTTPException, limit: int) -> BridgeError:
+    if isinstance(fault, RequestEntityTooLarge):
+        return TooLarge(f"The request body is larger than {limit} bytes (BRIDGE_MAX_BODY).")
+    if isinstance(fault, NotFound):
+        return NotThere("There is no such route. The API is at /v1/models and /v1/chat/completions.")
+    if isinstance(fault, MethodNotAllowed):
+        return WrongMethod(f"This route takes {', '.join(fault.valid_methods or ())} only.")
+    return InvalidRequest(fault.description or fault.name)
+
+
+def _response(failure: BridgeError) -> Response:
+    response = jsonify(error_object(failure))
+    response.status_code = failure.status
+    if failure.retry_after is not None:
+        response.headers["Retry-After"] = str(failure.retry_after)
+    if failure.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response

@@ -1,0 +1,42 @@
+"""Who may come in: keys of clients, the password of the admin page, and the headers on every reply."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from flask import Flask, Request, Response
+
+from bridge.config import ApiKey
+from bridge.errors import Unauthorized
+
+
+def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
+    """The key that the request shows; None when the service runs without keys. Every key is compared, in equal time."""
+    if not keys:
+        return None
+    scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
+    digest = hashlib.sha256(shown.strip().encode()).hexdigest()
+    matching = [key for key in keys if hmac.compare_digest(key.sha256, digest)]
+    if scheme.lower() != "bearer" or not matching:
+        raise Unauthorized("A valid API key of this service is needed: send `Authorization: Bearer <key>`.")
+    return matching[0]
+
+
+def password_matches(shown: str | None, password: str) -> bool:
+    return hmac.compare_digest((shown or "").encode(), password.encode())
+
+
+def harden(app: Flask) -> None:
+    """Nothing here is for a frame, a cache or a script from elsewhere."""
+
+    @app.after_request
+    def headers(response: Response) -> Response:
+        response.headers.setdefault("Cache-Control", "no-store")
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none';"
+            " frame-ancestors 'none'"
+        )
+        return response
