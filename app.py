@@ -12,6 +12,7 @@ from bridge.conversation import Conversation
 from bridge.directory import Directory
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
+from bridge.sync.registry import Registry
 from bridge.web.admin import admin
 from bridge.web.faults import answer_faults
 from bridge.web.health import health
@@ -27,7 +28,9 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, Conversation(gateway, directory, settings)))
+    app.register_blueprint(
+        openai_api(settings, directory, Conversation(gateway, directory, Registry(gateway), settings))
+    )
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(gateway))
     answer_faults(app)

@@ -68,9 +68,16 @@ def one_of(choices: Any) -> Callable[[str], str]:
 
 
 def base_url(value: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
+    match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
+    if match is None or int(match[2] or 0) > 65535:
         raise ValueError("must be a URL such as http://localhost:8283, without query or user name")
     return value.rstrip("/")
+
+
+def token(value: str) -> str:
+    if not re.fullmatch(r"[!-~]*", value):
+        raise ValueError("has characters that a header cannot carry")
+    return value
 
 
 def redis_url(value: str) -> str:
@@ -90,6 +97,8 @@ def api_keys(value: str) -> tuple[ApiKey, ...]:
             keys.append(ApiKey(hashed[1], hashed[2].lower()))
         elif len(item) < 8:
             raise ValueError(f"key {number} is shorter than 8 characters")
+        elif not item.isascii():
+            raise ValueError(f"key {number} has characters that a header cannot carry")
         else:
             keys.append(ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest()))
     return tuple(keys)
@@ -100,7 +109,7 @@ class Settings:
     letta_base_url: str = setting(
         "LETTA_BASE_URL", None, "Address of the Letta server, e.g. `http://localhost:8283`", base_url
     )
-    letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", text, True)
+    letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
     host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
@@ -114,10 +123,10 @@ class Settings:
     admin_password: str = setting(
         "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", text, True
     )
-    method: str = setting(
+    method: Method = setting(
         "BRIDGE_METHOD", "auto", "How calls of client tools are caught; `auto` takes the best", one_of(Method)
     )
-    system_prompt: str = setting(
+    system_prompt: SystemPromptMode = setting(
         "BRIDGE_SYSTEM_PROMPT",
         "block",
         "Where a client's system prompt goes: `block` (a read-only memory block), `message` (a system message that"
@@ -145,6 +154,7 @@ class Settings:
         "BRIDGE_PING_INTERVAL", "15", "Seconds between comments that keep a quiet stream open", seconds(0.1, 25)
     )
     max_body: int = setting("BRIDGE_MAX_BODY", "20000000", "Largest request body, in bytes", whole(1000, 10**9))
+    max_tools: int = setting("BRIDGE_MAX_TOOLS", "512", "Most tools that one request may offer", whole(1, 10_000))
 
 
 def variables() -> list[dict[str, str]]:
@@ -172,9 +182,10 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         try:
             values[item.name] = item.metadata["parse"](raw)
         except ValueError as fault:
-            shown = "its value" if item.metadata["secret"] else repr(raw)
+            secret = item.metadata["secret"] or "@" in raw  # a URL may hold a password
+            shown = "its value" if secret else repr(raw)
             faults.append(f"{variable}: {shown} {fault}")
-    if not faults and not values["api_keys"] and not values["allow_anonymous"]:
+    if not values.get("api_keys", True) and not values.get("allow_anonymous", True):
         faults.append(
             "BRIDGE_API_KEYS is not set: anybody who reaches the port could talk to your agents."
             " Set keys, or BRIDGE_ALLOW_ANONYMOUS=1 if only you can reach it"
@@ -188,5 +199,7 @@ def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dic
     """The environment, filled up from a `.env` file in development; on a platform such as Heroku there is none."""
     if "DYNO" in environment:
         return dict(environment)
-    from_file = {key: value for key, value in dotenv_values(folder / ".env").items() if value is not None}
+    from_file = {
+        key: value for key, value in dotenv_values(folder / ".env", interpolate=False).items() if value is not None
+    }
     return {**from_file, **environment}

@@ -2,43 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import LettaError
-from bridge.letta.capabilities import agent_loop, streams_tokens_faithfully
-from bridge.letta.gateway import Gateway, Outgoing
+from bridge.interception.choose import choose_method
+from bridge.interception.method import Interception, Scene
+from bridge.letta.capabilities import (
+    ServerFeatures,
+    agent_loop,
+    schema_dialect,
+    streams_tokens_faithfully,
+)
+from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.openai.transcript import what_is_new
+from bridge.stubs.converter import make_stub
 from bridge.sync.instructions import apply_instructions, plan_instructions
-from bridge.turn import Event, News, Turn, Used
+from bridge.sync.registry import Registry, beside_own_tools
+from bridge.sync.toolset import sync_toolset
+from bridge.turn import Binding, Event, MethodChosen, News, Stub, Turn, Used
 
 
 class Conversation:
     """Gives the agent what is new in the transcript and yields what happens."""
 
-    def __init__(self, gateway: Gateway, directory: Directory, settings: Settings) -> None:
+    def __init__(self, gateway: Gateway, directory: Directory, registry: Registry, settings: Settings) -> None:
         self._gateway = gateway
         self._directory = directory
-        self._system_prompt = settings.system_prompt
+        self._registry = registry
+        self._settings = settings
 
     def events(self, turn: Turn) -> Iterator[Event]:
         news = what_is_new(turn)
         agent = self._directory.find(turn.model)
-        loop = agent_loop(self._gateway.features().version, agent.type)
-        if self._system_prompt != "message":
-            wanted = news.instructions if self._system_prompt == "block" else ""
-            apply_instructions(self._gateway, agent, plan_instructions(agent, wanted))
-        by_token = turn.stream and streams_tokens_faithfully(loop)
-        for event in self._gateway.send(agent.id, self._outgoing(news), by_token=by_token):
+        features = self._gateway.features()
+        loop = agent_loop(features.version, agent.type)
+        method = choose_method(features, loop, self._settings.method, turn.tool_choice)
+        yield MethodChosen(method.name)
+        stubs = _stubs(turn, features, method)
+        self._keep_instructions(agent, news)
+        agent, bindings = self._offer(agent, stubs, method, turn)
+        scene = Scene(
+            gateway=self._gateway,
+            agent=agent,
+            features=features,
+            loop=loop,
+            bindings=bindings,
+            news=news,
+            opening=self._opening(news),
+            by_token=turn.stream and streams_tokens_faithfully(loop),
+        )
+        for event in method.play(scene):
             yield self._last_step(event) if isinstance(event, Used) else event
 
-    def _outgoing(self, news: News) -> list[Outgoing]:
-        says = [Outgoing("user", text) for text in news.user_texts]
-        if self._system_prompt == "message" and news.instructions and news.opens_conversation:
-            return [Outgoing("system", news.instructions), *says]
-        return says
+    def _keep_instructions(self, agent: Agent, news: News) -> None:
+        if self._settings.system_prompt != "message":
+            wanted = news.instructions if self._settings.system_prompt == "block" else ""
+            apply_instructions(self._gateway, agent, plan_instructions(agent, wanted))
+
+    def _offer(
+        self, agent: Agent, stubs: Sequence[Stub], method: Interception, turn: Turn
+    ) -> tuple[Agent, Sequence[Binding]]:
+        """The agent's toolset becomes the request's; where tools go with the message, stubs of before still leave."""
+        attached = stubs if method.offers_stubs else ()
+        agent, bindings = sync_toolset(
+            self._gateway, self._registry, agent, attached, lambda placed: method.rules(placed, turn.tool_choice)
+        )
+        return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
+
+    def _opening(self, news: News) -> Sequence[Say]:
+        as_message = self._settings.system_prompt == "message" and news.opens_conversation
+        return (Say("system", news.instructions),) if as_message and news.instructions else ()
 
     def _last_step(self, used: Used) -> Used:
         """Usage as a client needs it to judge how full the context is: the prompt of the last step, not the sum.
@@ -52,3 +88,11 @@ class Conversation:
         except LettaError:
             last = None
         return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
+
+
+def _stubs(turn: Turn, features: ServerFeatures, method: Interception) -> list[Stub]:
+    dialect = schema_dialect(features, runs_stubs=method.runs_stubs)
+    return [
+        make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function")
+        for index, spec in enumerate(turn.tools)
+    ]

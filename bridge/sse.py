@@ -12,6 +12,7 @@ PING = b": ping\n\n"
 END = b"data: [DONE]\n\n"
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def encode(value: Any) -> bytes:
@@ -44,18 +45,18 @@ def decode(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tupl
 
 def _lines(pieces: Iterable[bytes], limit: int) -> Iterator[str]:
     """Whole lines without their ends. A CR that ends a piece waits for the next, which may begin with its LF."""
-    rest, fresh = bytearray(), True
+    rest, searched, mark = bytearray(), 0, _BYTE_ORDER_MARK
     for piece in pieces:
-        rest += piece.removeprefix(b"\xef\xbb\xbf") if fresh and not rest else piece
-        fresh = fresh and not rest
+        rest += piece
         start = 0
-        for match in _LINE_END.finditer(rest):
+        for match in _LINE_END.finditer(rest, searched):
             if match.end() == len(rest) and match[0] == b"\r":
                 break
-            yield rest[start : match.start()].decode("utf-8", "replace")
-            start = match.end()
+            yield rest[start : match.start()].removeprefix(mark).decode("utf-8", "replace")
+            start, mark = match.end(), b""
         del rest[:start]
+        searched = max(len(rest) - 1, 0)
         if len(rest) > limit:
             raise ValueError(f"a line of more than {limit} bytes")
     if rest.endswith(b"\r"):
-        yield rest[:-1].decode("utf-8", "replace")
+        yield rest[:-1].removeprefix(mark).decode("utf-8", "replace")

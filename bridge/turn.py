@@ -43,11 +43,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the client's tool returned for the call `call_id`."""
+    """What the client's tool returned for the call `call_id`; `name` and `arguments` as the transcript echoes them."""
 
     call_id: str
     text: str
     is_error: bool = False
+    name: str = ""
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Message:
     name: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +96,26 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class SchemaDialect:
-    """What the tool schemas of one Letta server may hold without harm (capabilities decides, stubs obey).
+    """What becomes of a tool's schema on its way through one Letta server (capabilities decides, stubs obey).
 
-    `untyped_properties`: a property may go without `type` (oneOf, anyOf, $ref, const, {}); else every message to
-    the agent fails. `constraints`: minimum, pattern, default, format and the like reach the model; else they are
-    lost on the way and must be said in words. `identifier_names`: the server runs the stub in a sandbox script that
-    uses tool and argument names as Python names, so both must be identifiers.
+    `verbatim`: it can reach the model as it stands. Else the server squeezes every schema into OpenAI's strict form,
+    and what that form lacks has to be said in words: one type a property, no references, no alternatives, no maps,
+    no constraints, everything required.
+    `converts`: the server does the same to any schema that it is able to, and passes on as it stands only what it is
+    not able to convert. Matters with `verbatim`.
+    `nullable_types`: `"type": ["string", "null"]` survives. Matters without `verbatim`.
+    `identifier_names`: the server runs the stub in a script that uses the names of the tool and of its parameters as
+    Python names: both must be identifiers that the script does not need itself.
     """
 
-    untyped_properties: bool = True
-    constraints: bool = True
+    verbatim: bool = True
+    converts: bool = False
+    nullable_types: bool = True
     identifier_names: bool = False
+
+
+StubKind = Literal["placeholder", "relay"]
+ArgumentPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +123,9 @@ class Stub:
     """A client's tool in the form that Letta keeps: a Python tool that is never meant to do anything.
 
     `digest` stands for the tool whatever name it gets on the server: the client's name, the schema as Letta gets it
-    and the template. `renamed` leads from parameter names as the model sees them back to the client's.
+    and the template. `renamed` leads from parameter names as the model sees them back to the client's. `as_text` are
+    the places, in the client's names and with "*" for any item of a list, where the model gives JSON text instead of
+    a value that its schema could not describe. `changes` says in plain sentences what differs from the client's tool.
     """
 
     spec: ToolSpec
@@ -119,14 +133,32 @@ class Stub:
     digest: str
     json_schema: JsonObject
     source_code: str
+    kind: StubKind = "placeholder"
     renamed: Mapping[str, str] = field(default_factory=dict)
+    as_text: frozenset[ArgumentPath] = frozenset()
+    changes: tuple[str, ...] = ()
 
     @property
     def description(self) -> str:
         return str(self.json_schema.get("description", ""))
 
 
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A stub under the name and id that it has on the server."""
+
+    stub: Stub
+    tool_id: str
+
+
 # --- what happens in a turn ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MethodChosen:
+    """How this turn's tool calls are caught; says nothing about the agent yet."""
+
+    method: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +177,17 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """The agent calls a tool of its server. `held`: it waits for an approval and has not run."""
+    """The agent calls a tool, under the server's names. `held`: it waits for an approval and has not run.
+
+    `index` counts the calls of one message.
+    """
 
     message_id: str
     call_id: str
     name: str
     arguments: str
     held: bool = False
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,4 +224,4 @@ class Stopped:
     reason: str
 
 
-Event = Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+Event = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped

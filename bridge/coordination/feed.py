@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 
-from bridge.turn import Event
+from bridge.turn import Event, MethodChosen
 
 
 class Feed:
@@ -35,11 +35,19 @@ class Feed:
             self._news.notify_all()
 
     def wait_for_first(self, seconds: float) -> None:
-        """Until there is an event, at most `seconds`; raises the failure of a turn that failed before its first."""
+        """Until the agent gave a sign, at most `seconds`; raises the failure of a turn that failed before it did."""
         with self._news:
-            self._news.wait_for(lambda: self._events or self._ended, seconds)
-            if self._failure is not None and not self._events:
+            self._news.wait_for(lambda: self._has_sign() or self._ended, seconds)
+            if self._failure is not None and not self._has_sign():
                 raise self._failure
+
+    def _has_sign(self) -> bool:
+        return any(not isinstance(event, MethodChosen) for event in self._events[:2])
+
+    @property
+    def method(self) -> str:
+        """The method of the turn, "" as long as none is chosen."""
+        return next((event.method for event in self._events[:1] if isinstance(event, MethodChosen)), "")
 
     def read(self, tick: float) -> Iterator[Event | None]:
         """Every event from the first on, and None whenever `tick` seconds pass without one."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bridge.turn import SchemaDialect
+
 Loop = Literal["old", "v2", "v3"]
 Version = tuple[int, int, int]
 
@@ -23,6 +25,7 @@ class ServerFeatures:
     tool_returns: bool
     message_rewrite: bool
     recompile: bool
+    tools_by_names: bool
 
     @property
     def version_text(self) -> str:
@@ -68,6 +71,10 @@ def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
         tool_returns="approvals" in approval_fields and ("group_id" in approval_fields or "input" in request_fields),
         message_rewrite=bool(rewrite) and not rewrite.get("deprecated", False),
         recompile="/v1/agents/{agent_id}/recompile" in paths,
+        tools_by_names=any(
+            isinstance(parameter, Mapping) and parameter.get("name") == "names"
+            for parameter in _dig(paths, "/v1/tools/", "get").get("parameters", ())
+        ),
     )
 
 
@@ -87,6 +94,12 @@ def agent_loop(version: Version, agent_type: str) -> Loop:
 def streams_tokens_faithfully(loop: Loop) -> bool:
     """Only the v3 loop: the others lose or escape characters when they stream by token."""
     return loop == "v3"
+
+
+def schema_dialect(features: ServerFeatures, *, runs_stubs: bool) -> SchemaDialect:
+    """What becomes of a tool's schema on this server; `runs_stubs`: the method lets the server run the stub."""
+    modern = features.version >= (0, 13, 0)
+    return SchemaDialect(verbatim=modern, nullable_types=modern, identifier_names=runs_stubs)
 
 
 def _dig(value: Any, *keys: str) -> Mapping[str, Any]:

@@ -38,6 +38,8 @@ class _Run:
         self.step_id = ""
         self.used: Used | None = None
         self.call: AgentCall | None = None
+        self.indexed_message = ""
+        self.index = 0
 
     def read(self, raw: JsonObject) -> Iterator[Event]:
         if "error" in raw and "message_type" not in raw:
@@ -76,10 +78,14 @@ class _Run:
             yield Text(text)
 
     def calls(self, raw: JsonObject) -> Iterator[Event]:
-        """`tool_calls` holds all of them from 0.13 on; before, and in pieces, there is the one `tool_call`."""
+        """`tool_calls` holds all of them from 0.13 on; before, and in pieces, there is the one `tool_call`.
+
+        0.16.8 puts the one piece into `tool_calls`, too, without a list around it.
+        """
         held = raw.get("message_type") == "approval_request_message"
         message_id = _text(raw.get("id"))
-        for piece in raw.get("tool_calls") or [raw.get("tool_call")]:
+        listed = raw.get("tool_calls")
+        for piece in listed if isinstance(listed, list) and listed else [raw.get("tool_call")]:
             if not isinstance(piece, dict):
                 continue
             call_id, name = _text(piece.get("tool_call_id")), _text(piece.get("name"))
@@ -89,7 +95,9 @@ class _Run:
                 arguments = self.call.arguments + arguments
             else:
                 yield from self._finish_call()
-            self.call = AgentCall(message_id, call_id, name, arguments, held)
+                self.index = self.index + 1 if message_id == self.indexed_message else 0
+                self.indexed_message = message_id
+            self.call = AgentCall(message_id, call_id, name, arguments, held, self.index)
 
     def returned(self, raw: JsonObject) -> Iterator[Event]:
         ok = raw.get("status") != "error"

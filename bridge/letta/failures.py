@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from bridge import errors
 
+WAITS_FOR_APPROVAL = "agent_waits_for_approval"
 CUT = "The connection to the Letta server broke before the agent had finished."
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] = (
@@ -25,7 +26,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
         re.compile(r"PENDING_APPROVAL|waiting for approval", re.I),
         lambda: errors.LettaConflict(
             "The agent waits for the approval of a tool call. Approve or deny it in Letta, then send again.",
-            code="agent_waits_for_approval",
+            code=WAITS_FOR_APPROVAL,
         ),
     ),
     (
@@ -33,7 +34,11 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
         lambda: errors.ModelOverloaded("The agent's model is rate limited or overloaded. Try again later."),
     ),
     (
-        re.compile(r"llm|No tool calls found|must make a tool call|invalid_api_key|Incorrect API key", re.I),
+        re.compile(
+            # "Error code: 500" is how the clients of model providers word a refusal.
+            r"llm|No tool calls found|must make a tool call|invalid_api_key|Incorrect API key|\bError code: \d{3}\b",
+            re.I,
+        ),
         lambda: errors.ModelFailed("The agent's model failed. The log of the Letta server says why."),
     ),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bridge.letta.capabilities import ServerFeatures
-from bridge.turn import Event, JsonObject
+from bridge.turn import AgentCall, Event, JsonObject, Stub
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,50 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
-    """One message to the agent."""
+class AgentChange:
+    """What to set on an agent; None leaves as it is. Tools and rules replace all that the agent has."""
+
+    tool_ids: Sequence[str] | None = None
+    rules: Sequence[JsonObject] | None = None
+    message_ids: Sequence[str] | None = None
+    variables: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as the server keeps it; `calls` of an approval request, `text` of a tool's return."""
+
+    id: str
+    kind: str
+    calls: tuple[AgentCall, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A message to the agent."""
 
     role: Literal["user", "system"]
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a held call of the agent returned, by the server's id of the call."""
+
+    call_id: str
+    text: str
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of all the calls that the agent is held at; they become its tools' own returns."""
+
+    results: tuple[CallResult, ...]
+
+
+Outgoing = Say | Results
 
 
 class Gateway(Protocol):
@@ -76,13 +115,57 @@ class Gateway(Protocol):
     def agent(self, agent_id: str) -> Agent:
         """One agent; LettaMissing when there is none of that id."""
 
-    def send(self, agent_id: str, messages: Sequence[Outgoing], *, by_token: bool) -> Iterator[Event]:
+    def send(
+        self,
+        agent_id: str,
+        messages: Sequence[Outgoing],
+        *,
+        by_token: bool,
+        client_tools: Sequence[JsonObject] = (),
+    ) -> Iterator[Event]:
         """Give the agent messages and yield what happens until its run ends.
 
         `by_token`: text comes in pieces as the model writes it, where the server can do that without damage.
+        `client_tools`: schemas with name and description, offered in this run only, on servers that know of them.
         Raises before the first event when the server does not accept the messages; a run that fails later raises
         from the iteration.
         """
+
+    def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
+        """Close a held call without asking the model; the return that the agent now has for it."""
+
+    def approve(self, agent_id: str, request_id: str) -> StoredMessage:
+        """Let a held stub run, without asking the model; the return that the agent now has for it."""
+
+    def variables(self, agent_id: str) -> dict[str, str]:
+        """The agent's variables for tools that run on the server."""
+
+    def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
+        """Make the stored return of a call say `text`; whether the server has it so afterwards."""
+
+    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
+        """The agent's newest messages as stored, those that are no more in its context included."""
+
+    def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
+        """Set what `change` names, in one call, and return the agent as it is then."""
+
+    def tools(self) -> list[Tool]:
+        """All tools of the server, whatever its page size."""
+
+    def tools_named(self, names: Sequence[str]) -> list[Tool]:
+        """The tools that have one of these names."""
+
+    def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
+        """Make the stub's tool, or make the tool of that name equal to it."""
+
+    def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
+        """Replace the tags of a tool."""
+
+    def delete_tool(self, tool_id: str) -> None:
+        """Remove a tool from the server; one that is gone already is no error."""
+
+    def attached_tool_ids(self) -> set[str]:
+        """The ids of all tools that any agent has."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from bridge.letta.gateway import Agent, AgentSummary, Block, Tool
-from bridge.turn import JsonObject
+from bridge.letta.gateway import Agent, AgentSummary, Block, StoredMessage, Tool
+from bridge.turn import AgentCall, JsonObject
 
 
 def agent_summary(row: JsonObject) -> AgentSummary:
@@ -44,6 +44,23 @@ def block(row: JsonObject) -> Block:
     )
 
 
+def stored_message(row: JsonObject) -> StoredMessage:
+    kind, message_id = text(row.get("message_type")), text(row.get("id"))
+    listed = _objects(row.get("tool_calls")) or _objects([row.get("tool_call")])
+    calls = tuple(
+        AgentCall(
+            message_id, text(call.get("tool_call_id")), text(call.get("name")), text(call.get("arguments")), True, index
+        )
+        for index, call in enumerate(listed)
+    )
+    return StoredMessage(message_id, kind, calls, text(row.get("tool_return")))
+
+
+def variables(row: JsonObject) -> dict[str, str]:
+    listed = _objects(row.get("tool_exec_environment_variables"))
+    return {text(variable.get("key")): text(variable.get("value")) for variable in listed}
+
+
 def text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
@@ -61,7 +78,9 @@ def _objects(value: Any) -> tuple[JsonObject, ...]:
 
 
 def _epoch(value: Any) -> int:
+    """Seconds since 1970. Servers on SQLite leave the zone out; it is UTC."""
     try:
-        return int(datetime.fromisoformat(text(value)).timestamp())
+        moment = datetime.fromisoformat(text(value))
     except ValueError:
         return 0
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())

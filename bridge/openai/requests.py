@@ -6,9 +6,11 @@ Known fields are checked; unknown ones are accepted and ignored, as clients send
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn
 
 from bridge.errors import InvalidRequest, TooDeep
+from bridge.openai.tools import parse_tool_choice, parse_tools
 from bridge.turn import JsonObject, Message, ToolCall, Turn
 
 ROLES = {
@@ -25,7 +27,7 @@ _SEPARATOR = "\n\n"
 def parse_json(body: bytes) -> JsonObject:
     """The body as a JSON object. NaN and Infinity are refused: JSON has none, and Letta would be sent them."""
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         raise TooDeep("The request body is nested too deeply.") from None
     except (ValueError, UnicodeDecodeError) as fault:
@@ -35,17 +37,23 @@ def parse_json(body: bytes) -> JsonObject:
     return value
 
 
-def parse_chat_request(body: JsonObject) -> Turn:
+def parse_chat_request(body: JsonObject, *, most_tools: int = 512) -> Turn:
     model = body.get("model")
-    if not isinstance(model, str) or not model.strip():
+    model = _storable(model).strip() if isinstance(model, str) else ""
+    if not model:
         raise InvalidRequest("`model` must be the name or id of an agent; GET /v1/models lists them.", param="model")
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise InvalidRequest("`messages` must be an array with at least one message.", param="messages")
     options = body.get("stream_options")
+    choice_is_none = body.get("tool_choice") == "none"
+    tools = () if choice_is_none else parse_tools(body, most_tools)
     return Turn(
-        model=model.strip(),
+        model=model,
         messages=tuple(_message(item, f"messages[{index}]") for index, item in enumerate(messages)),
+        tools=tools,
+        tool_choice=parse_tool_choice(body, tools),
+        parallel_tool_calls=body.get("parallel_tool_calls") is None or _flag(body, "parallel_tool_calls"),
         stream=_flag(body, "stream"),
         include_usage=_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False,
     )
@@ -55,7 +63,7 @@ def _message(value: Any, where: str) -> Message:
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     role = value.get("role")
-    if role not in ROLES:
+    if not isinstance(role, str) or role not in ROLES:
         raise InvalidRequest(f"`{where}.role` must be one of {', '.join(ROLES)}.", param=f"{where}.role")
     name = value.get("name")
     call_id = value.get("tool_call_id")
@@ -65,6 +73,8 @@ def _message(value: Any, where: str) -> Message:
         name=name if isinstance(name, str) else "",
         tool_calls=_calls(value.get("tool_calls")),
         tool_call_id=call_id if isinstance(call_id, str) else "",
+        # OpenAI has no field for it; these are what clients of other makes use.
+        is_error=value.get("is_error") is True or value.get("status") == "error",
     )
 
 
@@ -120,6 +130,13 @@ def _flag(body: JsonObject, name: str, prefix: str = "") -> bool:
 def _storable(text: str) -> str:
     """Without what no database of Letta's can keep: NUL is dropped, a lone surrogate becomes U+FFFD."""
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits:.20} is out of range")
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:

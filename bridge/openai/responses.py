@@ -8,7 +8,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from bridge.turn import AgentCall, AgentReturn, Event, JsonObject, Reasoning, RunStarted, Stopped, Text, ToolCall, Used
+from bridge.turn import (
+    AgentCall,
+    AgentReturn,
+    Event,
+    JsonObject,
+    MethodChosen,
+    Reasoning,
+    RunStarted,
+    Stopped,
+    Text,
+    ToolCall,
+    Used,
+)
 
 # Letta's reason for an orderly end -> OpenAI's. That calls were returned decides before this table does.
 FINISH_REASONS = {
@@ -55,7 +67,7 @@ class Reply:
                 self._used = event
             case Stopped(reason):
                 self._reason = reason
-            case AgentCall() | AgentReturn() | RunStarted():
+            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted():
                 pass
             case _:
                 assert_never(event)

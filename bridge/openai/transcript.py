@@ -6,8 +6,10 @@ it is never compared with an earlier one: new is what stands after the last assi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bridge.errors import InvalidRequest
-from bridge.turn import Message, News, ToolResult, Turn
+from bridge.turn import Message, News, ToolCall, ToolResult, Turn
 
 
 def what_is_new(turn: Turn) -> News:
@@ -15,7 +17,7 @@ def what_is_new(turn: Turn) -> News:
     last = max((index for index, message in enumerate(turn.messages) if message.role == "assistant"), default=-1)
     fresh = turn.messages[last + 1 :]
     user_texts = tuple(message.text for message in fresh if message.role == "user" and message.text.strip())
-    results = tuple(ToolResult(message.tool_call_id, message.text) for message in fresh if message.role == "tool")
+    results = _results(turn.messages[: last + 1], fresh)
     if not user_texts and not results:
         raise InvalidRequest(
             "Nothing new to answer: after the last assistant message there must be a user message with text"
@@ -28,6 +30,18 @@ def what_is_new(turn: Turn) -> News:
         instructions=_instructions(turn.messages),
         opens_conversation=last == -1,
     )
+
+
+def _results(before: Sequence[Message], fresh: Sequence[Message]) -> tuple[ToolResult, ...]:
+    """The results of tools; one that stands there twice for the same call counts once."""
+    calls = {call.id: call for message in before for call in message.tool_calls}
+    found: dict[str, ToolResult] = {}
+    for message in fresh:
+        if message.role == "tool":
+            call = calls.get(message.tool_call_id, ToolCall(message.tool_call_id, message.name, ""))
+            result = ToolResult(call.id, message.text, message.is_error, call.name, call.arguments)
+            found.setdefault(message.tool_call_id, result)
+    return tuple(found.values())
 
 
 def _instructions(messages: tuple[Message, ...]) -> str:

@@ -48,11 +48,13 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
-        turn = parse_chat_request(parse_json(request.get_data(cache=False)))
+        turn = parse_chat_request(parse_json(request.get_data(cache=False)), most_tools=settings.max_tools)
         feed = run_in_thread(conversation.events(turn))
         if turn.stream:
             return _streamed(feed, turn, settings)
-        return jsonify(completion(_while_connected(feed, request.environ), Envelope(turn.model)))
+        response = jsonify(completion(_while_connected(feed, request.environ), Envelope(turn.model)))
+        response.headers["X-Bridge-Method"] = feed.method
+        return response
 
     return api
 
@@ -60,7 +62,8 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 def _streamed(feed: Feed, turn: Turn, settings: Settings) -> Response:
     feed.wait_for_first(settings.header_wait)
     frames = _frames(feed, turn, settings.ping_interval, request.environ)
-    return Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS)
+    headers = {**STREAM_HEADERS, "X-Bridge-Method": feed.method}
+    return Response(frames, mimetype="text/event-stream", headers=headers)
 
 
 def _frames(feed: Feed, turn: Turn, ping_interval: float, environ: Mapping[str, Any]) -> Iterator[bytes]:

@@ -1,0 +1,63 @@
+"""Which method catches the calls: by what the model is finally shown, then by the number of calls to Letta.
+
+| server            | letta_v1_agent                  | every other type  |
+|-------------------|---------------------------------|-------------------|
+| up to 0.11.6      | (there is none)                 | rewrite, ungated  |
+| 0.11.7            | (there is none)                 | rewrite, gated    |
+| 0.12              | rewrite, gated                  | rewrite, gated    |
+| 0.13              | rewrite, ungated                | rewrite, gated    |
+| 0.14 to 0.16.1    | approval                        | rewrite, gated    |
+| 0.16.2 to 0.16.6  | native                          | rewrite, gated    |
+| 0.16.7 and later  | native                          | relay             |
+
+On 0.13 an answered approval poisons a `letta_v1_agent` and a denied one holds it for ever, so its calls are not held.
+A named or required tool can be forced only if it is a stub: there `approval` takes the place of `native`.
+"""
+
+from __future__ import annotations
+
+from bridge.errors import InvalidRequest
+from bridge.interception.approval import Approval
+from bridge.interception.message import Message
+from bridge.interception.method import Interception
+from bridge.interception.native import Native
+from bridge.interception.relay import Relay
+from bridge.interception.rewrite import Rewrite
+from bridge.letta.capabilities import Loop, ServerFeatures
+from bridge.turn import Method, ToolChoice
+
+
+def choose_method(features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice) -> Interception:
+    possible = possible_methods(features, loop)
+    if wanted != "auto":
+        if wanted not in possible:
+            raise InvalidRequest(
+                f"The method {wanted!r} (BRIDGE_METHOD) does not work for this agent on Letta {features.version_text};"
+                f" these do: {', '.join(possible)}.",
+                code="method_not_possible",
+            )
+        return possible[wanted]
+    best = next(iter(possible.values()))
+    if best.name == "native" and choice.mode in ("required", "function"):
+        return possible["approval"]
+    return best
+
+
+def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Interception]:
+    """Those that work, best first."""
+    methods: dict[Method, Interception] = {}
+    if loop == "v3" and features.client_tools:
+        methods["native"] = Native()
+    if loop == "v3" and features.tool_returns:
+        methods["approval"] = Approval()
+    if features.message_rewrite:
+        methods["rewrite"] = Rewrite(gated=_denies_cleanly(features, loop))
+    if loop == "v2" and features.approvals:
+        methods["relay"] = Relay()
+    methods["message"] = Message(gated=_denies_cleanly(features, loop))
+    return methods
+
+
+def _denies_cleanly(features: ServerFeatures, loop: Loop) -> bool:
+    """Whether a held call can be closed by a denial: never on letta_v1_agent from 0.13 on."""
+    return features.approvals and (loop == "v2" or features.version < (0, 13, 0))

@@ -1,0 +1,140 @@
+"""What every method of interception is given, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+from bridge.errors import InvalidRequest, LettaConflict
+from bridge.interception.ids import client_id, message_of
+from bridge.letta.capabilities import Loop, ServerFeatures
+from bridge.letta.failures import WAITS_FOR_APPROVAL
+from bridge.letta.gateway import Agent, Gateway, Say, StoredMessage
+from bridge.stubs.arguments import restore_arguments
+from bridge.stubs.source import PLACEHOLDER
+from bridge.sync.ownership import is_ours
+from bridge.turn import (
+    AgentCall,
+    Binding,
+    Event,
+    JsonObject,
+    Method,
+    News,
+    RunStarted,
+    StubKind,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+
+# What the model is shown of a call that the client never answered.
+NO_RESULT = PLACEHOLDER
+GO_ON = "[The tool has returned.]"
+LOOK_BACK = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One turn as its method finds it: the toolset is in place, nothing is sent yet."""
+
+    gateway: Gateway
+    agent: Agent
+    features: ServerFeatures
+    loop: Loop
+    bindings: Sequence[Binding]
+    news: News
+    opening: Sequence[Say]
+    by_token: bool
+
+    @property
+    def says(self) -> list[Say]:
+        return [*self.opening, *(Say("user", text) for text in self.news.user_texts)]
+
+    @property
+    def bound(self) -> Mapping[str, Binding]:
+        """Bindings by the name that the agent's model knows them by."""
+        return {binding.stub.name: binding for binding in self.bindings}
+
+    @property
+    def last_message_id(self) -> str:
+        return self.agent.message_ids[-1] if self.agent.message_ids else ""
+
+
+class Interception(Protocol):
+    """A way to catch the agent's calls of client tools and to give it their results."""
+
+    name: Method
+    offers_stubs: bool
+    stub_kind: StubKind
+    runs_stubs: bool
+
+    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+        """The tool rules that go with the stubs."""
+
+    def play(self, scene: Scene) -> Iterator[Event]:
+        """Give the agent what is new, and yield what happens; calls for the client as ToolCall."""
+
+
+def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+    """Letta lets the first step call only what has a run_first rule: one for a named tool, all for "required"."""
+    if choice.mode == "required":
+        return [{"type": "run_first", "tool_name": binding.stub.name} for binding in bindings]
+    chosen = [b for b in bindings if choice.mode == "function" and b.stub.spec.name == choice.name]
+    return [{"type": "run_first", "tool_name": binding.stub.name} for binding in chosen]
+
+
+def for_client(binding: Binding, call: AgentCall, message_id: str) -> ToolCall:
+    """The agent's call as the client knows it; `message_id` is where its result will go."""
+    arguments = restore_arguments(binding.stub, call.arguments)
+    return ToolCall(client_id(message_id, call.index), binding.stub.spec.name, arguments)
+
+
+def results_for(scene: Scene, message_id: str) -> dict[int, ToolResult]:
+    """The results that the client gave for the calls of this message, by index; the first one of each counts."""
+    found: dict[int, ToolResult] = {}
+    for result in scene.news.results:
+        place = message_of(result.call_id)
+        if place is not None and place[0] == message_id:
+            found.setdefault(place[1], result)
+    return found
+
+
+def refuse_stale(scene: Scene) -> None:
+    """Results that belong to no waiting call are passed over beside a user's message, and refused without one."""
+    if scene.news.user_texts:
+        return
+    named = ", ".join(repr(result.call_id)[:60] for result in scene.news.results[:5])
+    raise InvalidRequest(
+        f"No call is waiting for the result of {named}: it has been answered or given up, or it was never made by this"
+        " agent. Send a user message to go on.",
+        param="messages",
+        code="no_pending_call",
+    )
+
+
+def pending_request(scene: Scene) -> StoredMessage | None:
+    """The approval request that the agent waits at. The end of its context tells, not the newest stored message."""
+    stored = scene.gateway.newest_messages(scene.agent.id, LOOK_BACK)
+    return next((m for m in stored if m.id == scene.last_message_id and m.kind == "approval_request_message"), None)
+
+
+def is_for_clients(scene: Scene, request: StoredMessage) -> bool:
+    """Whether only calls of client tools wait there: a gated tool of the agent's own is for its owner to decide."""
+    own = {tool.name for tool in scene.agent.tools if not is_ours(tool)}
+    return bool(request.calls) and not any(call.name in own for call in request.calls)
+
+
+def begun(events: Iterator[Event]) -> Iterator[Event]:
+    """The same events, after the agent gave its first sign; what fails before that is raised here."""
+    ahead: list[Event] = []
+    for event in events:
+        ahead.append(event)
+        if not isinstance(event, RunStarted):
+            break
+    return chain(ahead, events)
+
+
+def waits_for_approval(fault: LettaConflict) -> bool:
+    return fault.code == WAITS_FOR_APPROVAL

@@ -1,0 +1,150 @@
+"""HTTP to one Letta server: the only place that knows the libraries and what they raise.
+
+letta-client makes the control calls, by its plain verbs: its typed answers drop what a later server adds, and its
+paging never ends on servers that ignore `after`. `requests` reads the message streams, which costs a seventh of
+the SDK's typed streaming.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import letta_client
+import requests
+import urllib3
+
+from bridge import errors, sse
+from bridge.config import Settings
+from bridge.letta import failures
+from bridge.turn import JsonObject
+
+PAGE = 200
+
+
+class Connection:
+    """Used by many threads; opens nothing before its first call."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._base_url = settings.letta_base_url
+        self._connect_timeout = settings.connect_timeout
+        self._turn_timeout = settings.turn_timeout
+        timeout = httpx.Timeout(settings.letta_timeout, connect=settings.connect_timeout)
+        limits = httpx.Limits(max_connections=settings.threads, max_keepalive_connections=settings.threads)
+        self._sdk = letta_client.Letta(
+            base_url=self._base_url,
+            api_key=settings.letta_api_key or "none",
+            max_retries=0,
+            timeout=timeout,
+            http_client=httpx.Client(timeout=timeout, limits=limits, trust_env=False, follow_redirects=False),
+        )
+        self._session = requests.Session()
+        self._session.trust_env = False
+        if settings.letta_api_key:
+            self._session.headers["Authorization"] = f"Bearer {settings.letta_api_key}"
+        adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=settings.threads)
+        self._session.mount("http://", adapter)
+        self._session.mount("https://", adapter)
+
+    def stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
+        """The messages of a stream as they come, then None when the server says that it is done.
+
+        Raises before it returns when the server refuses, so nothing was begun then.
+        """
+        with _naming_faults(self._base_url):
+            answer = self._session.post(
+                self._base_url + path,
+                data=json.dumps(body).encode(),
+                headers={"Content-Type": "application/json", "Accept": "text/event-stream"},
+                stream=True,
+                allow_redirects=False,
+                timeout=(self._connect_timeout, self._turn_timeout),
+            )
+        if answer.status_code != 200:
+            with answer, _naming_faults(self._base_url):
+                words = answer.raw.read(20_000, decode_content=True).decode("utf-8", "replace")
+            raise _noted(failures.from_status(answer.status_code, words), words)
+        return self._read(answer)
+
+    def _read(self, answer: requests.Response) -> Iterator[JsonObject | None]:
+        with answer, _naming_faults(self._base_url):
+            for _, data in sse.decode(_pieces(answer)):
+                yield None if data == sse.DONE else as_object(json.loads(data))
+
+    def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+        """The decoded answer. Reads are tried once more: Letta closes kept-alive connections after its own errors."""
+        try:
+            with _naming_faults(self._base_url):
+                return self._call_once(verb, path, params, body)
+        except errors.LettaUnreachable:
+            if verb != "GET":
+                raise
+        with _naming_faults(self._base_url):
+            return self._call_once(verb, path, params, body)
+
+    def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
+        verbs: dict[str, Callable[..., httpx.Response]] = {
+            "GET": self._sdk.get,
+            "POST": self._sdk.post,
+            "PUT": self._sdk.put,
+            "PATCH": self._sdk.patch,
+            "DELETE": self._sdk.delete,
+        }
+        sent = {} if body is None else {"body": body}
+        answer = verbs[verb](path, cast_to=httpx.Response, options={"params": params} if params else {}, **sent)
+        return answer.json() if answer.content else None
+
+    def pages(self, path: str, **params: Any) -> list[JsonObject]:
+        """All rows of a list. A page that brings nothing new is the last: some servers ignore `after`."""
+        found: dict[str, JsonObject] = {}
+        after: dict[str, str] = {}
+        while True:
+            page = as_objects(self.call("GET", path, {"limit": PAGE, **params, **after}))
+            fresh = {str(row.get("id")): row for row in page if str(row.get("id")) not in found}
+            found.update(fresh)
+            if len(page) < PAGE or not fresh:
+                return list(found.values())
+            after = {"after": next(reversed(fresh))}
+
+
+@contextmanager
+def _naming_faults(base_url: str) -> Iterator[None]:
+    """Faults of letta-client, httpx, requests and urllib3 -> our errors; around the reading of a stream, too."""
+    try:
+        yield
+    except letta_client.APIStatusError as fault:
+        raise _noted(failures.from_status(fault.status_code, fault.response.text), fault.response.text) from fault
+    except (letta_client.APITimeoutError, requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError) as fault:
+        raise errors.LettaTimeout("The Letta server did not answer in time.") from fault
+    except (letta_client.APIConnectionError, requests.ConnectionError, requests.Timeout, httpx.TransportError) as fault:
+        raise errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.") from fault
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as fault:
+        raise errors.LettaUnreachable(failures.CUT, code="stream_cut") from fault
+    except ValueError as fault:
+        raise errors.LettaError("The Letta server answered with something that is not its protocol.") from fault
+
+
+def _pieces(answer: requests.Response) -> Iterator[bytes]:
+    """The bytes as they arrive: `iter_content` would wait for a full buffer where the server does not chunk."""
+    while piece := answer.raw.read1(65536, decode_content=True):
+        yield piece
+
+
+def _noted(failure: errors.BridgeError, words: str) -> errors.BridgeError:
+    failure.add_note(f"Letta said: {words:.2000}")
+    return failure
+
+
+def as_object(value: Any) -> JsonObject:
+    if not isinstance(value, dict):
+        raise ValueError("a JSON object was expected")
+    return value
+
+
+def as_objects(value: Any) -> list[JsonObject]:
+    if not isinstance(value, list):
+        raise ValueError("a JSON array was expected")
+    return [as_object(item) for item in value]

@@ -1,0 +1,37 @@
+"""Our values -> the JSON that Letta's message API wants. Pure."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import assert_never
+
+from bridge.letta.gateway import CallResult, Outgoing, Results, Say
+from bridge.turn import JsonObject
+
+
+def outgoing(item: Outgoing) -> JsonObject:
+    match item:
+        case Say(role, text):
+            return {"role": role, "content": text}
+        case Results(results):
+            return {"type": "approval", "approvals": [_returned(result) for result in results]}
+        case _:
+            assert_never(item)
+
+
+def decision(request_id: str, *, approve: bool, reason: str = "") -> JsonObject:
+    """The older form of an answer to an approval request, which every loop that is denied or approved takes."""
+    return {"type": "approval", "approve": approve, "approval_request_id": request_id, "reason": reason}
+
+
+def rewritten_return(text: str, ok: bool) -> JsonObject:
+    """The content must be a JSON object with `message`, packed as Letta packs returns: else the agent is poisoned."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %I:%M:%S %p UTC%z")
+    packed = {"status": "OK" if ok else "Failed", "message": text, "time": now}
+    return {"message_type": "user_message", "content": json.dumps(packed)}
+
+
+def _returned(result: CallResult) -> JsonObject:
+    status = "success" if result.ok else "error"
+    return {"type": "tool", "tool_call_id": result.call_id, "tool_return": result.text, "status": status}

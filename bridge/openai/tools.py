@@ -1,0 +1,75 @@
+"""The tools of a request, and which of them may be called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.errors import InvalidRequest
+from bridge.turn import JsonObject, ToolChoice, ToolSpec
+
+
+def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
+    """Function tools. Tools of other types are run by OpenAI, so none of them can be offered here."""
+    for old in ("functions", "function_call"):
+        if body.get(old):
+            raise InvalidRequest(f"`{old}` is not supported; use `tools` and `tool_choice`.", param=old)
+    tools = body.get("tools")
+    if tools is None:
+        return ()
+    if not isinstance(tools, list):
+        raise InvalidRequest("`tools` must be an array.", param="tools")
+    if len(tools) > most:
+        raise InvalidRequest(f"`tools` has {len(tools)} tools; the limit is {most} (BRIDGE_MAX_TOOLS).", param="tools")
+    specs = tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
+    seen: set[str] = set()
+    for index, spec in enumerate(specs):
+        if spec.name in seen:
+            raise InvalidRequest(
+                f"`tools[{index}].function.name` is {spec.name!r:.160}, which an earlier tool has already.",
+                param=f"tools[{index}].function.name",
+            )
+        seen.add(spec.name)
+    return specs
+
+
+def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoice:
+    value = body.get("tool_choice")
+    if value is None or value == "auto":
+        return ToolChoice()
+    if value == "none":
+        return ToolChoice("none")
+    if value == "required":
+        if not tools:
+            raise InvalidRequest('`tool_choice` is "required", but there are no `tools`.', param="tool_choice")
+        return ToolChoice("required")
+    function = value.get("function") if isinstance(value, dict) and value.get("type") == "function" else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(name, str):
+        raise InvalidRequest(
+            '`tool_choice` must be "auto", "none", "required" or {"type": "function", "function": {"name": ...}}.',
+            param="tool_choice",
+        )
+    if all(spec.name != name for spec in tools):
+        raise InvalidRequest(f"`tool_choice` names {name!r:.160}, which is not among `tools`.", param="tool_choice")
+    return ToolChoice("function", name)
+
+
+def _tool(value: Any, where: str) -> ToolSpec:
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"`{where}` must be an object.", param=where)
+    if value.get("type") != "function":
+        raise InvalidRequest(
+            f'`{where}.type` is {value.get("type")!r:.60}; only tools of type "function" can be offered to an agent.',
+            param=f"{where}.type",
+        )
+    function = value.get("function")
+    if not isinstance(function, dict):
+        raise InvalidRequest(f"`{where}.function` must be an object.", param=f"{where}.function")
+    name, description, parameters = function.get("name"), function.get("description"), function.get("parameters")
+    if not isinstance(name, str) or not name:
+        raise InvalidRequest(f"`{where}.function.name` must be a string.", param=f"{where}.function.name")
+    if description is not None and not isinstance(description, str):
+        raise InvalidRequest(f"`{where}.function.description` must be a string.", param=f"{where}.function.description")
+    if parameters is not None and not isinstance(parameters, dict):
+        raise InvalidRequest(f"`{where}.function.parameters` must be an object.", param=f"{where}.function.parameters")
+    return ToolSpec(name, description or "", parameters, function.get("strict") is True)

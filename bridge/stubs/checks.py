@@ -1,0 +1,146 @@
+"""Is it a JSON Schema that can be worked on at all? If not, an InvalidRequest that names the place.
+
+Letta takes a malformed schema without a word and then fails at every message to the agent; so it ends here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.errors import InvalidRequest, TooDeep, TooLarge
+from bridge.stubs.subschemas import KINDS, is_schema, mapped
+
+# What no database of Letta's can keep: NUL, and halves of surrogate pairs.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a tool's schema may be. `depth` counts nested JSON arrays and objects, `size` characters of JSON."""
+
+    depth: int = 64
+    size: int = 256 * 1024
+
+
+def check_schema(parameters: Any, where: str, limits: Limits) -> None:
+    _check_json(parameters, where, limits)
+    size = len(json.dumps(parameters, ensure_ascii=False))
+    if size > limits.size:
+        raise TooLarge(f"`{where}` has {size} characters of JSON; {limits.size} are allowed.", param=where)
+    if parameters is not None and not isinstance(parameters, dict):
+        _refuse(where, "must be an object (a JSON Schema)")
+    if parameters:
+        _check_node(parameters, where)
+
+
+def storable(text: str) -> str:
+    return _UNSTORABLE.sub(lambda found: "" if found[0] == "\x00" else "\ufffd", text)
+
+
+def _check_json(value: Any, where: str, limits: Limits) -> None:
+    """Goes through everything without recursion: nothing may recurse into it before its depth is known."""
+    waiting = [(value, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > limits.depth:
+            raise TooDeep(f"`{where}` is nested more than {limits.depth} levels deep.", param=where)
+        if isinstance(item, dict):
+            waiting.extend((inner, depth + 1) for inner in item.values())
+            waiting.extend((key, depth) for key in item)
+        elif isinstance(item, list):
+            waiting.extend((inner, depth + 1) for inner in item)
+        else:
+            _check_scalar(item, where)
+
+
+def _check_scalar(value: Any, where: str) -> None:
+    if isinstance(value, str) and _UNSTORABLE.search(value):
+        _refuse(where, f"holds text with NUL or half a surrogate pair, which can't be stored: {value!r:.80}")
+    if isinstance(value, float) and not math.isfinite(value):
+        _refuse(where, "holds a number that JSON does not have (NaN or Infinity)")
+    if not isinstance(value, (str, int, float, bool, type(None))):
+        _refuse(where, f"holds a {type(value).__name__}, which is no JSON value")
+
+
+def _check_node(schema: dict[str, Any], where: str) -> None:
+    for key, (holds, wanted) in _FORMS.items():
+        if schema.get(key) is not None and not holds(schema[key]):
+            _refuse(f"{where}.{key}", f"must be {wanted}")
+
+    def check(inner: Any) -> Any:
+        if isinstance(inner, dict):
+            _check_node(inner, where)
+        elif inner is not None and not isinstance(inner, bool):
+            _refuse(where, f"holds {json.dumps(inner)[:60]} where a schema (an object) is expected")
+        return inner
+
+    for name, inner in (schema.get("properties") or {}).items():
+        _check_property(name, inner, f"{where}.properties.{name}")
+    mapped({key: inner for key, inner in schema.items() if key != "properties"}, check)
+
+
+def _check_property(name: str, schema: Any, where: str) -> None:
+    if not name:
+        _refuse(where, "has an empty name")
+    if not is_schema(schema):
+        _refuse(where, "must be a schema (an object)")
+    if isinstance(schema, dict):
+        _check_node(schema, where)
+
+
+def _is_type(value: Any) -> bool:
+    names = value if isinstance(value, list) else [value]
+    return bool(names) and all(isinstance(name, str) and name in KINDS for name in names)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_filled_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value)
+
+
+def _is_schema_or_list(value: Any) -> bool:
+    return is_schema(value) or isinstance(value, list)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _refuse(where: str, fault: str) -> None:
+    raise InvalidRequest(f"`{where}` {fault}.", param=where)
+
+
+_FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "type": (_is_type, "one of " + ", ".join(sorted(KINDS)) + ", or a list of them"),
+    "description": (_is_text, "a string"),
+    "title": (_is_text, "a string"),
+    "$ref": (_is_text, "a string"),
+    "properties": (_is_object, "an object"),
+    "$defs": (_is_object, "an object"),
+    "definitions": (_is_object, "an object"),
+    "patternProperties": (_is_object, "an object"),
+    "required": (_is_names, "a list of property names"),
+    "enum": (_is_list, "a list of values"),
+    "items": (_is_schema_or_list, "a schema"),
+    "prefixItems": (_is_list, "a list of schemas"),
+    "additionalProperties": (is_schema, "a schema, true or false"),
+    "allOf": (_is_filled_list, "a list of schemas"),
+    "anyOf": (_is_filled_list, "a list of schemas"),
+    "oneOf": (_is_filled_list, "a list of schemas"),
+}

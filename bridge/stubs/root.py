@@ -1,0 +1,141 @@
+"""Whatever a client sends as a tool's parameters -> one object with properties, as OpenAI and Letta want it.
+
+Both refuse alternatives at the top; Letta also fails at every message for a tool without `properties` or `required`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bridge.errors import InvalidRequest
+from bridge.stubs.references import Definitions
+from bridge.stubs.subschemas import ALTERNATIVES, Schema, mapped
+from bridge.stubs.words import compact
+
+_MAY_BE_NULL = ("const", "default")
+_MAY_BE_FLAGS = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
+# OpenAI takes none of these beside the properties.
+_NOT_AT_THE_TOP = ("not", "enum", "const")
+_MAX_FOLLOWED = 16
+
+
+def tidied(schema: Any) -> Schema:
+    """The same meaning without what nobody expects in a schema: nulls, plain true and false, lists without items."""
+    if not isinstance(schema, dict):
+        return {"not": {}} if schema is False else {}
+    clean = {key: value for key, value in schema.items() if value is not None or key in _MAY_BE_NULL}
+    if "properties" in clean:
+        clean["properties"] = {name: inner for name, inner in clean["properties"].items() if inner is not False}
+    if isinstance(clean.get("items"), list):
+        clean["prefixItems"] = clean.pop("items")
+        clean["items"] = clean.pop("additionalItems", {})
+    flags = {key: clean[key] for key in _MAY_BE_FLAGS if isinstance(clean.get(key), bool)}
+    clean = mapped(clean, tidied) | flags
+    if "array" in _types(clean):
+        clean.setdefault("items", {})
+    return clean
+
+
+@dataclass(slots=True)
+class Root:
+    """The schema of all arguments, and what had to be moved from it into the tool's description."""
+
+    schema: Schema
+    words: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+
+
+def object_root(parameters: Schema, definitions: Definitions, where: str) -> Root:
+    root = Root({"type": "object", **_flattened(parameters, definitions)})
+    if "object" not in _types(root.schema):
+        raise InvalidRequest(
+            f"`{where}.type` is {compact(root.schema['type'])}; the parameters of a tool must be of type object.",
+            param=f"{where}.type",
+        )
+    root.schema["type"] = "object"
+    properties = root.schema.setdefault("properties", {})
+    _take_alternatives(root, definitions)
+    moved = {key: root.schema.pop(key) for key in _NOT_AT_THE_TOP if key in root.schema}
+    if moved:
+        root.words.append(f"The arguments must also fit the JSON Schema {compact(moved)}.")
+        root.changes.append(f"{', '.join(moved)} at the top of the schema is said in the tool's description.")
+    required = list(dict.fromkeys(root.schema.get("required", [])))
+    for name in required:
+        properties.setdefault(name, {})
+    root.schema["required"] = required
+    return root
+
+
+def _flattened(schema: Any, definitions: Definitions, level: int = 0) -> Schema:
+    """With what it refers to, and all of `allOf`, in one schema."""
+    if not isinstance(schema, dict):
+        return {}
+    result = dict(schema)
+    parts = result.pop("allOf", [])
+    if isinstance(result.get("$ref"), str) and level < _MAX_FOLLOWED:
+        parts = [definitions.lookup(result.pop("$ref")), *parts]
+    for part in parts:
+        if level < _MAX_FOLLOWED:
+            _absorb(result, _flattened(part, definitions, level + 1), "allOf")
+    return result
+
+
+def _absorb(result: Schema, part: Schema, both: str) -> None:
+    for key, value in part.items():
+        if key == "properties":
+            _absorb_properties(result.setdefault("properties", {}), value, both)
+        elif key == "required":
+            result["required"] = [*result.get("required", []), *value]
+        elif key == "additionalProperties":
+            continue  # Each part knows its own properties only; for all of them together it says nothing.
+        else:
+            result.setdefault(key, value)
+
+
+def _absorb_properties(properties: dict[str, Any], more: dict[str, Any], both: str) -> None:
+    for name, schema in more.items():
+        known = properties.get(name, schema)
+        if known == schema:
+            properties[name] = schema
+        elif isinstance(known, dict) and list(known) == [both]:
+            properties[name] = {both: [*known[both], schema]}
+        else:
+            properties[name] = {both: [known, schema]}
+
+
+def _take_alternatives(root: Root, definitions: Definitions) -> None:
+    for key in ALTERNATIVES:
+        members = root.schema.pop(key, None)
+        if members is None:
+            continue
+        parts = [_flattened(member, definitions) for member in members]
+        common = set.intersection(*(set(part.get("required", [])) for part in parts))
+        for part in parts:
+            _absorb_properties(root.schema["properties"], part.get("properties", {}), "anyOf")
+        root.schema["required"] = [*root.schema.get("required", []), *(n for n in _required(parts) if n in common)]
+        forms = "; ".join(dict.fromkeys(_form(part) for part in parts))
+        root.words.append(f"The arguments come in one of these forms ('?': may be left out): {forms}.")
+        root.changes.append(f"{key} at the top of the schema is said in the tool's description.")
+
+
+def _required(parts: list[Schema]) -> list[str]:
+    return [name for part in parts for name in part.get("required", [])]
+
+
+def _form(part: Schema) -> str:
+    """`{kind: "file", path, mode?}`"""
+    properties = part.get("properties", {})
+    required = part.get("required", [])
+    names = dict.fromkeys([*properties, *required])
+    return "{" + ", ".join(_argument(name, properties.get(name), name in required) for name in names) + "}"
+
+
+def _argument(name: str, schema: Any, required: bool) -> str:
+    value = f": {compact(schema['const'])}" if isinstance(schema, dict) and "const" in schema else ""
+    return name + ("" if required else "?") + value
+
+
+def _types(schema: Schema) -> list[str]:
+    named = schema.get("type", [])
+    return [named] if isinstance(named, str) else named

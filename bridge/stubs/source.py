@@ -1,0 +1,103 @@
+"""A stub's Python source: rendered from a template, then proven to be no more than was meant.
+
+What comes from a client stands in it twice at most, as the name of the tool, and that only after it passed an
+allow-list. What the code does is compared with a tree that is built from nodes.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from bridge.stubs.naming import function_name, is_server_name
+from bridge.turn import StubKind
+
+TEMPLATES = Path(__file__).parents[2] / "templates" / "stubs"
+TEMPLATE = "stub.py.j2"
+
+PURPOSE = "A client's tool. The client runs it itself; this code only holds its place on the Letta server."
+PLACEHOLDER = "No result was given: the client went on without running this call."
+# The agent's variables that the relay stub reads: how many pieces there are, each piece, and what begins every piece.
+RELAY_COUNT = "LETTA_TOOL_BRIDGE_PIECES"
+RELAY_PIECE = "LETTA_TOOL_BRIDGE_PIECE_"
+# Letta keeps a variable as it is (unencrypted, undamaged) when it looks like an API key.
+RELAY_PREFIX = "sk-"
+
+
+class UnsafeSource(Exception):
+    """A stub's source is not what it should be. It is a fault of the bridge, and the source must not be used."""
+
+
+def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
+    if not is_server_name(server_name):
+        raise UnsafeSource(f"{server_name!r} is not a name that may stand in source code")
+    function = function_name(server_name)
+    source = (
+        _environment()
+        .get_template(TEMPLATE)
+        .render(
+            tool=server_name,
+            function=function,
+            kind=kind,
+            purpose=PURPOSE,
+            placeholder=PLACEHOLDER,
+            relay_count=RELAY_COUNT,
+            relay_piece=RELAY_PIECE,
+            relay_prefix=RELAY_PREFIX,
+            relay_prefix_length=len(RELAY_PREFIX),
+        )
+    )
+    if ast.dump(ast.parse(source)) != ast.dump(_meant(function, kind)):
+        raise UnsafeSource(f"the source of {server_name!r} does more or less than it should:\n{source}")
+    compile(source, f"<stub {server_name}>", "exec")
+    return source
+
+
+@cache
+def template_digest() -> str:
+    """Changes with the template, so that stubs made from an older one are known for old."""
+    text = (TEMPLATES / TEMPLATE).read_text(encoding="utf-8")
+    return hashlib.sha256(
+        "\0".join((text, PURPOSE, PLACEHOLDER, RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX)).encode()
+    ).hexdigest()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["literal"] = ascii
+    return environment
+
+
+def _meant(function: str, kind: StubKind) -> ast.Module:
+    """What the source should be, made without the template."""
+    module = ast.parse("def f(**kwargs): pass")
+    definition = module.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    definition.name = function
+    definition.body = [ast.Expr(ast.Constant(PURPOSE)), *_BODIES[kind]()]
+    return module
+
+
+def _placeholder() -> list[ast.stmt]:
+    return [ast.Return(ast.Constant(PLACEHOLDER))]
+
+
+def _relay() -> list[ast.stmt]:
+    pieces = f"(os.environ.get({RELAY_PIECE!r} + str(i), {RELAY_PREFIX!r})[{len(RELAY_PREFIX)}:] for i in range(count))"
+    return ast.parse(f"import os\ncount = int(os.environ.get({RELAY_COUNT!r}, '0'))\nreturn ''.join({pieces})").body
+
+
+_BODIES: dict[StubKind, Callable[[], list[ast.stmt]]] = {"placeholder": _placeholder, "relay": _relay}

@@ -1,0 +1,100 @@
+"""Where a JSON Schema holds further schemas, and what kinds of value it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+Schema = dict[str, Any]
+Lookup = Callable[[str], Any]
+
+KINDS = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
+_BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+_SINGLE = (
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contains",
+    "propertyNames",
+    "contentSchema",
+    "not",
+    "if",
+    "then",
+    "else",
+)
+_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
+ALTERNATIVES = ("anyOf", "oneOf")
+
+
+def mapped(schema: Schema, change: Callable[[Any], Any]) -> Schema:
+    """The schema with every schema directly inside it put through `change`; booleans count as schemas."""
+    result = dict(schema)
+    for key in _BY_NAME:
+        if isinstance(result.get(key), Mapping):
+            result[key] = {name: change(inner) for name, inner in result[key].items()}
+    for key in _SINGLE:
+        if is_schema(result.get(key)):
+            result[key] = change(result[key])
+    for key in (*_LISTED, "items"):
+        if isinstance(result.get(key), list):
+            result[key] = [change(inner) for inner in result[key]]
+    return result
+
+
+def is_schema(value: Any) -> bool:
+    return isinstance(value, (dict, bool))
+
+
+def kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def kinds(schema: Any, lookup: Lookup, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The kinds of JSON value that can satisfy the schema; every kind where it does not say."""
+    if not isinstance(schema, dict):
+        return frozenset() if schema is False else KINDS
+    result = _typed(schema)
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference not in seen:
+        result &= kinds(lookup(reference), lookup, seen | {reference})
+    for key in ALTERNATIVES:
+        if isinstance(schema.get(key), list):
+            result &= _either(kinds(inner, lookup, seen) for inner in schema[key])
+    for inner in schema.get("allOf", ()):
+        result &= kinds(inner, lookup, seen)
+    return result
+
+
+def _typed(schema: Schema) -> frozenset[str]:
+    result = KINDS
+    named = schema.get("type")
+    if named is not None:
+        result = _with_integers([named] if isinstance(named, str) else named)
+        if schema.get("nullable") is True:
+            result |= {"null"}
+    if isinstance(schema.get("enum"), list):
+        result &= _with_integers(kind_of(value) for value in schema["enum"])
+    if "const" in schema:
+        result &= _with_integers([kind_of(schema["const"])])
+    return result
+
+
+def _with_integers(names: Iterable[str]) -> frozenset[str]:
+    found = frozenset(names)
+    return found | {"integer"} if "number" in found else found
+
+
+def _either(found: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*found)
