@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 
-from bridge.turn import Event, MethodChosen
+from bridge.turn import Event, MethodChosen, Reasoning, Text, ToolCall
 
 
 class Feed:
@@ -35,14 +35,15 @@ class Feed:
             self._news.notify_all()
 
     def wait_for_first(self, seconds: float) -> None:
-        """Until the agent gave a sign, at most `seconds`; raises the failure of a turn that failed before it did."""
+        """Until there is something to send, at most `seconds`; raises the failure of a turn that failed before it."""
         with self._news:
             self._news.wait_for(lambda: self._has_sign() or self._ended, seconds)
             if self._failure is not None and not self._has_sign():
                 raise self._failure
 
     def _has_sign(self) -> bool:
-        return any(not isinstance(event, MethodChosen) for event in self._events[:2])
+        """Only what is for the client counts: a server may name the run at once and its model fail a moment later."""
+        return any(isinstance(event, Reasoning | Text | ToolCall) for event in self._events)
 
     @property
     def method(self) -> str:

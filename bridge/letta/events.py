@@ -44,15 +44,15 @@ class _Run:
     def read(self, raw: JsonObject) -> Iterator[Event]:
         if "error" in raw and "message_type" not in raw:
             raise _failure(raw["error"], "")
-        kind = raw.get("message_type")
+        kind = str(raw.get("message_type"))
         self.step_id = _text(raw.get("step_id")) or self.step_id
-        if kind not in ("tool_call_message", "approval_request_message"):
+        if kind in _READERS and kind not in _CALLS:  # a ping may come between the pieces of a call
             yield from self._finish_call()
         run_id = _text(raw.get("run_id"))
         if run_id and run_id != self.run_id:
             self.run_id = run_id
             yield RunStarted(run_id)
-        reader = _READERS.get(str(kind))
+        reader = _READERS.get(kind)
         if reader is not None:
             yield from reader(self, raw)
 
@@ -80,7 +80,7 @@ class _Run:
     def calls(self, raw: JsonObject) -> Iterator[Event]:
         """`tool_calls` holds all of them from 0.13 on; before, and in pieces, there is the one `tool_call`.
 
-        0.16.8 puts the one piece into `tool_calls`, too, without a list around it.
+        0.16 puts the one piece into `tool_calls`, too, without a list around it.
         """
         held = raw.get("message_type") == "approval_request_message"
         message_id = _text(raw.get("id"))
@@ -123,6 +123,7 @@ class _Run:
             yield call
 
 
+_CALLS = ("tool_call_message", "approval_request_message")
 _READERS = {
     "reasoning_message": _Run.reasoning,
     "assistant_message": _Run.answer,

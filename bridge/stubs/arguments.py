@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from bridge.stubs.references import Definitions
 from bridge.stubs.root import tidied
 from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of, kinds
 from bridge.turn import ArgumentPath, Stub
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class _Number(float):
@@ -155,4 +158,4 @@ def _written(value: Any) -> str:
 
 def _text(text: str) -> str:
     """Not escaped, but for half a surrogate pair, which could not be sent otherwise."""
-    return json.dumps(text, ensure_ascii=any("\ud800" <= char <= "\udfff" for char in text))
+    return json.dumps(text, ensure_ascii=bool(_HALF_PAIR.search(text)))

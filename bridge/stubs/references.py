@@ -14,7 +14,7 @@ from bridge.stubs.subschemas import Schema, mapped
 
 # How often a definition may contain itself when it is unrolled, and how much unrolling may yield in all.
 UNROLLED = 2
-MAX_NODES = 4000
+MAX_NODES = 1000
 MAX_DEPTH = 24
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")

@@ -27,6 +27,8 @@ def tidied(schema: Any) -> Schema:
     clean = {key: value for key, value in schema.items() if value is not None or key in _MAY_BE_NULL}
     if "properties" in clean:
         clean["properties"] = {name: inner for name, inner in clean["properties"].items() if inner is not False}
+    if "required" in clean:
+        clean["required"] = list(dict.fromkeys(clean["required"]))
     if isinstance(clean.get("items"), list):
         clean["prefixItems"] = clean.pop("items")
         clean["items"] = clean.pop("additionalItems", {})

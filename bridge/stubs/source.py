@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -33,6 +33,7 @@ class UnsafeSource(Exception):
     """A stub's source is not what it should be. It is a fault of the bridge, and the source must not be used."""
 
 
+@lru_cache(maxsize=1024)
 def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
     if not is_server_name(server_name):
         raise UnsafeSource(f"{server_name!r} is not a name that may stand in source code")

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 Schema = dict[str, Any]
 Lookup = Callable[[str], Any]
 
 KINDS = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
-_BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-_SINGLE = (
-    "items",
-    "additionalItems",
-    "additionalProperties",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "contains",
-    "propertyNames",
-    "contentSchema",
-    "not",
-    "if",
-    "then",
-    "else",
+_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_SINGLE = frozenset(
+    {"items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains"}
+    | {"propertyNames", "contentSchema", "not", "if", "then", "else"}
 )
-_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
+_LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
 ALTERNATIVES = ("anyOf", "oneOf")
 
 
 def mapped(schema: Schema, change: Callable[[Any], Any]) -> Schema:
     """The schema with every schema directly inside it put through `change`; booleans count as schemas."""
     result = dict(schema)
-    for key in _BY_NAME:
-        if isinstance(result.get(key), Mapping):
-            result[key] = {name: change(inner) for name, inner in result[key].items()}
-    for key in _SINGLE:
-        if is_schema(result.get(key)):
-            result[key] = change(result[key])
-    for key in (*_LISTED, "items"):
-        if isinstance(result.get(key), list):
-            result[key] = [change(inner) for inner in result[key]]
+    for key, value in schema.items():
+        if key in _BY_NAME and isinstance(value, dict):
+            result[key] = {name: change(inner) for name, inner in value.items()}
+        elif key in _LISTED and isinstance(value, list):
+            result[key] = [change(inner) for inner in value]
+        elif key in _SINGLE and isinstance(value, (dict, bool)):
+            result[key] = change(value)
     return result
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 from collections.abc import Mapping
 from typing import Any
 
 
 def client_is_gone(environ: Mapping[str, Any]) -> bool:
-    """True when the client has closed its connection. False where the server does not lend its socket."""
+    """True when the client has closed its connection. False where it can't be looked at."""
     connection = environ.get("gunicorn.socket")
-    if not isinstance(connection, socket.socket):
+    if not isinstance(connection, socket.socket) or isinstance(connection, ssl.SSLSocket):
         return False
     try:
-        readable, _, _ = select.select([connection], [], [], 0)
-        return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
+        waiting = select.poll()  # select() takes no file beyond the 1,024th
+        waiting.register(connection, select.POLLIN)
+        return bool(waiting.poll(0)) and connection.recv(1, socket.MSG_PEEK) == b""
     except (OSError, ValueError):
         return True

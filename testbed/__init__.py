@@ -1,0 +1,1 @@
+"""Real Letta servers of many versions, side by side, for tests, benchmarks and demos."""

@@ -1,0 +1,219 @@
+"""Installs Letta versions and PostgreSQL from PyPI, each once, safe to interrupt.
+
+What is complete carries a marker, written last, with the recipe's digest; what has none is made anew.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import tool
+from testbed.cache import Cache, Progress, lock_beside, locked, silent
+from testbed.errors import InstallFailed
+from testbed.versions import Recipe, recipe
+
+UV = "uv==0.13.8"
+PGSERVER = "pgserver==0.1.4"
+# Carries the encodings of tiktoken, which Letta would otherwise fetch from the network when it counts tokens.
+ENCODINGS = "llama-index-core==0.12.34"
+PYTHONS = ("3.11", "3.12")
+AT_ONCE = 2
+
+NETWORK = "Is PyPI reachable?"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """A version that is ready to be started."""
+
+    recipe: Recipe
+    python: Path
+    encodings: Path
+    digest: str
+
+
+def install(version: str, cache: Cache | None = None, progress: Progress = silent) -> Installation:
+    """Install a version unless it is there already."""
+    cache = cache or Cache.default()
+    wanted = recipe(version)
+    folder = cache.letta(version)
+    digest = recipe_digest(wanted)
+    python = folder / "venv" / "bin" / "python"
+    if not _is_complete(folder, digest, python):
+        with locked(lock_beside(folder), progress, f"installing Letta {version}") as lock:
+            if not _is_complete(folder, digest, python):
+                _make(wanted, folder, cache, progress, lock)
+                _mark(folder, digest)
+    return Installation(wanted, python, encodings(cache, progress), digest)
+
+
+def install_all(versions: Iterable[str], cache: Cache | None = None, progress: Progress = silent) -> None:
+    """Install several versions, two at a time."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            list(pool.map(lambda version: install(version, cache, progress), versions))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def recipe_digest(wanted: Recipe) -> str:
+    """Changes when the recipe does, so that an installation by an older recipe is made anew."""
+    text = json.dumps([wanted.packages, wanted.exclude_newer])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def postgres_binaries(cache: Cache, progress: Progress = silent) -> Path:
+    """The folder of PostgreSQL's programs. They are taken out of a wheel; its Python part is not used."""
+    _fetch(PGSERVER, cache.postgres / "pgserver", "PostgreSQL with pgvector (34 MB)", cache, progress)
+    return binaries(cache)
+
+
+def binaries(cache: Cache) -> Path:
+    """Where PostgreSQL's programs are once they are there."""
+    return cache.postgres / "pgserver" / "pgserver" / "pginstall" / "bin"
+
+
+def encodings(cache: Cache, progress: Progress = silent) -> Path:
+    """The folder of tiktoken's encodings."""
+    target = cache.encodings
+    _fetch(ENCODINGS, target, "the token encodings (20 MB)", cache, progress)
+    return target / "llama_index" / "core" / "_static" / "tiktoken_cache"
+
+
+def uv_program(cache: Cache, progress: Progress = silent) -> Path:
+    """The installer: the one beside the running Python, else a pinned one of our own, fetched with pip."""
+    beside = Path(sys.executable).parent / "uv"
+    if beside.exists():
+        return beside
+    target = cache.tools
+    program = target / "bin" / "uv"
+    if _is_complete(target, UV, program):
+        return program
+    with locked(lock_beside(target), progress, "fetching uv") as lock:
+        if not _is_complete(target, UV, program):
+            progress(f"fetching {UV} (40 MB)…")
+            _pip_uv(cache, lock)
+            _mark(target, UV)
+    return program
+
+
+def _pip_uv(cache: Cache, lock: int) -> None:
+    if importlib.util.find_spec("pip") is None:
+        raise InstallFailed(f"{sys.executable} has neither uv nor pip: install one of them there (pip install {UV}).")
+    shutil.rmtree(cache.tools, ignore_errors=True)
+    tool.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(cache.tools), UV],
+        doing=f"fetching {UV} with pip",
+        error=InstallFailed,
+        env=os.environ | {"PIP_CACHE_DIR": str(cache.root / "pip")},
+        hint=NETWORK,
+        keep_open=[lock],
+    )
+
+
+def _fetch(package: str, target: Path, what: str, cache: Cache, progress: Progress) -> None:
+    """Unpack one wheel, without what it depends on, into a folder of its own."""
+    if _is_complete(target, package, target):
+        return
+    with locked(lock_beside(target), progress, f"fetching {what}") as lock:
+        if _is_complete(target, package, target):
+            return
+        progress(f"fetching {what}…")
+        shutil.rmtree(target, ignore_errors=True)
+        # The wheels exist for these Pythons only, while their files do not depend on the one that runs us.
+        _uv(
+            cache,
+            progress,
+            lock,
+            f"fetching {package}",
+            ["pip", "install", "--no-deps", "--python-version", "3.12", "--target", str(target), package],
+        )
+        _mark(target, package)
+
+
+def _make(wanted: Recipe, folder: Path, cache: Cache, progress: Progress, lock: int) -> None:
+    progress(f"installing Letta {wanted.version} (about {wanted.megabytes} MB, 10 to 30 s)…")
+    started = time.monotonic()
+    shutil.rmtree(folder, ignore_errors=True)
+    venv = folder / "venv"
+    _uv(
+        cache,
+        progress,
+        lock,
+        f"making an environment for Letta {wanted.version}",
+        ["venv", "--python", _interpreter(cache, progress, lock), str(venv)],
+    )
+    _uv(
+        cache,
+        progress,
+        lock,
+        f"installing Letta {wanted.version}",
+        [
+            *("pip", "install", "--python", str(venv / "bin" / "python")),
+            *("--exclude-newer", wanted.exclude_newer, *wanted.packages),
+        ],
+    )
+    progress(f"installed Letta {wanted.version} in {time.monotonic() - started:.0f} s")
+
+
+def _interpreter(cache: Cache, progress: Progress, lock: int) -> str:
+    """A Python that every version of the table supports: ours, one of the system, else one that uv obtains."""
+    if "{}.{}".format(*sys.version_info) in PYTHONS:
+        return sys.executable
+    for wanted in PYTHONS:
+        try:
+            found = _uv(
+                cache,
+                progress,
+                lock,
+                f"looking for Python {wanted}",
+                ["python", "find", "--no-python-downloads", "--system", wanted],
+            )
+        except InstallFailed:
+            continue
+        return found.strip()
+    progress(f"fetching Python {PYTHONS[0]}…")
+    _uv(
+        cache,
+        progress,
+        lock,
+        f"fetching Python {PYTHONS[0]}, which Letta needs (this one is {sys.version.split()[0]}),",
+        ["python", "install", "--no-bin", PYTHONS[0]],
+        hint=f"Install Python {' or '.join(PYTHONS)} with your system's packages, or let uv reach github.com.",
+    )
+    return PYTHONS[0]
+
+
+def _uv(cache: Cache, progress: Progress, lock: int, doing: str, arguments: list[str], hint: str = NETWORK) -> str:
+    settings = {"UV_CACHE_DIR": str(cache.uv), "UV_PYTHON_INSTALL_DIR": str(cache.pythons)}
+    program = uv_program(cache, progress)
+    return tool.run(
+        [str(program), "--no-progress", *arguments],
+        doing=doing,
+        error=InstallFailed,
+        env=os.environ | settings,
+        hint=hint,
+        keep_open=[lock],
+    )
+
+
+def _is_complete(folder: Path, digest: str, needed: Path) -> bool:
+    try:
+        return (folder / "complete").read_text() == digest and needed.exists()
+    except FileNotFoundError:
+        return False
+
+
+def _mark(folder: Path, digest: str) -> None:
+    unfinished = folder / "complete.part"
+    unfinished.write_text(digest)
+    unfinished.replace(folder / "complete")

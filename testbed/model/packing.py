@@ -1,0 +1,77 @@
+"""What Letta wraps around texts on their way to the model, taken off again. Pure.
+
+Up to 0.7 a user's text arrives as {"type": "user_message", "message": ..., "time": ...}; agents with heartbeats get
+further user messages of the types `heartbeat`, `login` and `system_alert`; a tool's result is
+{"status": "OK" | "Failed", "message": ..., "time": ...} on every version.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+# The key that carries the text, by the type of the wrapping.
+USER_WRAPPINGS = {
+    "user_message": "message",
+    "system_alert": "message",
+    "heartbeat": "reason",
+    "login": "last_login",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A user message: `kind` is "user" for what a person said, else the type of Letta's own wrapping."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tool's result; the status is "" where Letta did not wrap it."""
+
+    status: str
+    text: str
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content: a string, a list of parts, or nothing."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part))
+
+
+def _is_text(part: dict[str, Any]) -> bool:
+    return isinstance(part.get("text"), str)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def unpack_user(text: str) -> Note:
+    """A user message without Letta's wrapping; JSON of any other kind is what the user said."""
+    wrapping = _object(text)
+    kind = wrapping.get("type") if wrapping is not None else None
+    if wrapping is None or not isinstance(kind, str) or kind not in USER_WRAPPINGS:
+        return Note("user", text)
+    inner = wrapping.get(USER_WRAPPINGS[kind])
+    return Note("user" if kind == "user_message" else kind, inner if isinstance(inner, str) else "")
+
+
+def unpack_result(text: str) -> Result:
+    """A tool message's content without Letta's wrapping."""
+    wrapping = _object(text)
+    if wrapping is None or "status" not in wrapping or "message" not in wrapping:
+        return Result("", text)
+    message = wrapping["message"]
+    inner = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+    return Result(str(wrapping["status"]), inner)

@@ -1,0 +1,233 @@
+"""What the model answers to a request, found from the request alone. Pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from testbed.model.examples import example
+from testbed.model.packing import text_of, unpack_result, unpack_user
+from testbed.model.script import Call, Failure, Script, ScriptError, Step, parse_script
+from testbed.model.tools import Offer, Tool, offer_of
+
+THOUGHT_ARGUMENTS = ("thinking", "inner_thoughts")
+HEARTBEAT_ARGUMENT = "request_heartbeat"
+ECHOED = 1000
+
+DONE = "Done."
+HELP = """I am the scripted demo model: I do not think, I do what a message dictates. Without a script I repeat \
+what you said. To see a tool called, send for example these lines:
+
+!call get_weather {"city": "Oslo"}
+!next
+!answer
+
+The first line calls the tool, !next waits for its result, !answer says the result. There are also !say TEXT, \
+!think TEXT, !delay SECONDS, !slow SECONDS, !status CODE and more; testbed/model/script.py describes them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidCall:
+    """A tool call of an answer, its argument text final."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One turn of the model. `notes` say where it could not do what the script dictates."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    calls: tuple[SaidCall, ...] = ()
+    delay: float = 0.0
+    slow: float = 0.0
+    failure: Failure | None = None
+    cut: bool = False
+    notes: tuple[str, ...] = ()
+    script_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The script in force and how far it has come."""
+
+    script: Script | None
+    number: int
+
+    @property
+    def step(self) -> Step | None:
+        return self.script.step(self.number) if self.script else None
+
+    @property
+    def goes_on(self) -> bool:
+        return self.script is not None and self.script.step(self.number + 1) is not None
+
+
+def find_place(messages: Sequence[Mapping[str, Any]]) -> Place:
+    """Look for the newest script, and count the turns of the model behind it."""
+    turns = 0
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        role = message.get("role")
+        if role == "assistant":
+            turns += 1
+        elif role == "user" or (role in ("system", "developer") and index > 0):
+            script = parse_script(unpack_user(text_of(message.get("content"))).text)
+            if script is not None:
+                return Place(script, turns)
+    return Place(None, turns)
+
+
+def reply_to(body: Mapping[str, Any]) -> Reply:
+    """Answer a request that was found legal."""
+    messages, offer = body["messages"], offer_of(body)
+    try:
+        place = find_place(messages)
+    except ScriptError as error:
+        text = f"I could not read the script: {error}."
+        return replace(_turn(Step(text=text), offer, False), script_error=text)
+    step = place.step or Step()
+    if step.failure is not None:
+        return Reply(failure=step.failure, delay=step.delay)
+    if step.answer:
+        step = replace(step, text=_newest_results(messages))
+    elif step.text is None and not step.calls:
+        step = replace(step, text=_own_words(messages))
+    return _turn(step, offer, place.goes_on)
+
+
+def _since_last_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    last = max((i for i, message in enumerate(messages) if message.get("role") == "assistant"), default=-1)
+    return messages[last + 1 :]
+
+
+def _newest_results(messages: Sequence[Mapping[str, Any]]) -> str:
+    results: list[str] = []
+    for message in reversed(messages):
+        if message.get("role") == "tool":
+            results.insert(0, unpack_result(text_of(message.get("content"))).text)
+        elif results:
+            break
+    return "\n".join(results) if results else "(there is no tool result)"
+
+
+def _own_words(messages: Sequence[Mapping[str, Any]]) -> str:
+    """What the model says without dictation."""
+    new = _since_last_turn(messages)
+    said = [text for message in new if (text := _said_by_user(message))]
+    if not said and any(message.get("role") == "tool" for message in new):
+        return DONE
+    said = said or [text for message in messages if (text := _said_by_user(message))]
+    newest = said[-1] if said else ""
+    if newest.strip().rstrip("?!.").casefold() == "help":
+        return HELP
+    return "You said: " + (newest if len(newest) <= ECHOED else newest[:ECHOED] + "…")
+
+
+def _said_by_user(message: Mapping[str, Any]) -> str:
+    if message.get("role") != "user":
+        return ""
+    note = unpack_user(text_of(message.get("content")))
+    return note.text if note.kind == "user" else ""
+
+
+def _turn(step: Step, offer: Offer, goes_on: bool) -> Reply:
+    """One turn, in the forms that the request offers and demands."""
+    calls, notes = _find_tools(step.calls, offer)
+    text = step.text
+    if not step.plain and not step.disobey:
+        calls, text, refused = _obey(calls, text, offer)
+        notes += refused
+    if text is not None and not calls and not step.plain and _may_send(offer):
+        calls, text = (Call("send_message", _compact({"message": text})),), None
+    said, placed = _finish_calls(calls, offer, step.thought, goes_on)
+    reasoning = step.reasoning
+    if step.thought is not None and not placed:
+        if text is None:
+            text = step.thought
+        else:
+            reasoning = reasoning or step.thought
+    if text is None and not said:
+        text = DONE
+    return Reply(text, reasoning, said, step.delay, step.slow, None, step.cut, notes)
+
+
+def _may_send(offer: Offer) -> bool:
+    return offer.demand != "none" and offer.named in (None, "send_message") and offer.find("send_message") is not None
+
+
+def _find_tools(calls: tuple[Call, ...], offer: Offer) -> tuple[tuple[Call, ...], tuple[str, ...]]:
+    """The calls with the names of offered tools. A name that is not offered is called all the same."""
+    found, notes = [], []
+    for call in calls:
+        tool = offer.find(call.name)
+        if tool is None:
+            notes.append(f"the script calls {call.name!r}, which the request does not offer")
+        found.append(replace(call, name=tool.name if tool else call.name.replace("*", "")))
+    return tuple(found), tuple(notes)
+
+
+def _obey(
+    calls: tuple[Call, ...], text: str | None, offer: Offer
+) -> tuple[tuple[Call, ...], str | None, tuple[str, ...]]:
+    """Calls and text as tool_choice and parallel_tool_calls allow them, and what was left out."""
+    fitting = [call for call in calls if offer.demand != "none" and offer.named in (None, call.name)]
+    allowed = tuple(fitting if offer.parallel else fitting[:1])
+    dropped = [call for call in calls if not any(call is one for one in allowed)]
+    notes = tuple(f"the request does not allow the call of {call.name!r}" for call in dropped)
+    if offer.demand != "required" or allowed or (text is not None and _may_send(offer)):
+        return allowed, text, notes
+    tool = offer.find(offer.named) if offer.named else offer.tools[0]
+    if tool is None:
+        return allowed, text, notes
+    demanded = Call(tool.name, _compact(_example_arguments(tool)))
+    return (demanded,), None, (*notes, f"the request demands a call, so {tool.name!r} is called")
+
+
+def _example_arguments(tool: Tool) -> dict[str, Any]:
+    arguments = example(tool.parameters)
+    added = (*THOUGHT_ARGUMENTS, HEARTBEAT_ARGUMENT)
+    if not isinstance(arguments, dict):
+        return {}
+    return {name: value for name, value in arguments.items() if name not in added}
+
+
+def _finish_calls(
+    calls: tuple[Call, ...], offer: Offer, thought: str | None, goes_on: bool
+) -> tuple[tuple[SaidCall, ...], bool]:
+    """The calls with what Letta's tools demand besides, and whether the thought found a place in them."""
+    said, placed = [], False
+    for call in calls:
+        tool = offer.find(call.name)
+        wanted = _wanted(tool) if tool and not call.raw else ()
+        added = {name: thought or f"I call {call.name}." for name in wanted if name in THOUGHT_ARGUMENTS}
+        placed = placed or bool(added)
+        heartbeat = {HEARTBEAT_ARGUMENT: goes_on} if HEARTBEAT_ARGUMENT in wanted else {}
+        said.append(SaidCall(call.name, _spliced(call.arguments, added, heartbeat)))
+    return tuple(said), placed
+
+
+def _wanted(tool: Tool) -> tuple[str, ...]:
+    return tuple(name for name in (*THOUGHT_ARGUMENTS, HEARTBEAT_ARGUMENT) if name in tool.properties)
+
+
+def _spliced(arguments: str, front: dict[str, Any], back: dict[str, Any]) -> str:
+    """Put members around a JSON object's own, whose text stays as it is. Members that it has are not added."""
+    if not front and not back:
+        return arguments
+    own = json.loads(arguments)
+    parts = [_members({name: value for name, value in front.items() if name not in own})]
+    parts.append(arguments.strip()[1:-1].strip())
+    parts.append(_members({name: value for name, value in back.items() if name not in own}))
+    return "{" + ",".join(part for part in parts if part) + "}"
+
+
+def _members(values: dict[str, Any]) -> str:
+    return _compact(values)[1:-1]
+
+
+def _compact(value: Any) -> str:
+    """JSON as OpenAI's models write the arguments of strict functions."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

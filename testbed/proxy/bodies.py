@@ -1,0 +1,95 @@
+"""What the faults make of a body on its way. Pure but for the pauses, which are called in."""
+
+from collections.abc import Callable, Iterator
+
+from testbed.proxy.faults import Cut, Fault, Garbage, Place, Stall, Truncate
+
+Pieces = Iterator[bytes]
+Pause = Callable[[float | None], None]
+
+
+class Severed(Exception):
+    """The connection is to be cut at this place."""
+
+    def __init__(self, reset: bool) -> None:
+        super().__init__("the connection is cut here")
+        self.reset = reset
+
+
+class Ended(Exception):
+    """The body is to end at this place."""
+
+
+class _Marker:
+    """Looks for a place in a body that comes in pieces."""
+
+    def __init__(self, place: Place) -> None:
+        self._bytes = place.after_bytes
+        self._events = place.after_events
+        self._line_is_empty = False
+        self.reached = not place.given or 0 in (place.after_bytes, place.after_events)
+
+    def find(self, piece: bytes) -> int | None:
+        """Where in this piece the place is, None if it is not in it."""
+        if self._bytes is not None:
+            if len(piece) < self._bytes:
+                self._bytes -= len(piece)
+                return None
+            return self._bytes
+        return self._find_event(piece)
+
+    def _find_event(self, piece: bytes) -> int | None:
+        for index, byte in enumerate(piece):
+            if byte == 0x0A and self._line_is_empty:
+                self._line_is_empty = False
+                self._events = (self._events or 0) - 1
+                if self._events == 0:
+                    return index + 1
+            elif byte == 0x0A:
+                self._line_is_empty = True
+            elif byte != 0x0D:
+                self._line_is_empty = False
+        return None
+
+
+def at_place(pieces: Pieces, place: Place, there: Callable[[], bytes]) -> Pieces:
+    """The pieces, with `there` called at the place; what it returns is inserted, and it may raise."""
+    marker = _Marker(place)
+    done = marker.reached
+    if done:
+        yield there()
+    for piece in pieces:
+        index = None if done else marker.find(piece)
+        if index is None:
+            yield piece
+            continue
+        done = True
+        yield piece[:index]
+        yield there()
+        yield piece[index:]
+
+
+def altered(pieces: Pieces, fault: Fault, pause: Pause) -> Pieces:
+    """The pieces as a fault leaves them."""
+    if isinstance(fault, Garbage) and not fault.given:
+        return _replaced(pieces, fault.data)
+    if isinstance(fault, Cut | Truncate | Garbage | Stall):
+        return at_place(pieces, fault, lambda: _happening(fault, pause))
+    return pieces
+
+
+def _happening(fault: Cut | Truncate | Garbage | Stall, pause: Pause) -> bytes:
+    if isinstance(fault, Cut):
+        raise Severed(fault.reset)
+    if isinstance(fault, Truncate):
+        raise Ended
+    if isinstance(fault, Garbage):
+        return fault.data
+    pause(fault.seconds)
+    return b""
+
+
+def _replaced(pieces: Pieces, data: bytes) -> Pieces:
+    yield data
+    for _ in pieces:
+        """The target's own body is read to its end and lost."""

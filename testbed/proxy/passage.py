@@ -1,0 +1,203 @@
+"""One connection of a client, and the one to the target that belongs to it.
+
+The two live and die together: when one side closes, so does the other, as if client and target were connected
+directly. So a client sees the target's own keep-alive, and the target sees a client that leaves.
+"""
+
+import select
+import socket
+import struct
+import threading
+import time
+from typing import NoReturn, Protocol
+
+from testbed.proxy.bodies import Severed
+from testbed.proxy.calls import Call, Outcome, Over
+from testbed.proxy.framing import LAST_CHUNK, Broken, Head, Reader, chunk, request_framing
+from testbed.proxy.rules import Rule
+from testbed.proxy.strike import Strike
+
+LOOK_SECONDS = 0.02
+
+
+class Book(Protocol):
+    """What a connection needs to know of its proxy."""
+
+    closing: threading.Event
+
+    def connect(self) -> socket.socket:
+        """A new connection to the target."""
+        ...
+
+    def begin(self, connection: int, head: Head, raw: bytes, size: int) -> tuple[Call, list[Rule]]:
+        """Record a call and find the rules that strike it."""
+        ...
+
+    def finish(self, call: Call, outcome: Outcome) -> None:
+        """Record how a call ended."""
+        ...
+
+    def spread(self, jitter: float) -> float:
+        """A random number between minus and plus the jitter."""
+        ...
+
+
+def reset(connection: socket.socket) -> None:
+    """Have the connection closed with RST."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _at_end(connection: socket.socket) -> bool | None:
+    """Whether the other side has closed; None if nothing is to be read."""
+    poller = select.poll()
+    poller.register(connection, select.POLLIN)
+    if not poller.poll(0):
+        return None
+    try:
+        return not connection.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
+
+
+class Passage:
+    """The life of one connection. `run` is its thread."""
+
+    def __init__(self, book: Book, client: socket.socket, number: int, keep_bytes: int) -> None:
+        self._book = book
+        self._client = client
+        self._number = number
+        self._keep_bytes = keep_bytes
+        self._target: socket.socket | None = None
+        self._requests = Reader(client, self._wait_for_client)
+        self._answers: Reader | None = None
+
+    def run(self) -> None:
+        """Pass on calls until one side closes."""
+        try:
+            while self._call():
+                """One more."""
+        except Over as end:
+            if end.reset:
+                reset(self._client)
+        except (Broken, OSError):
+            # A client or a target that breaks off between two calls, or does not speak HTTP.
+            reset(self._client)
+        finally:
+            self._client.close()
+            if self._target is not None:
+                self._target.close()
+
+    def _call(self) -> bool:
+        head = self._requests.head()
+        if head is None:
+            return False
+        if head.header("expect") == "100-continue":
+            self._client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body, size, framed = self._request_body(head)
+        call, rules = self._book.begin(self._number, head, body, size)
+        outcome: Outcome = "target left"
+        try:
+            keep = Strike(self, call, rules).run(head, framed)
+            outcome = "answered"
+            return keep and not head.closes
+        except Over as end:
+            outcome = end.outcome
+            raise
+        except Severed as severed:
+            outcome = "cut"
+            raise Over(outcome, severed.reset) from None
+        except OSError as error:
+            outcome = "proxy closed" if self._book.closing.is_set() else "client left"
+            raise Over(outcome, reset=True) from error
+        finally:
+            self._book.finish(call, outcome)
+
+    def _request_body(self, head: Head) -> tuple[bytes, int, bytes]:
+        """The body as far as it is kept, its size, and its bytes as they are passed on."""
+        framing = request_framing(head)
+        pieces = list(self._requests.body(head, framing))
+        whole = b"".join(pieces)
+        framed = b"".join(map(chunk, pieces)) + LAST_CHUNK if framing == "chunked" else whole
+        return (whole if len(whole) <= self._keep_bytes else b""), len(whole), framed
+
+    # Waiting
+
+    def _wait_for_client(self) -> None:
+        """Between two calls: until the client sends, unless the target closes."""
+        watched = select.poll()
+        watched.register(self._client, select.POLLIN)
+        if self._target is not None:
+            watched.register(self._target, select.POLLIN)
+        while not (ready := [descriptor for descriptor, _ in watched.poll(1000)]):
+            self.check_open()
+        if self._client.fileno() not in ready and self._target is not None:
+            raise Over("target left")
+
+    def _wait_for_target(self) -> None:
+        """Within a call: until the target sends, unless the client leaves."""
+        assert self._target is not None
+        watched = select.poll()
+        watched.register(self._target, select.POLLIN)
+        watched.register(self._client, select.POLLIN)
+        while True:
+            ready = [descriptor for descriptor, _ in watched.poll(1000)]
+            if self._target.fileno() in ready:
+                return
+            self.check_open()
+            if self._client.fileno() in ready:
+                # It sends its next request early, which can wait.
+                watched.unregister(self._client)
+
+    def check_open(self) -> None:
+        """End the call if the proxy closes or the client has left."""
+        if self._book.closing.is_set():
+            raise Over("proxy closed")
+        if _at_end(self._client):
+            raise Over("client left")
+
+    def pause(self, seconds: float | None, released: threading.Event) -> None:
+        """Wait that long (None: until released), unless the client leaves or the proxy closes."""
+        end = None if seconds is None else time.monotonic() + seconds
+        while not released.is_set():
+            left = LOOK_SECONDS if end is None else min(LOOK_SECONDS, end - time.monotonic())
+            if left <= 0:
+                return
+            self.check_open()
+            released.wait(left)
+
+    # The target
+
+    def ask(self, head: Head, framed: bytes) -> Head:
+        """Pass a request on and return the head of its answer."""
+        if self._target is None:
+            try:
+                self._target = self._book.connect()
+            except OSError:
+                raise Over("target refused", reset=True) from None
+            self._answers = Reader(self._target, self._wait_for_target)
+        try:
+            self._target.sendall(head.raw + framed)
+            answer = self.answers.head()
+            while answer is not None and answer.first[1].startswith("1"):
+                answer = self.answers.head()
+        except OSError:
+            self.target_left()
+        if answer is None:
+            raise Over("target left")
+        return answer
+
+    def target_left(self) -> NoReturn:
+        """The target broke off: so does the connection, in the same way."""
+        raise Over("target left", reset=True) from None
+
+    @property
+    def answers(self) -> Reader:
+        assert self._answers is not None
+        return self._answers
+
+    def send(self, data: bytes) -> None:
+        """Send to the client."""
+        self._client.sendall(data)
+
+    def spread(self, jitter: float) -> float:
+        return self._book.spread(jitter)

@@ -1,0 +1,77 @@
+"""Which calls a fault strikes."""
+
+import re
+import threading
+from collections.abc import Callable
+from functools import cache
+from types import TracebackType
+from typing import Self
+
+from testbed.proxy.calls import Call
+from testbed.proxy.faults import Fault
+
+Condition = Callable[[Call], bool]
+
+
+@cache
+def _pattern(glob: str) -> re.Pattern[str]:
+    parts = re.split(r"(\*\*|\*)", glob)
+    meaning = {"**": ".*", "*": "[^/]*"}
+    return re.compile("".join(meaning.get(part) or re.escape(part) for part in parts) + r"\Z", re.DOTALL)
+
+
+def matches(call: Call, method: str, path: str) -> bool:
+    """Whether a call is of a method ("*" is any) and a path, where * stands within a segment and ** for anything."""
+    return method in ("*", call.method) and _pattern(path).match(call.path) is not None
+
+
+class Rule:
+    """A fault and the calls it strikes. `seen` counts the calls that matched, `struck` those that were struck."""
+
+    def __init__(
+        self,
+        fault: Fault,
+        method: str,
+        path: str,
+        nth: int | None,
+        times: int | None,
+        where: Condition | None,
+    ) -> None:
+        self.fault = fault
+        self.seen = 0
+        self.struck = 0
+        self._method = method
+        self._path = path
+        self._nth = nth
+        self._times = times
+        self._where = where
+        self._removed = threading.Event()
+        self.released = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Strike no more, and release what is held."""
+        self._removed.set()
+        self.released.set()
+
+    def release(self) -> None:
+        """Let go what a Hang or a Stall without end holds, now and in future."""
+        self.released.set()
+
+    def strikes(self, call: Call) -> bool:
+        """Count a call if it matches, and say whether it is to be struck. Not safe between threads."""
+        if self._removed.is_set() or not matches(call, self._method, self._path):
+            return False
+        if self._where is not None and not self._where(call):
+            return False
+        self.seen += 1
+        strikes = self._nth in (None, self.seen) and (self._times is None or self.struck < self._times)
+        self.struck += strikes
+        return strikes

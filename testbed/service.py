@@ -1,0 +1,122 @@
+"""The bridge itself as its Procfile starts it, as a process that ends with whoever started it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import requests
+
+from testbed.errors import ServiceFailed
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+
+
+class Service:
+    """One running bridge. `log` takes what it says; without one it says it to this process's own output."""
+
+    def __init__(self, environment: Mapping[str, str], log: Path | None = None) -> None:
+        self.environment = {**environment, "PATH": _path(environment)}
+        self.url = f"http://127.0.0.1:{environment['PORT']}"
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The process id of gunicorn's master."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        output: IO[bytes] | None = self._log.open("ab") if self._log else None
+        try:
+            self._process = subprocess.Popen(
+                ["sh", "-c", f"exec {web_command()}"],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        finally:
+            if output is not None:
+                output.close()
+        self._wait_until_it_answers()
+
+    def stop(self) -> None:
+        """End it as a platform does: SIGTERM, and SIGKILL when it does not go."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL for the master and its workers at once."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def wait(self) -> int:
+        """Until it ends; its exit code."""
+        assert self._process is not None
+        return self._process.wait()
+
+    def _wait_until_it_answers(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise ServiceFailed(f"the service did not start{self._last_words()}")
+            try:
+                if requests.get(f"{self.url}/healthz", timeout=2).ok:
+                    return
+            except requests.RequestException:
+                time.sleep(0.05)
+        raise ServiceFailed(f"the service did not answer at {self.url}/healthz within {START_SECONDS:.0f} s")
+
+    def _last_words(self) -> str:
+        if self._log is None:
+            return "; what it said stands above"
+        return ":\n" + "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+
+
+def web_command() -> str:
+    """What the Procfile starts for `web`."""
+    found = re.search(r"^web: (.+)$", (ROOT / "Procfile").read_text(), re.M)
+    if found is None:
+        raise ServiceFailed("the Procfile has no line that begins with `web:`")
+    return found[1]
+
+
+def _path(environment: Mapping[str, str]) -> str:
+    return f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', os.defpath)}"

@@ -1,0 +1,121 @@
+"""A client of the service, so that tests read as a story. Every reply it gets is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flask.testing import FlaskClient
+from openai.types import Model
+from werkzeug.datastructures import Headers
+from werkzeug.test import TestResponse
+
+from tests.sse_checker import Json, Streamed, check_completion, check_error, read_stream
+
+HARDENED = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of the chat route: a completion, a stream or an error, under the same names."""
+
+    status: int
+    headers: Headers
+    message: Json
+    finish_reason: str | None
+    usage: Json | None
+    error: Json | None
+    streamed: Streamed | None = None
+    model: str = ""
+
+    @property
+    def text(self) -> str:
+        return str(self.message["content"])
+
+    @property
+    def reasoning(self) -> str:
+        return str(self.message.get("reasoning_content", ""))
+
+    @property
+    def folded(self) -> tuple[str, str, list[Json], str | None, Json | None]:
+        """What has to be the same, streamed and not."""
+        calls = list(self.message.get("tool_calls", ()))
+        return self.message["content"] or "", self.reasoning, calls, self.finish_reason, self.usage
+
+
+class Chat:
+    """Asks agents."""
+
+    def __init__(self, client: FlaskClient) -> None:
+        self._client = client
+
+    def ask(
+        self,
+        text: str = "Hello",
+        *,
+        model: str = "Ada",
+        stream: bool = False,
+        usage: bool = True,
+        messages: list[Json] | None = None,
+        system: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> Reply:
+        """One request. `system` and `text` make the transcript unless `messages` is one."""
+        if messages is None:
+            messages = [{"role": "system", "content": system}] if system is not None else []
+            messages = [*messages, {"role": "user", "content": text}]
+        body: Json = {"model": model, "messages": messages, "stream": stream, **fields}
+        if stream and usage:
+            body["stream_options"] = {"include_usage": True}
+        return self.post(body, headers=headers)
+
+    def post(self, body: Any, *, headers: Mapping[str, str] | None = None) -> Reply:
+        """A body as it is, bytes or JSON."""
+        sent = {"data": body} if isinstance(body, bytes) else {"json": body}
+        response = self._client.post("/v1/chat/completions", headers=dict(headers or {}), **sent)
+        for name, value in HARDENED.items():
+            assert response.headers[name] == value
+        if response.mimetype == "text/event-stream":
+            return _stream(response, body)
+        if response.status_code == 200:
+            return _whole(response)
+        return Reply(response.status_code, response.headers, {}, None, None, check_error(response.json or {}))
+
+    def models(self, *, headers: Mapping[str, str] | None = None) -> list[str]:
+        response = self._client.get("/v1/models", headers=dict(headers or {}))
+        assert response.status_code == 200
+        listed: Json = response.json or {}
+        assert listed["object"] == "list"
+        for model in listed["data"]:
+            Model.model_validate(model, strict=True)
+        return [model["id"] for model in listed["data"]]
+
+
+def _stream(response: TestResponse, body: Any) -> Reply:
+    assert response.status_code == 200
+    wanted = bool((body.get("stream_options") or {}).get("include_usage"))
+    streamed = read_stream(response.data, include_usage=wanted)
+    return Reply(
+        200,
+        response.headers,
+        streamed.message,
+        streamed.finish_reason,
+        streamed.usage,
+        streamed.failure,
+        streamed,
+        streamed.chunks[0]["model"] if streamed.chunks else "",
+    )
+
+
+def _whole(response: TestResponse) -> Reply:
+    body: Json = response.json or {}
+    check_completion(body)
+    (choice,) = body["choices"]
+    return Reply(
+        200, response.headers, choice["message"], choice["finish_reason"], body["usage"], None, None, body["model"]
+    )

@@ -1,0 +1,46 @@
+"""The service around an in-memory Letta, and a client of it."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import create_app
+from bridge.config import Settings, read_settings
+from tests.actors import Chat
+from tests.fakes import FakeGateway
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """What the settings are made from; a test may change it before it asks for them."""
+    return {"LETTA_BASE_URL": "http://letta.test:8283", "BRIDGE_ALLOW_ANONYMOUS": "1"}
+
+
+@pytest.fixture
+def settings(environment: dict[str, str]) -> Settings:
+    return read_settings(environment)
+
+
+@pytest.fixture
+def letta() -> FakeGateway:
+    """A server with one agent, Ada."""
+    fake = FakeGateway()
+    fake.has_agent("Ada")
+    return fake
+
+
+@pytest.fixture
+def app(settings: Settings, letta: FakeGateway) -> Flask:
+    return create_app(settings, letta)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+@pytest.fixture
+def chat(client: FlaskClient) -> Chat:
+    return Chat(client)

@@ -1,0 +1,82 @@
+"""An agent as the in-memory Letta keeps it, with Letta's rules for calls that wait for an approval."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from bridge import errors
+from bridge.letta.gateway import Agent, AgentChange, Outgoing, Results, StoredMessage, Tool
+from bridge.turn import AgentCall, AgentReturn
+
+
+@dataclass(slots=True)
+class KeptAgent:
+    """`held` is the request for approval that the agent waits at."""
+
+    agent: Agent
+    created: int
+    messages: list[StoredMessage] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    held: StoredMessage | None = None
+
+    def store(self, message: StoredMessage) -> StoredMessage:
+        self.messages.append(message)
+        self.agent = replace(self.agent, message_ids=(*self.agent.message_ids, message.id))
+        return message
+
+    def change(self, change: AgentChange, tools: Sequence[Tool]) -> None:
+        """Lists replace what was there. A held call that leaves the context is held no more."""
+        if change.tool_ids is not None:
+            self.agent = replace(self.agent, tools=tuple(tools))
+        if change.rules is not None:
+            self.agent = replace(self.agent, rules=tuple(change.rules))
+        if change.variables is not None:
+            self.variables = dict(change.variables)
+        if change.message_ids is not None:
+            self.agent = replace(self.agent, message_ids=tuple(change.message_ids))
+            if self.held is not None and self.held.id not in change.message_ids:
+                self.held = None
+
+    def take(self, messages: Sequence[Outgoing]) -> None:
+        """What is held must be answered before anything else, in full, and nothing else may be answered."""
+        answers = [result for one in messages if isinstance(one, Results) for result in one.results]
+        if self.held is None and answers:
+            raise errors.LettaRejected("No tool call is currently awaiting approval.")
+        if self.held is not None and not answers:
+            raise errors.LettaConflict("The agent is waiting for approval.", code="agent_waits_for_approval")
+        if self.held is not None and {call.call_id for call in self.held.calls} != {one.call_id for one in answers}:
+            raise errors.LettaRejected("Invalid tool call IDs.")
+        self.held = None
+        for answer in answers:
+            self.store(StoredMessage(new_id("message"), "tool_return_message", text=answer.text))
+        self.store(StoredMessage(new_id("message"), "user_message"))
+
+    def close_held(self, request_id: str, text: str) -> StoredMessage:
+        """Answer the held call with a return that says `text`."""
+        if self.held is None or self.held.id != request_id:
+            raise errors.LettaRejected("No tool call is currently awaiting approval.")
+        self.held = None
+        return self.store(StoredMessage(new_id("message"), "tool_return_message", text=text))
+
+    def rewrite(self, message_id: str, text: str) -> bool:
+        for index, message in enumerate(self.messages):
+            if message.id == message_id:
+                self.messages[index] = replace(message, text=text)
+                return True
+        return False
+
+    def happened(self, event: AgentCall | AgentReturn) -> None:
+        if isinstance(event, AgentReturn):
+            self.store(StoredMessage(event.message_id, "tool_return_message", text=event.text))
+        elif self.held is not None and self.held.id == event.message_id:
+            self.held = self.messages[-1] = replace(self.held, calls=(*self.held.calls, event))
+        else:
+            kind = "approval_request_message" if event.held else "tool_call_message"
+            self.store(StoredMessage(event.message_id, kind, (event,)))
+            self.held = self.messages[-1] if event.held else None
+
+
+def new_id(kind: str) -> str:
+    return f"{kind}-{uuid.uuid4()}"

@@ -1,0 +1,266 @@
+"""A Letta server that exists in memory only and does what a test dictates."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bridge import errors
+from bridge.letta.capabilities import ServerFeatures
+from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Block, Outgoing, Say, StoredMessage, Tool
+from bridge.turn import AgentCall, AgentReturn, Event, JsonObject, Stopped, Stub, Text, Used
+from tests.fake_agent import KeptAgent, new_id
+
+# An event is yielded, an exception is raised, and anything else that can be called is called, to wait or to look.
+Step = Event | BaseException | Callable[[], object]
+
+FEATURES = ServerFeatures(
+    version=(0, 16, 1),
+    client_tools=False,
+    approvals=True,
+    tool_returns=True,
+    message_rewrite=True,
+    recompile=False,
+    tools_by_names=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the model of an agent was shown: the memory and the tools in force, and the new messages."""
+
+    agent_id: str
+    memory: Mapping[str, str]
+    messages: tuple[Outgoing, ...]
+    tools: tuple[str, ...]
+    by_token: bool
+
+    @property
+    def texts(self) -> list[str]:
+        return [message.text for message in self.messages if isinstance(message, Say)]
+
+
+class FakeGateway:
+    """Implements bridge.letta.gateway.Gateway. `calls` lists the verbs in order, `prompts` what the models saw."""
+
+    def __init__(self, features: ServerFeatures = FEATURES) -> None:
+        self.calls: list[str] = []
+        self.prompts: list[Prompt] = []
+        self.step_sizes: dict[str, int] = {}
+        self._features = features
+        self._agents: dict[str, KeptAgent] = {}
+        self._tools: dict[str, Tool] = {}
+        self._runs: deque[tuple[Step, ...]] = deque()
+        self._failures: list[tuple[int | str, BaseException]] = []
+        self._lock = threading.RLock()
+
+    # --- what a test dictates -------------------------------------------------------------------------
+
+    def has_agent(self, name: str, type: str = "letta_v1_agent", *, created: int = 1_700_000_000) -> Agent:
+        persona = Block(new_id("block"), "persona", f"I am {name}.")
+        kept = KeptAgent(Agent(new_id("agent"), name, type, blocks=(persona,)), created)
+        kept.store(StoredMessage(new_id("message"), "system_message"))
+        self._agents[kept.agent.id] = kept
+        return kept.agent
+
+    def has_tool(self, name: str, type: str = "custom", *, tags: Sequence[str] = ()) -> Tool:
+        tool = Tool(new_id("tool"), name, type, tuple(tags), {"name": name, "parameters": {}})
+        self._tools[tool.id] = tool
+        return tool
+
+    def loses(self, agent_id: str) -> None:
+        """Somebody deletes the agent."""
+        del self._agents[agent_id]
+
+    def renames(self, agent_id: str, name: str) -> None:
+        kept = self._agents[agent_id]
+        kept.agent = replace(kept.agent, name=name)
+
+    def will(self, *steps: Step) -> None:
+        """What happens in the next run that has not been dictated yet."""
+        self._runs.append(steps)
+
+    def will_say(self, *pieces: str) -> None:
+        self.will(*map(Text, pieces), Used(100, 10), Stopped("end_turn"))
+
+    def fails(self, failure: BaseException, *, at: int | str) -> None:
+        """Raise at every call of the verb `at`, or at the call of that number, counted from 1 over all verbs."""
+        self._failures.append((at, failure))
+
+    # --- server and agents ----------------------------------------------------------------------------
+
+    def features(self) -> ServerFeatures:
+        self._called("features")
+        return self._features
+
+    def agents(self) -> list[AgentSummary]:
+        self._called("agents")
+        return [AgentSummary(kept.agent.id, kept.agent.name, kept.created) for kept in self._agents.values()]
+
+    def agents_named(self, name: str) -> list[AgentSummary]:
+        self._called("agents_named")
+        return [AgentSummary(kept.agent.id, name) for kept in self._agents.values() if kept.agent.name == name]
+
+    def agent(self, agent_id: str) -> Agent:
+        self._called("agent")
+        return self._kept(agent_id).agent
+
+    def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
+        self._called("change_agent")
+        kept = self._kept(agent_id)
+        wanted = list(dict.fromkeys(change.tool_ids or ()))
+        if any(tool_id not in self._tools for tool_id in wanted):
+            raise errors.LettaConflict("The agent was given a tool that does not exist.")
+        kept.change(change, [self._tools[tool_id] for tool_id in wanted])
+        return kept.agent
+
+    def variables(self, agent_id: str) -> dict[str, str]:
+        self._called("variables")
+        return dict(self._kept(agent_id).variables)
+
+    # --- messages -------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        agent_id: str,
+        messages: Sequence[Outgoing],
+        *,
+        by_token: bool,
+        client_tools: Sequence[JsonObject] = (),
+    ) -> Iterator[Event]:
+        self._called("send")
+        kept = self._kept(agent_id)
+        kept.take(messages)
+        memory = {block.label: block.value for block in kept.agent.blocks}
+        tools = (*(tool.name for tool in kept.agent.tools), *(str(tool["name"]) for tool in client_tools))
+        self.prompts.append(Prompt(agent_id, memory, tuple(messages), tools, by_token))
+        said = [message.text for message in messages if isinstance(message, Say)]
+        echo = (Text(f"You said: {said[-1] if said else ''}"), Used(100, 10), Stopped("end_turn"))
+        return self._happening(kept, self._runs.popleft() if self._runs else echo)
+
+    def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
+        self._called("deny")
+        text = f"Error: request to call tool denied. User reason: {reason}"
+        return self._kept(agent_id).close_held(request_id, text)
+
+    def approve(self, agent_id: str, request_id: str) -> StoredMessage:
+        """The stub runs: here it returns the values of the agent's variables, in order of their names."""
+        self._called("approve")
+        kept = self._kept(agent_id)
+        return kept.close_held(request_id, "".join(kept.variables[name] for name in sorted(kept.variables)))
+
+    def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
+        self._called("rewrite_return")
+        kept = self._kept(agent_id)
+        return self._features.message_rewrite and kept.rewrite(message_id, text)
+
+    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
+        self._called("newest_messages")
+        return self._kept(agent_id).messages[-limit:]
+
+    def step_prompt_tokens(self, step_id: str) -> int | None:
+        self._called("step_prompt_tokens")
+        return self.step_sizes.get(step_id)
+
+    # --- tools ----------------------------------------------------------------------------------------
+
+    def tools(self) -> list[Tool]:
+        self._called("tools")
+        return list(self._tools.values())
+
+    def tools_named(self, names: Sequence[str]) -> list[Tool]:
+        self._called("tools_named")
+        return [tool for tool in self._tools.values() if tool.name in names]
+
+    def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
+        """A tool of that name is overwritten, whoever made it, and keeps its id and its agents."""
+        self._called("put_tool")
+        with self._lock:
+            held = next((tool for tool in self._tools.values() if tool.name == stub.name), None)
+            tool_id = held.id if held else new_id("tool")
+            return self._set_tool(Tool(tool_id, stub.name, "custom", tuple(tags), stub.json_schema))
+
+    def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
+        self._called("tag_tool")
+        if tool_id not in self._tools:
+            raise _missing(tool_id)
+        self._set_tool(replace(self._tools[tool_id], tags=tuple(tags)))
+
+    def delete_tool(self, tool_id: str) -> None:
+        """The tool leaves its agents; their rules for it stay."""
+        self._called("delete_tool")
+        self._tools.pop(tool_id, None)
+        for kept in self._agents.values():
+            left = tuple(tool for tool in kept.agent.tools if tool.id != tool_id)
+            kept.agent = replace(kept.agent, tools=left)
+
+    def attached_tool_ids(self) -> set[str]:
+        self._called("attached_tool_ids")
+        return {tool.id for kept in self._agents.values() for tool in kept.agent.tools}
+
+    # --- blocks ---------------------------------------------------------------------------------------
+
+    def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
+        self._called("add_block")
+        kept = self._kept(agent_id)
+        if any(block.label == label for block in kept.agent.blocks):
+            raise errors.LettaConflict(f"The agent has a block {label!r}.")
+        block = Block(new_id("block"), label, value, dict(metadata))
+        kept.agent = replace(kept.agent, blocks=(*kept.agent.blocks, block))
+        return block
+
+    def set_block(self, agent_id: str, label: str, value: str) -> None:
+        self._called("set_block")
+        kept = self._kept(agent_id)
+        if all(block.label != label for block in kept.agent.blocks):
+            raise _missing(label)
+        blocks = [replace(block, value=value) if block.label == label else block for block in kept.agent.blocks]
+        kept.agent = replace(kept.agent, blocks=tuple(blocks))
+
+    def remove_block(self, agent_id: str, block: Block) -> None:
+        self._called("remove_block")
+        kept = self._kept(agent_id)
+        left = tuple(one for one in kept.agent.blocks if one.id != block.id)
+        if len(left) == len(kept.agent.blocks):
+            raise _missing(block.id)
+        kept.agent = replace(kept.agent, blocks=left)
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _called(self, verb: str) -> None:
+        with self._lock:
+            self.calls.append(verb)
+            number = len(self.calls)
+        for at, failure in self._failures:
+            if at in (verb, number):
+                raise failure
+
+    def _kept(self, agent_id: str) -> KeptAgent:
+        if agent_id not in self._agents:
+            raise _missing(agent_id)
+        return self._agents[agent_id]
+
+    def _happening(self, kept: KeptAgent, steps: Sequence[Step]) -> Iterator[Event]:
+        for step in steps:
+            if isinstance(step, BaseException):
+                raise step
+            if isinstance(step, AgentCall | AgentReturn):
+                kept.happened(step)
+            if callable(step):
+                step()
+            else:
+                yield step
+
+    def _set_tool(self, tool: Tool) -> Tool:
+        self._tools[tool.id] = tool
+        for kept in self._agents.values():
+            tools = tuple(tool if held.id == tool.id else held for held in kept.agent.tools)
+            kept.agent = replace(kept.agent, tools=tools)
+        return tool
+
+
+def _missing(what: str) -> errors.LettaMissing:
+    return errors.LettaMissing(f"There is no {what}.")

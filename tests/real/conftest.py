@@ -1,0 +1,93 @@
+"""Real Letta servers for the tests in this folder: one after the other, each with its own bridge.
+
+Which versions: TEST_LETTA, a list such as `0.16.1,0.8.17`, or `all`; else one of each generation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.model import ScriptedModel
+from testbed.model.strictness import Limits
+from testbed.network import free_port
+from testbed.proxy import FaultProxy
+from testbed.server import running
+from testbed.service import Service
+from testbed.versions import VERSIONS, agent_types
+from tests.real.world import Agent, World
+
+ONE_OF_EACH_GENERATION = ("0.8.17", "0.11.7", "0.16.1", "0.16.8")
+# Letta agents with hundreds of tools are tested, too; OpenAI's own limit is 128.
+MOST_TOOLS = 1024
+
+
+def wanted_versions() -> tuple[str, ...]:
+    wanted = os.environ.get("TEST_LETTA", "")
+    if wanted == "all":
+        return tuple(VERSIONS)
+    return tuple(wanted.split(",")) if wanted else ONE_OF_EACH_GENERATION
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    versions = wanted_versions()
+    if "agent_type" in metafunc.fixturenames:
+        pairs = [(version, agent_type) for version in versions for agent_type in agent_types(version)]
+        metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
+    elif "world" in metafunc.fixturenames:
+        metafunc.parametrize("world", versions, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel(limits=Limits(max_tools=MOST_TOOLS)) as scripted:
+        yield scripted
+
+
+@pytest.fixture(scope="session")
+def world(
+    request: pytest.FixtureRequest, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """One server of the version that the test is for, with a bridge of two workers."""
+    log = tmp_path_factory.mktemp("bridge") / "bridge.log"
+    with (
+        running(request.param, model_url=model.url, attach=True, progress=say) as server,
+        FaultProxy(server.base_url) as proxy,
+    ):
+
+        def start_bridge(**settings: str) -> Service:
+            return Service(bridge_environment(proxy.url, log.parent, settings), log)
+
+        with start_bridge() as bridge:
+            yield World(server, model, proxy, bridge, start_bridge)
+
+
+@pytest.fixture
+def agent(world: World, agent_type: str) -> Iterator[Agent]:
+    """A fresh agent. After the test, nothing that its model was shown was refused, unless the test expected that."""
+    world.model.clear()
+    made = world.agent(agent_type)
+    yield made
+    made.delete()
+    assert not world.model.refusals
+
+
+def bridge_environment(letta_url: str, data: Path, settings: dict[str, str]) -> dict[str, str]:
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("BRIDGE_", "LETTA_", "REDIS_"))},
+        "LETTA_BASE_URL": letta_url,
+        "BRIDGE_HOST": "127.0.0.1",
+        "BRIDGE_ALLOW_ANONYMOUS": "1",
+        "BRIDGE_DATA_DIR": str(data),
+        "PORT": str(free_port()),
+        "WEB_CONCURRENCY": "2",
+        **settings,
+    }
+
+
+def say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,160 @@
+"""A real Letta server with proxy, scripted model and bridge around it, and a client of the bridge."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import openai
+import requests
+
+from testbed.agents import create_agent, delete_agent
+from testbed.model import ScriptedModel
+from testbed.proxy import FaultProxy
+from testbed.server import Server
+from testbed.service import Service
+from tests.sse_checker import Json, Streamed, check_completion, check_error, read_stream
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of the bridge, streamed or not, checked."""
+
+    status: int
+    headers: Mapping[str, str]
+    message: Json
+    finish_reason: str | None
+    usage: Json | None
+    error: Json | None
+    streamed: Streamed | None = None
+
+    @property
+    def text(self) -> str:
+        return self.message.get("content") or ""
+
+    @property
+    def calls(self) -> list[tuple[str, Any]]:
+        """(name, arguments) of each tool call; the arguments parsed."""
+        found = self.message.get("tool_calls", [])
+        return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in found]
+
+    @property
+    def call_ids(self) -> list[str]:
+        return [call["id"] for call in self.message.get("tool_calls", [])]
+
+    @property
+    def method(self) -> str:
+        return self.headers["X-Bridge-Method"]
+
+
+@dataclass(slots=True)
+class World:
+    """One server under test. `bridge` reaches it through `proxy`; the tests look at it directly."""
+
+    server: Server
+    model: ScriptedModel
+    proxy: FaultProxy
+    bridge: Service
+    start_bridge: Callable[..., Service]
+    version: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.version = self.server.version
+
+    @property
+    def at_least(self) -> Callable[[str], bool]:
+        mine = tuple(map(int, self.version.split(".")))
+        return lambda version: mine >= tuple(map(int, version.split(".")))
+
+    def letta(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """A call to Letta past proxy and bridge; tried again once, as Letta drops connections after its own errors."""
+        for attempt in (1, 2):
+            try:
+                answer = requests.request(method, self.server.base_url + path, json=body, params=query, timeout=60)
+                break
+            except requests.ConnectionError:
+                if attempt == 2:
+                    raise
+        assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text[:500]}"
+        return answer.json() if answer.content else None
+
+    def agent(self, agent_type: str, **more: Any) -> Agent:
+        more.setdefault("name", f"agent-of-test-{uuid.uuid4().hex[:8]}")
+        more.setdefault("memory_blocks", [{"label": "human", "value": "Nothing known."}])
+        made = create_agent(self.server.base_url, agent_type=agent_type, model_url=self.model.url, **more)
+        return Agent(self, made["id"], made["name"], agent_type)
+
+    def openai(self, **more: Any) -> openai.OpenAI:
+        more = {"base_url": f"{self.bridge.url}/v1", "api_key": "none", "max_retries": 0} | more
+        return openai.OpenAI(**more)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent of a test, as Letta has it and as a client of the bridge talks to it."""
+
+    world: World
+    id: str
+    name: str
+    type: str
+
+    def delete(self) -> None:
+        delete_agent(self.world.server.base_url, self.id)
+
+    def state(self) -> Json:
+        query = {"include_relationships": ["tools", "memory", "tool_exec_environment_variables"]}
+        found: Json = self.world.letta("GET", f"/v1/agents/{self.id}", **query)
+        return found
+
+    def fingerprint(self) -> Json:
+        """All that a turn must leave as it was: tools, rules, blocks and variables."""
+        state = self.state()
+        blocks = state["memory"]["blocks"]
+        return {
+            "tools": sorted(tool["name"] for tool in state["tools"]),
+            "rules": [(rule["type"], rule["tool_name"]) for rule in state["tool_rules"]],
+            "blocks": sorted((block["label"], block["value"]) for block in blocks),
+            "variables": sorted((v["key"], v["value"]) for v in state.get("tool_exec_environment_variables") or ()),
+        }
+
+    def story(self, since: str | None = None) -> list[str]:
+        """What the model was shown last, as lines."""
+        return self.world.model.last_request().story(since=since)
+
+    def ask(
+        self,
+        text: str | None = None,
+        *,
+        messages: Sequence[Json] | None = None,
+        tools: Sequence[Json] | None = None,
+        stream: bool = False,
+        system: str | None = None,
+        bridge: Service | None = None,
+        **fields: Any,
+    ) -> Reply:
+        """One request to the bridge: `text` alone, or whole `messages`."""
+        sent = list(messages) if messages is not None else [{"role": "user", "content": text}]
+        if system is not None:
+            sent = [{"role": "system", "content": system}, *sent]
+        body: Json = {"model": self.name, "messages": sent, "stream": stream, **fields}
+        if tools is not None:
+            body["tools"] = list(tools)
+        if stream:
+            body["stream_options"] = {"include_usage": True}
+        url = (bridge or self.world.bridge).url
+        return _reply(requests.post(f"{url}/v1/chat/completions", json=body, timeout=120), stream)
+
+
+def _reply(answer: requests.Response, stream: bool) -> Reply:
+    if answer.status_code != 200:
+        return Reply(answer.status_code, answer.headers, {}, None, None, check_error(answer.json()))
+    if stream:
+        read = read_stream(answer.content, include_usage=True)
+        return Reply(200, answer.headers, read.message, read.finish_reason, read.usage, read.failure, read)
+    body = answer.json()
+    check_completion(body)
+    (choice,) = body["choices"]
+    return Reply(200, answer.headers, choice["message"], choice["finish_reason"], body["usage"], None)

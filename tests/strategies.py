@@ -1,0 +1,129 @@
+"""Hostile input for property tests: names, texts and JSON Schemas as nobody should write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+CODE = (
+    "x'); import os; os.system('id') #",
+    '"""',
+    "'''",
+    "\\",
+    "\n    import os",
+    "\r\n",
+    "{{ 7 * 7 }}",
+    "{% raw %}",
+    "#}",
+    "\u2028",
+    "\u202e",
+    "\x0c",
+    "f'{x}'",
+    "%s",
+    "<|endoftext|>",
+    "None",
+    "__import__('os')",
+)
+ODD_NAMES = (
+    "class",
+    "from",
+    "self",
+    "None",
+    "request_heartbeat",
+    "thinking",
+    "inner_thoughts",
+    "thinking_",
+    "agent_state",
+    "kwargs",
+    "str",
+    "max-results",
+    "max_results",
+    "$filter",
+    "filter",
+    "@type",
+    "x.y",
+    "ünïcode",
+    "unicode",
+    "名前",
+    "a b",
+    "a/b[0]",
+    "0",
+    "_",
+    "properties",
+    "$ref",
+    "x" * 70,
+    "x" * 71,
+)
+KINDS = ("string", "number", "integer", "boolean", "array", "object", "null")
+
+storable = st.characters(exclude_categories=("Cs",), exclude_characters="\x00")
+texts = st.one_of(st.sampled_from(CODE), st.text(storable, max_size=20))
+parameter_names = st.one_of(st.sampled_from(ODD_NAMES), st.sampled_from(CODE), st.text(storable, min_size=1, max_size=8))
+tool_names = st.from_regex(r"\A[\w.:/-]{1,128}\Z")
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts
+)
+values: st.SearchStrategy[Any] = st.recursive(
+    scalars, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)), max_leaves=5
+)
+references = st.sampled_from(
+    ["#/$defs/A", "#/$defs/B", "#/definitions/C", "#/$defs/Missing", "#", "#/properties/class", "other.json#/X", "#anchor"]
+)
+_KEYWORDS: dict[str, st.SearchStrategy[Any]] = {
+    "type": st.one_of(st.sampled_from(KINDS), st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True)),
+    "enum": st.lists(scalars, min_size=1, max_size=4),
+    "const": scalars,
+    "description": texts,
+    "title": texts,
+    "default": values,
+    "minimum": st.integers(-5, 5),
+    "exclusiveMaximum": st.floats(0, 5),
+    "pattern": st.sampled_from(["^a+$", "[\"']"]),
+    "format": st.sampled_from(["date-time", "uri", "odd"]),
+    "minItems": st.integers(0, 3),
+    "uniqueItems": st.booleans(),
+    "nullable": st.booleans(),
+    "$ref": references,
+    "x-odd": values,
+}
+
+
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    schemas = st.lists(inner, min_size=1, max_size=3)
+    members = st.dictionaries(parameter_names, inner, max_size=4)
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            **_KEYWORDS,
+            "properties": members,
+            "required": st.lists(parameter_names, max_size=3),
+            "items": st.one_of(inner, schemas),
+            "prefixItems": schemas,
+            "additionalProperties": inner,
+            "patternProperties": st.dictionaries(st.sampled_from(["^x-", "y"]), inner, max_size=2),
+            "anyOf": schemas,
+            "oneOf": schemas,
+            "allOf": schemas,
+            "not": inner,
+            "if": inner,
+        },
+    )
+
+
+schemas: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.booleans(), st.fixed_dictionaries({}, optional=_KEYWORDS)), _nested, max_leaves=6
+)
+
+
+@st.composite
+def parameter_schemas(draw: st.DrawFn) -> dict[str, Any]:
+    """What might come as the parameters of a tool: of type object, everything below it odd."""
+    root = dict(draw(_nested(schemas)))
+    root["type"] = "object"
+    root["properties"] = draw(st.dictionaries(parameter_names, schemas, max_size=5))
+    root["$defs"] = {"A": draw(schemas), "B": draw(schemas)}
+    root["definitions"] = {"C": draw(schemas)}
+    for key in ("enum", "const", "$ref"):
+        root.pop(key, None)
+    return root

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from bridge.config import ApiKey, Settings, environment_with_dotenv, read_settings, variables
+from bridge.errors import SettingsError
+
+LEAST = {"LETTA_BASE_URL": "http://localhost:8283", "BRIDGE_ALLOW_ANONYMOUS": "1"}
+DIGEST = hashlib.sha256(b"a-long-enough-key").hexdigest()
+
+BAD = [
+    ("LETTA_BASE_URL", "localhost:8283", "must be a URL"),
+    ("LETTA_BASE_URL", "ftp://localhost", "must be a URL"),
+    ("LETTA_BASE_URL", "http://", "must be a URL"),
+    ("LETTA_BASE_URL", "http://:8283", "must be a URL"),
+    ("LETTA_BASE_URL", "http://letta:port", "must be a URL"),
+    ("LETTA_BASE_URL", "http://letta:99999", "must be a URL"),
+    ("LETTA_BASE_URL", "http://[", "must be a URL"),
+    ("LETTA_BASE_URL", "http://letta/?a=b", "without query"),
+    ("LETTA_BASE_URL", "http://letta/#top", "without query"),
+    ("LETTA_BASE_URL", "http://le tta", "must be a URL"),
+    ("LETTA_API_KEY", "caf\u00e9", "its value has characters that a header cannot carry"),
+    ("LETTA_API_KEY", "a b", "its value has characters that a header cannot carry"),
+    ("PORT", "http", "whole number from 0 to 65535"),
+    ("PORT", "65536", "whole number from 0 to 65535"),
+    ("PORT", "-1", "whole number from 0 to 65535"),
+    ("PORT", "8080.0", "whole number"),
+    ("WEB_CONCURRENCY", "0", "whole number from 1 to 64"),
+    ("WEB_CONCURRENCY", "65", "whole number from 1 to 64"),
+    ("BRIDGE_THREADS", "3", "whole number from 4 to 1024"),
+    ("BRIDGE_THREADS", "many", "whole number"),
+    ("BRIDGE_API_KEYS", "short", "key 1 is shorter than 8 characters"),
+    ("BRIDGE_API_KEYS", "a-long-enough-key,short", "key 2 is shorter than 8 characters"),
+    ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
+    ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
+    ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
+    ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
+    ("REDIS_URL", "localhost:6379", "must begin with redis://"),
+    ("BRIDGE_CONNECT_TIMEOUT", "0", "seconds from 0.1 to 60"),
+    ("BRIDGE_CONNECT_TIMEOUT", "nan", "seconds from 0.1 to 60"),
+    ("BRIDGE_LETTA_TIMEOUT", "0.5", "seconds from 1 to 600"),
+    ("BRIDGE_LETTA_TIMEOUT", "1e2", "seconds from 1 to 600"),
+    ("BRIDGE_TURN_TIMEOUT", "inf", "seconds from 1 to 86400"),
+    ("BRIDGE_HEADER_WAIT", "26", "seconds from 0 to 25"),
+    ("BRIDGE_PING_INTERVAL", "0", "seconds from 0.1 to 25"),
+    ("BRIDGE_MAX_BODY", "999", "whole number from 1000 to"),
+    ("BRIDGE_MAX_BODY", "20 MB", "whole number"),
+]
+
+
+def faults_of(**changes: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        read_settings({**LEAST, **changes})
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(("variable", "value", "words"), BAD)
+def test_a_bad_value_is_told_with_the_name_of_its_variable(variable: str, value: str, words: str) -> None:
+    (fault,) = faults_of(**{variable: value})
+    assert fault.startswith(f"{variable}: ")
+    assert words in fault
+
+
+def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> None:
+    anything_goes = {"BRIDGE_HOST", "BRIDGE_ADMIN_PASSWORD", "BRIDGE_DATA_DIR"}
+    assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"PORT": "x", "BRIDGE_METHOD": "y"})
+    told = [line.split(" ")[0].rstrip(":") for line in str(caught.value).splitlines()]
+    assert told == ["LETTA_BASE_URL", "PORT", "BRIDGE_METHOD", "BRIDGE_API_KEYS"]
+
+
+def test_without_keys_the_service_does_not_start_by_accident() -> None:
+    (fault,) = faults_of(BRIDGE_ALLOW_ANONYMOUS="")
+    assert fault.startswith("BRIDGE_API_KEYS is not set")
+    assert "BRIDGE_ALLOW_ANONYMOUS=1" in fault
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"BRIDGE_API_KEYS": "s3cret!"},
+        {"LETTA_BASE_URL": "http://user:s3cret!@letta:8283"},
+        {"REDIS_URL": "redis:s3cret!@localhost"},
+        {"LETTA_API_KEY": "s3cret!", "BRIDGE_ADMIN_PASSWORD": "s3cret!", "PORT": "x"},
+    ],
+)
+def test_a_fault_never_shows_a_secret(environment: dict[str, str]) -> None:
+    assert "s3cret" not in "".join(faults_of(**environment))
+
+
+def test_settings_never_hold_a_key_as_it_is() -> None:
+    settings = read_settings({**LEAST, "BRIDGE_API_KEYS": "a-long-enough-key"})
+    assert settings.api_keys == (ApiKey("key-1", DIGEST),)
+    assert "a-long-enough-key" not in repr(settings)
+
+
+@pytest.mark.parametrize("between", [",", " ", ", ", "\n", ",,"])
+def test_keys_stand_between_commas_or_blanks_plain_or_hashed(between: str) -> None:
+    settings = read_settings({**LEAST, "BRIDGE_API_KEYS": between.join(["one-more-key", f"web:{DIGEST.upper()}"])})
+    assert [key.name for key in settings.api_keys] == ["key-1", "web"]
+    assert settings.api_keys[1].sha256 == DIGEST
+
+
+def test_the_defaults_are_those_of_the_table() -> None:
+    settings = read_settings(LEAST)
+    assert (settings.port, settings.host, settings.workers, settings.threads) == (8080, "0.0.0.0", 2, 64)
+    assert (settings.method, settings.system_prompt) == ("auto", "block")
+    assert (settings.api_keys, settings.admin_password, settings.redis_url) == ((), "", "")
+    assert settings.data_dir == Path(".bridge")
+    assert settings.ping_interval == 15.0
+
+
+def test_a_variable_that_is_set_to_nothing_counts_as_not_set() -> None:
+    assert read_settings({**LEAST, "PORT": " ", "BRIDGE_SYSTEM_PROMPT": ""}) == read_settings(LEAST)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://localhost:8283/", "http://localhost:8283"),
+        (" https://letta.example.com/api/ ", "https://letta.example.com/api"),
+        ("http://[::1]:8283", "http://[::1]:8283"),
+        ("http://10.0.0.1", "http://10.0.0.1"),
+    ],
+)
+def test_the_address_of_letta_is_kept_without_its_last_slash(given: str, kept: str) -> None:
+    assert read_settings({**LEAST, "LETTA_BASE_URL": given}).letta_base_url == kept
+
+
+@pytest.mark.parametrize("value", ["1", "true", "YES", "on"])
+def test_a_flag_can_be_switched_on_in_several_words(value: str) -> None:
+    assert read_settings({**LEAST, "BRIDGE_ALLOW_ANONYMOUS": value}).allow_anonymous is True
+
+
+@pytest.mark.parametrize("value", ["0", "false", "No", "off"])
+def test_a_flag_can_be_switched_off_in_several_words(value: str) -> None:
+    keys = {"BRIDGE_API_KEYS": "a-long-enough-key"}
+    assert read_settings({**LEAST, **keys, "BRIDGE_ALLOW_ANONYMOUS": value}).allow_anonymous is False
+
+
+def test_every_setting_has_a_variable_of_its_own() -> None:
+    names = [row["variable"] for row in variables()]
+    assert len(names) == len(set(names)) == len(fields(Settings))
+
+
+# --- .env -------------------------------------------------------------------------------------------------
+
+
+def test_a_dotenv_file_fills_up_the_environment(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PORT=9000\nLETTA_BASE_URL='http://letta:1'\nEMPTY\n")
+    merged = environment_with_dotenv({"PORT": "7000"}, tmp_path)
+    assert merged == {"PORT": "7000", "LETTA_BASE_URL": "http://letta:1"}
+
+
+def test_a_value_in_the_dotenv_file_is_taken_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("LETTA_API_KEY='a${HOME}b'\n")
+    assert environment_with_dotenv({}, tmp_path) == {"LETTA_API_KEY": "a${HOME}b"}
+
+
+def test_without_a_dotenv_file_the_environment_is_all(tmp_path: Path) -> None:
+    assert environment_with_dotenv({"PORT": "1"}, tmp_path) == {"PORT": "1"}
+
+
+def test_on_heroku_a_dotenv_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PORT=9000\n")
+    assert environment_with_dotenv({"DYNO": "web.1"}, tmp_path) == {"DYNO": "web.1"}

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bridge import errors
+from bridge.config import Settings, read_settings
+from bridge.conversation import Conversation
+from bridge.directory import Directory
+from bridge.letta.gateway import Say
+from bridge.sync.instructions import LABEL
+from bridge.sync.registry import Registry
+from bridge.turn import Event, Message, Stopped, Text, Turn, Used
+from tests.fakes import FakeGateway
+
+HELLO = Message("user", "Hello")
+KIND = Message("system", "be kind")
+
+Ask = Callable[..., list[Event]]
+
+
+@pytest.fixture
+def ask(letta: FakeGateway, settings: Settings) -> Ask:
+    directory = Directory(letta)
+    conversation = Conversation(letta, directory, Registry(letta), settings)
+
+    def ask(*messages: Message, **fields: Any) -> list[Event]:
+        turn = Turn(fields.pop("model", "Ada"), messages or (HELLO,), **fields)
+        return [event for event in conversation.events(turn) if isinstance(event, Text | Used | Stopped)]
+
+    return ask
+
+
+def prompt_mode(mode: str, environment: dict[str, str]) -> None:
+    environment["BRIDGE_SYSTEM_PROMPT"] = mode
+
+
+def test_the_agent_is_given_what_is_new_and_nothing_else(letta: FakeGateway, ask: Ask) -> None:
+    ask(HELLO, Message("assistant", "Hi"), Message("user", "one"), Message("user", "two"))
+    (prompt,) = letta.prompts
+    assert prompt.messages == (Say("user", "one"), Say("user", "two"))
+
+
+def test_what_happens_is_told_in_order(letta: FakeGateway, ask: Ask) -> None:
+    letta.will_say("Hel", "lo")
+    assert ask() == [Text("Hel"), Text("lo"), Used(100, 10), Stopped("end_turn")]
+
+
+def test_an_unknown_agent_is_told_before_anything_is_sent(letta: FakeGateway, ask: Ask) -> None:
+    with pytest.raises(errors.UnknownModel):
+        ask(model="Bob")
+    assert letta.prompts == []
+
+
+def test_a_transcript_with_nothing_new_costs_no_call(letta: FakeGateway, ask: Ask) -> None:
+    with pytest.raises(errors.InvalidRequest):
+        ask(Message("assistant", "Hi"))
+    assert letta.calls == []
+
+
+@pytest.mark.parametrize(
+    ("agent_type", "stream", "by_token"),
+    [
+        ("letta_v1_agent", True, True),
+        ("letta_v1_agent", False, False),
+        ("memgpt_v2_agent", True, False),
+        ("memgpt_v2_agent", False, False),
+    ],
+)
+def test_text_comes_by_token_only_where_it_is_streamed_and_stays_whole(
+    letta: FakeGateway, ask: Ask, agent_type: str, stream: bool, by_token: bool
+) -> None:
+    letta.has_agent("Bob", agent_type)
+    ask(model="Bob", stream=stream)
+    assert letta.prompts[0].by_token == by_token
+
+
+# --- instructions -----------------------------------------------------------------------------------------
+
+
+def test_instructions_are_in_force_in_the_turn_that_brings_them(letta: FakeGateway, ask: Ask) -> None:
+    ask(KIND, HELLO)
+    assert letta.prompts[0].memory == {"persona": "I am Ada.", LABEL: "be kind"}
+    assert letta.prompts[0].messages == (Say("user", "Hello"),)
+
+
+def test_instructions_follow_the_client_from_turn_to_turn(letta: FakeGateway, ask: Ask) -> None:
+    ask(KIND, HELLO)
+    ask(KIND, HELLO)
+    ask(Message("system", "be brief"), HELLO)
+    ask(HELLO)
+    ask(KIND, HELLO)
+    assert [prompt.memory.get(LABEL) for prompt in letta.prompts] == ["be kind", "be kind", "be brief", None, "be kind"]
+
+
+def test_instructions_that_did_not_change_are_not_written_again(letta: FakeGateway, ask: Ask) -> None:
+    ask(KIND, HELLO)
+    letta.calls.clear()
+    ask(KIND, HELLO)
+    assert not {"add_block", "set_block", "remove_block"} & set(letta.calls)
+
+
+@pytest.mark.parametrize("mode", ["message", "ignore"])
+def test_where_instructions_are_kept_otherwise_no_block_of_ours_stays(
+    letta: FakeGateway, environment: dict[str, str], mode: str, ask: Ask
+) -> None:
+    ask(KIND, HELLO)
+    prompt_mode(mode, environment)
+    directory = Directory(letta)
+    conversation = Conversation(letta, directory, Registry(letta), read_settings(environment))
+    list(conversation.events(Turn("Ada", (KIND, HELLO))))
+    assert letta.prompts[-1].memory == {"persona": "I am Ada."}
+
+
+class TestAsMessages:
+    @pytest.fixture(autouse=True)
+    def mode(self, environment: dict[str, str]) -> None:
+        prompt_mode("message", environment)
+
+    def test_instructions_open_the_conversation(self, letta: FakeGateway, ask: Ask) -> None:
+        ask(KIND, HELLO)
+        assert letta.prompts[0].messages == (Say("system", "be kind"), Say("user", "Hello"))
+
+    def test_instructions_are_not_repeated_later(self, letta: FakeGateway, ask: Ask) -> None:
+        ask(KIND, HELLO, Message("assistant", "Hi"), HELLO)
+        assert letta.prompts[0].messages == (Say("user", "Hello"),)
+
+    def test_without_instructions_there_is_no_such_message(self, letta: FakeGateway, ask: Ask) -> None:
+        ask(HELLO)
+        assert letta.prompts[0].messages == (Say("user", "Hello"),)
+
+
+def test_instructions_can_be_ignored(letta: FakeGateway, environment: dict[str, str]) -> None:
+    prompt_mode("ignore", environment)
+    conversation = Conversation(letta, Directory(letta), Registry(letta), read_settings(environment))
+    list(conversation.events(Turn("Ada", (KIND, HELLO))))
+    assert letta.prompts[0].memory == {"persona": "I am Ada."}
+    assert letta.prompts[0].messages == (Say("user", "Hello"),)
+
+
+# --- usage ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("used", "known", "told"),
+    [
+        (Used(700, 20, 1, "step-1"), None, 700),
+        (Used(2100, 60, 3, "step-3"), 900, 900),
+        (Used(2100, 60, 3, "step-3"), None, 700),
+        (Used(2100, 60, 3, ""), 900, 700),
+    ],
+)
+def test_usage_is_the_prompt_of_the_last_step_not_the_sum(
+    letta: FakeGateway, ask: Ask, used: Used, known: int | None, told: int
+) -> None:
+    letta.step_sizes = {} if known is None else {"step-3": known}
+    letta.will(Text("Hi"), used, Stopped("end_turn"))
+    (found,) = [event for event in ask() if isinstance(event, Used)]
+    assert (found.prompt_tokens, found.completion_tokens) == (told, used.completion_tokens)
+
+
+def test_an_answer_is_not_lost_when_its_usage_cannot_be_asked_for(letta: FakeGateway, ask: Ask) -> None:
+    letta.fails(errors.LettaUnreachable("It broke."), at="step_prompt_tokens")
+    letta.will(Text("Hi"), Used(2100, 60, 3, "step-3"), Stopped("end_turn"))
+    assert ask() == [Text("Hi"), Used(700, 60, 3, "step-3"), Stopped("end_turn")]
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_a_failure_of_letta_at_any_call_is_told_as_it_is(letta: FakeGateway, ask: Ask, number: int) -> None:
+    letta.fails(errors.LettaUnreachable("It is down."), at=number)
+    with pytest.raises(errors.LettaUnreachable, match="It is down"):
+        ask(KIND, HELLO)
+    assert len(letta.calls) == number
+
+
+def test_the_turn_above_makes_five_calls(letta: FakeGateway, ask: Ask) -> None:
+    ask(KIND, HELLO)
+    assert letta.calls == ["agents_named", "agent", "features", "add_block", "send"]
+
+
+def test_the_next_turn_works_after_a_failure_at_any_call(letta: FakeGateway, ask: Ask) -> None:
+    for number in range(1, 6):
+        failing = len(letta.calls) + number
+        letta.fails(errors.LettaUnreachable("It is down."), at=failing)
+        while len(letta.calls) < failing:
+            try:
+                ask(Message("system", f"be {number}"), HELLO)
+            except errors.LettaUnreachable:
+                break
+        ask(Message("system", f"be {number}!"), HELLO)
+        assert letta.prompts[-1].memory[LABEL] == f"be {number}!"
+
+
+def test_what_was_said_before_a_failure_is_told(letta: FakeGateway, ask: Ask) -> None:
+    letta.will(Text("Hel"), errors.ModelFailed("It failed."))
+    seen: list[Event] = []
+    with pytest.raises(errors.ModelFailed):
+        seen += ask()
+    letta.will_say("Hello")
+    assert ask()[0] == Text("Hello")

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+
+from bridge.directory import Directory, model_names
+from bridge.errors import LettaUnreachable, UnknownModel
+from bridge.letta.gateway import AgentSummary
+from tests.fakes import FakeGateway
+
+ID = "agent-00000000-0000-4000-8000-000000000001"
+OTHER = "agent-00000000-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def directory(letta: FakeGateway) -> Directory:
+    return Directory(letta)
+
+
+@pytest.mark.parametrize(
+    ("agents", "names"),
+    [
+        ([(ID, "Ada")], ["Ada"]),
+        ([(ID, "Ada"), (OTHER, "Bob")], ["Ada", "Bob"]),
+        ([(ID, "Ada"), (OTHER, "Ada")], [ID, OTHER]),
+        ([(ID, "Ada"), (OTHER, "ada")], ["Ada", "ada"]),
+        ([(ID, OTHER), (OTHER, "Bob")], [ID, "Bob"]),
+        ([(ID, "")], [ID]),
+        ([(ID, " Ada")], [ID]),
+        ([], []),
+    ],
+)
+def test_a_model_has_the_name_of_its_agent_where_that_says_which_one(
+    agents: list[tuple[str, str]], names: list[str]
+) -> None:
+    assert model_names([AgentSummary(agent_id, name) for agent_id, name in agents]) == names
+
+
+def test_every_listed_model_leads_to_its_agent(letta: FakeGateway, directory: Directory) -> None:
+    letta.has_agent("Bob", created=5)
+    letta.has_agent("Bob", created=6)
+    letta.has_agent("with blank")
+    listed = directory.models()
+    assert [created for _, created in listed] == [1_700_000_000, 5, 6, 1_700_000_000]
+    assert {directory.find(name).id for name, _ in listed} == {agent.id for agent in letta.agents()}
+
+
+def test_an_agent_is_found_by_its_name_and_by_its_id(letta: FakeGateway, directory: Directory) -> None:
+    bob = letta.has_agent("Bob")
+    assert directory.find("Bob").id == directory.find(bob.id).id == bob.id
+
+
+def test_an_agent_made_a_second_ago_is_found(letta: FakeGateway, directory: Directory) -> None:
+    with pytest.raises(UnknownModel):
+        directory.find("Bob")
+    bob = letta.has_agent("Bob")
+    assert directory.find("Bob").id == bob.id
+
+
+def test_a_name_that_is_known_costs_one_call(letta: FakeGateway, directory: Directory) -> None:
+    directory.find("Ada")
+    letta.calls.clear()
+    directory.find("Ada")
+    assert letta.calls == ["agent"]
+
+
+def test_a_name_leads_to_the_agent_that_has_it_now(letta: FakeGateway, directory: Directory) -> None:
+    ada = directory.find("Ada")
+    letta.renames(ada.id, "Eve")
+    bob = letta.has_agent("Ada")
+    assert directory.find("Ada").id == bob.id
+    assert directory.find("Eve").id == ada.id
+
+
+def test_an_agent_that_was_deleted_is_not_believed_in(letta: FakeGateway, directory: Directory) -> None:
+    ada = directory.find("Ada")
+    letta.loses(ada.id)
+    with pytest.raises(UnknownModel):
+        directory.find("Ada")
+    again = letta.has_agent("Ada")
+    assert directory.find("Ada").id == again.id
+
+
+def test_a_name_that_gets_a_second_agent_goes_on_to_lead_to_its_first(letta: FakeGateway, directory: Directory) -> None:
+    ada = directory.find("Ada")
+    letta.has_agent("Ada")
+    assert directory.find("Ada").id == ada.id
+
+
+@pytest.mark.parametrize("model", ["Bob", "ada", "Ad", ID, "agent-1", "", "x" * 10_000, "\ufffd"])
+def test_an_unknown_model_is_told_as_one(directory: Directory, model: str) -> None:
+    with pytest.raises(UnknownModel, match="no agent with the name or id") as caught:
+        directory.find(model)
+    assert (caught.value.status, caught.value.param, caught.value.code) == (404, "model", "model_not_found")
+    assert len(caught.value.message) < 250
+
+
+def test_a_name_of_several_agents_is_refused_with_their_ids(letta: FakeGateway, directory: Directory) -> None:
+    ids = [letta.has_agent("Bob").id for _ in range(7)]
+    with pytest.raises(UnknownModel, match="7 agents have the name 'Bob'") as caught:
+        directory.find("Bob")
+    assert [agent_id in caught.value.message for agent_id in ids] == [True] * 5 + [False] * 2
+
+
+@pytest.mark.parametrize("verb", ["agent", "agents_named"])
+def test_a_server_that_is_down_does_not_make_a_model_unknown(
+    letta: FakeGateway, directory: Directory, verb: str
+) -> None:
+    directory.find("Ada")
+    letta.fails(LettaUnreachable("It is down."), at=verb)
+    with pytest.raises(LettaUnreachable):
+        directory.find("Ada" if verb == "agent" else "Bob")

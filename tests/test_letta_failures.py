@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from bridge import errors
+from bridge.errors import BridgeError
+from bridge.letta import failures
+
+WORDS: list[tuple[str, type[BridgeError], str]] = [
+    ("This model's maximum context length is 8192 tokens", errors.ContextOverflow, "context_length_exceeded"),
+    ("context_length_exceeded", errors.ContextOverflow, "context_length_exceeded"),
+    ("CONTEXT_WINDOW_EXCEEDED: Bad request to OpenAI", errors.ContextOverflow, "context_length_exceeded"),
+    ("SystemPromptTokenExceededError: ...", errors.ContextOverflow, "context_length_exceeded"),
+    (
+        '{"detail":{"code":"PENDING_APPROVAL","message":"CONFLICT: Cannot send a new message"}}',
+        errors.LettaConflict,
+        "agent_waits_for_approval",
+    ),
+    ("CONFLICT: The agent is waiting for approval on a tool call", errors.LettaConflict, "agent_waits_for_approval"),
+    ("RATE_LIMIT_EXCEEDED: Rate limited by OpenAI: Error code: 429", errors.ModelOverloaded, "model_overloaded"),
+    ("The engine is currently overloaded", errors.ModelOverloaded, "model_overloaded"),
+    ("You exceeded your current quota", errors.ModelOverloaded, "model_overloaded"),
+    ("INTERNAL_SERVER_ERROR: OpenAI API error: Error code: 500", errors.ModelFailed, "model_failed"),
+    ("INVALID_ARGUMENT: Bad request to OpenAI: Error code: 400 - {'error'", errors.ModelFailed, "model_failed"),
+    ("An error occurred with the LLM request.", errors.ModelFailed, "model_failed"),
+    ("No tool calls found in response, model must make a tool call", errors.ModelFailed, "model_failed"),
+    ("Incorrect API key provided: sk-***", errors.ModelFailed, "model_failed"),
+]
+
+
+@pytest.mark.parametrize(("words", "kind", "code"), WORDS)
+def test_the_words_of_letta_are_recognised(words: str, kind: type[BridgeError], code: str) -> None:
+    told = failures.from_words(words)
+    assert type(told) is kind
+    assert told.code == code
+
+
+@pytest.mark.parametrize("words", ["", "Internal Server Error", "An unknown error occurred", "message-4290"])
+def test_words_that_say_nothing_are_not_made_to_say_something(words: str) -> None:
+    assert failures.from_words(words) is None
+
+
+@pytest.mark.parametrize(("words", "kind", "code"), WORDS)
+def test_the_words_of_letta_do_not_reach_a_client(words: str, kind: type[BridgeError], code: str) -> None:
+    told = failures.from_words(words)
+    assert told is not None
+    assert words not in told.message
+    assert failures.from_status(400, f"{words} canary-7421").message.count("canary") == 0
+
+
+STATUSES: list[tuple[int, str, type[BridgeError], int]] = [
+    (301, "", errors.LettaUnreachable, 502),
+    (307, "", errors.LettaUnreachable, 502),
+    (400, "", errors.LettaRejected, 502),
+    (401, "", errors.LettaRefusedCredentials, 502),
+    (403, "", errors.LettaRefusedCredentials, 502),
+    (404, "", errors.LettaMissing, 404),
+    (405, "", errors.LettaRejected, 502),
+    (409, "", errors.LettaConflict, 409),
+    (422, "", errors.LettaRejected, 502),
+    (429, "", errors.ModelOverloaded, 429),
+    (500, "", errors.LettaError, 502),
+    (502, "", errors.LettaError, 502),
+    (503, "", errors.LettaUnavailable, 503),
+    (504, "", errors.LettaTimeout, 504),
+    (529, "", errors.LettaError, 502),
+    (500, "An error occurred with the LLM request", errors.ModelFailed, 502),
+    (502, '{"error":{"type":"llm_error","message":"rate limit reached"}}', errors.ModelOverloaded, 429),
+    (500, "maximum context length", errors.ContextOverflow, 400),
+    (400, "Cannot send a new message: The agent is waiting for approval", errors.LettaConflict, 409),
+    (409, '{"detail":{"code":"PENDING_APPROVAL"}}', errors.LettaConflict, 409),
+    (401, "Incorrect API key", errors.LettaRefusedCredentials, 502),
+    (404, "No tool calls found", errors.LettaMissing, 404),
+    (302, "rate limit", errors.LettaUnreachable, 502),
+]
+
+
+@pytest.mark.parametrize(("status", "words", "kind", "answer"), STATUSES)
+def test_a_status_of_letta_becomes_the_right_one_for_the_client(
+    status: int, words: str, kind: type[BridgeError], answer: int
+) -> None:
+    told = failures.from_status(status, words)
+    assert type(told) is kind
+    assert told.status == answer
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 529])
+def test_what_may_pass_by_itself_says_when_to_come_again(status: int) -> None:
+    assert failures.from_status(status, "").retry_after == 5
+
+
+def test_the_bridges_own_credentials_are_named_as_the_cause() -> None:
+    assert "LETTA_API_KEY" in failures.from_status(401, "").message
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "code"),
+    [
+        ("error", errors.ModelFailed, "model_failed"),
+        ("llm_api_error", errors.ModelFailed, "model_failed"),
+        ("invalid_llm_response", errors.ModelFailed, "model_failed"),
+        ("invalid_tool_call", errors.ModelFailed, "model_failed"),
+        ("cancelled", errors.LettaError, "run_cancelled"),
+        ("insufficient_credits", errors.ModelOverloaded, "model_overloaded"),
+        ("context_window_overflow_in_system_prompt", errors.ContextOverflow, "context_length_exceeded"),
+        ("something_new", errors.ModelFailed, "model_failed"),
+    ],
+)
+def test_a_stop_that_is_no_orderly_end_is_a_failure(reason: str, kind: type[BridgeError], code: str) -> None:
+    told = failures.from_stop_reason(reason)
+    assert type(told) is kind
+    assert told.code == code
+
+
+@pytest.mark.parametrize("words", ["context length", "context window", "maximum context", "too many tokens"])
+def test_a_full_context_is_told_in_words_that_clients_look_for(words: str) -> None:
+    """Some clients compact the conversation only when the message of a 400 has one of a few phrases."""
+    told = failures.from_words("context_length_exceeded")
+    assert told is not None
+    assert any(phrase in told.message for phrase in (words, "context length"))

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bridge.letta import rows
+from bridge.letta.gateway import Agent, AgentSummary, Block, Tool
+
+BLOCK = {"id": "block-1", "label": "human", "value": "x", "limit": 20000, "read_only": False, "metadata": {"a": 1}}
+TOOL = {
+    "id": "tool-1",
+    "name": "read",
+    "tool_type": "custom",
+    "tags": ["one", "two"],
+    "json_schema": {"name": "read", "parameters": {}},
+    "source_code": "…",
+}
+AGENT = {
+    "id": "agent-1",
+    "name": "Ada",
+    "agent_type": "memgpt_v2_agent",
+    "tools": [TOOL],
+    "tool_rules": [{"type": "exit_loop", "tool_name": "send_message"}],
+    "message_ids": ["message-1", "message-2"],
+    "memory": {"blocks": [BLOCK], "file_blocks": []},
+    "system": "…",
+}
+
+
+def test_an_agent_is_read_with_all_that_it_has() -> None:
+    assert rows.agent(AGENT) == Agent(
+        id="agent-1",
+        name="Ada",
+        type="memgpt_v2_agent",
+        tools=(Tool("tool-1", "read", "custom", ("one", "two"), {"name": "read", "parameters": {}}),),
+        rules=({"type": "exit_loop", "tool_name": "send_message"},),
+        message_ids=("message-1", "message-2"),
+        blocks=(Block("block-1", "human", "x", {"a": 1}),),
+    )
+
+
+def test_blocks_are_found_where_later_servers_put_them() -> None:
+    assert rows.agent({**AGENT, "memory": {}, "blocks": [BLOCK]}).blocks == rows.agent(AGENT).blocks
+
+
+@pytest.mark.parametrize("field", ["tools", "tool_rules", "message_ids", "memory"])
+@pytest.mark.parametrize("empty", [None, [], {}])
+def test_what_a_server_leaves_out_is_taken_for_nothing(field: str, empty: Any) -> None:
+    found = rows.agent({**AGENT, field: empty})
+    parts = {"tools": found.tools, "tool_rules": found.rules, "message_ids": found.message_ids, "memory": found.blocks}
+    assert [name for name, part in parts.items() if part == ()] == [field]
+
+
+def test_an_empty_row_is_an_agent_without_anything() -> None:
+    assert rows.agent({}) == Agent("", "", "")
+    assert rows.tool({}) == Tool("", "")
+    assert rows.block({}) == Block("", "", "")
+
+
+def test_a_tool_without_a_type_counts_as_somebodys_own() -> None:
+    assert rows.tool({**TOOL, "tool_type": None}).type == "custom"
+    assert rows.tool({**TOOL, "tool_type": "letta_core"}).type == "letta_core"
+
+
+def test_a_block_without_metadata_is_nobodys() -> None:
+    assert rows.block({**BLOCK, "metadata": None}).metadata == {}
+
+
+@pytest.fixture
+def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_from_greenwich")
+@pytest.mark.parametrize(
+    ("created", "seconds"),
+    [
+        ("2026-11-18T11:42:41.746059Z", 1795002161),
+        ("2026-11-18T11:42:41+00:00", 1795002161),
+        ("2026-11-18T12:42:41+01:00", 1795002161),
+        ("2026-11-18T11:42:41", 1795002161),
+        ("", 0),
+        (None, 0),
+        ("yesterday", 0),
+    ],
+)
+def test_times_without_a_zone_are_those_of_greenwich(created: str | None, seconds: int) -> None:
+    """Servers on SQLite leave the zone out."""
+    summary = rows.agent_summary({"id": "agent-1", "name": "Ada", "created_at": created})
+    assert summary == AgentSummary("agent-1", "Ada", seconds)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridge.config import variables
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+@pytest.mark.parametrize("row", variables(), ids=lambda row: row["variable"])
+def test_the_table_of_the_environment_is_that_of_the_settings(row: dict[str, str]) -> None:
+    default = row["default"] if row["default"] in ("", "(required)") else f"`{row['default']}`"
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.read_text().splitlines()]
+    assert [f"`{row['variable']}`", default, row["meaning"]] in cells
+
+
+def test_the_table_of_the_environment_has_no_other_variable() -> None:
+    listed = {line.split("`")[1] for line in README.read_text().splitlines() if line.startswith("| `")}
+    named = {name for name in listed if name.isupper()}
+    assert named == {row["variable"] for row in variables()}

@@ -1,0 +1,359 @@
+"""What the model answers, from the context alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from testbed.model.examples import example
+from testbed.model.replies import DONE, HELP, Reply, SaidCall, reply_to
+from testbed.model.usage import completion_tokens, prompt_tokens
+from testbed.model.wire import Stamp, chunks, completion, pieces
+
+Message = dict[str, Any]
+
+
+def tool(name: str, *parameters: str) -> dict[str, Any]:
+    properties = {parameter: {"type": "string"} for parameter in parameters}
+    schema = {"type": "object", "properties": properties, "required": list(parameters)}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+PLAIN = [tool("get_weather", "city"), tool("now")]
+HEARTBEAT = [
+    tool("send_message", "thinking", "message"),
+    tool("get_weather", "thinking", "city", "request_heartbeat"),
+]
+OLD = [
+    tool("send_message", "inner_thoughts", "message", "request_heartbeat"),
+    tool("get_weather", "inner_thoughts", "city"),
+]
+
+
+def user(text: Any) -> Message:
+    return {"role": "user", "content": text}
+
+
+def asked(*calls: str) -> Message:
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": call, "type": "function", "function": {"name": "get_weather", "arguments": "{}"}} for call in calls
+        ],
+    }
+
+
+def result(call: str, text: str) -> Message:
+    return {"role": "tool", "tool_call_id": call, "content": text}
+
+
+def packed(text: str, status: str = "OK") -> str:
+    return json.dumps({"status": status, "message": text, "time": "2026-11-18 08:16:07 AM UTC+0000"})
+
+
+HEARTBEAT_MESSAGE = user(json.dumps({"type": "heartbeat", "reason": "Continuing: continue tool rule.", "time": "x"}))
+
+
+def reply(*messages: Message, **more: Any) -> Reply:
+    return reply_to({"model": "gpt-4o-mini", "messages": list(messages), **more})
+
+
+# Without a script
+
+
+def test_without_a_script_it_repeats_what_the_user_said() -> None:
+    assert reply(user("Hello")).content == "You said: Hello"
+
+
+def test_a_long_text_is_repeated_in_part() -> None:
+    said = reply(user("x" * 5000)).content
+    assert said == "You said: " + "x" * 1000 + "…"
+
+
+def test_asked_for_help_it_says_what_it_is_and_how_to_have_a_tool_called() -> None:
+    assert reply(user("Help!")).content == HELP
+    assert "scripted demo model" in HELP
+    assert '!call get_weather {"city": "Oslo"}' in HELP
+
+
+def test_after_a_tool_result_it_is_done() -> None:
+    assert reply(user("Hi"), asked("c"), result("c", "12")).content == DONE
+
+
+def test_a_trigger_of_the_system_after_a_tool_result_is_no_news() -> None:
+    go_on = {"role": "system", "content": "[go on]"}
+    assert reply(user("Hi"), asked("c"), result("c", "12"), go_on).content == DONE
+
+
+def test_a_user_message_after_a_tool_result_is_repeated() -> None:
+    assert reply(user("Hi"), asked("c"), result("c", "12"), user("And now?")).content == "You said: And now?"
+
+
+def test_heartbeats_and_logins_are_not_what_the_user_said() -> None:
+    login = user(json.dumps({"type": "login", "last_login": "Never", "time": "x"}))
+    assert reply(login, user("Hi"), HEARTBEAT_MESSAGE).content == "You said: Hi"
+
+
+def test_json_that_is_not_letta_s_is_what_the_user_said() -> None:
+    assert reply(user('{"type": "order", "message": "x"}')).content == 'You said: {"type": "order", "message": "x"}'
+
+
+# The script in force and its step
+
+
+SCRIPT = '!call get_weather {"city":"Oslo"}\n!next\n!say Mild\n!next\n!say More'
+
+
+def test_the_steps_follow_the_turns_of_the_model() -> None:
+    turns = [user(SCRIPT), asked("a"), result("a", "12"), {"role": "assistant", "content": "Mild"}]
+    assert reply(*turns[:1], tools=PLAIN).calls == (SaidCall("get_weather", '{"city":"Oslo"}'),)
+    assert reply(*turns[:3], tools=PLAIN).content == "Mild"
+    assert reply(*turns, tools=PLAIN).content == "More"
+
+
+def test_a_used_up_script_leaves_it_to_its_own_words() -> None:
+    turns = [user("!say a"), {"role": "assistant", "content": "a"}]
+    assert reply(*turns, user("thanks")).content == "You said: thanks"
+    assert reply(*turns, asked("c"), result("c", "x")).content == DONE
+
+
+def test_the_newest_script_is_in_force() -> None:
+    assert reply(user("!say old"), {"role": "assistant", "content": "old"}, user("!say new")).content == "new"
+
+
+def test_a_user_message_without_a_script_does_not_end_the_script() -> None:
+    assert reply(user(SCRIPT), asked("a"), result("a", "12"), user("well?"), tools=PLAIN).content == "Mild"
+
+
+def test_a_system_message_may_carry_a_script_but_not_the_first_one() -> None:
+    system = {"role": "system", "content": "!say from the system"}
+    assert reply(user("Hi"), system).content == "from the system"
+    assert reply(system, user("Hi")).content == "You said: Hi"
+
+
+def test_content_in_parts_is_read() -> None:
+    parts = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
+    assert reply(user([*parts, {"type": "text", "text": "!say seen"}])).content == "seen"
+
+
+def test_letta_s_wrapping_of_user_texts_is_taken_off() -> None:
+    wrapped = json.dumps({"type": "user_message", "message": "Hi\n!say a\\nb", "time": "x"})
+    assert reply(user(wrapped)).content == "a\nb"
+
+
+def test_the_same_request_gets_the_same_answer() -> None:
+    assert reply(user(SCRIPT), tools=PLAIN) == reply(user(SCRIPT), tools=PLAIN)
+
+
+def test_a_script_that_cannot_be_read_is_said_in_the_answer_and_noted() -> None:
+    said = reply(user("!call"), tools=HEARTBEAT)
+    assert said.script_error is not None
+    assert "the name of a tool is missing" in said.script_error
+    assert "could not read the script" in said.calls[0].arguments
+
+
+# The forms of an answer
+
+
+def test_send_message_is_called_where_it_is_offered() -> None:
+    assert reply(user("!say é"), tools=HEARTBEAT, tool_choice="required").calls == (
+        SaidCall("send_message", '{"thinking":"I call send_message.","message":"é"}'),
+    )
+    old = '{"inner_thoughts":"I call send_message.","message":"Hi","request_heartbeat":false}'
+    assert reply(user("!say Hi"), tools=OLD).calls == (SaidCall("send_message", old),)
+
+
+def test_plain_text_is_plain_whatever_is_offered_or_demanded() -> None:
+    said = reply(user("!plain Hi"), tools=HEARTBEAT, tool_choice="required")
+    assert (said.content, said.calls) == ("Hi", ())
+
+
+def test_a_call_gets_the_arguments_that_letta_demands_around_its_own() -> None:
+    assert reply(user('!call get_weather {"city":  "Oslo"} !next !answer'), tools=HEARTBEAT).calls == (
+        SaidCall(
+            "get_weather",
+            '{"thinking":"I call get_weather.","city":  "Oslo","request_heartbeat":true}',
+        ),
+    )
+
+
+def test_no_heartbeat_is_asked_for_in_the_last_step() -> None:
+    (call,) = reply(user("!call get_weather\n!think Hm"), tools=HEARTBEAT).calls
+    assert call.arguments == '{"thinking":"Hm","request_heartbeat":false}'
+
+
+def test_arguments_that_the_script_gives_are_not_added() -> None:
+    given = '{"request_heartbeat":false,"thinking":"mine"}'
+    (call,) = reply(user(f"!call get_weather {given} !next !answer"), tools=HEARTBEAT).calls
+    assert call.arguments == given
+
+
+def test_raw_arguments_are_sent_untouched() -> None:
+    (call,) = reply(user('!raw get_weather {"ci'), tools=HEARTBEAT).calls
+    assert call.arguments == '{"ci'
+
+
+def test_a_thought_without_an_argument_for_it_stands_beside_the_call() -> None:
+    said = reply(user("!think Let me see\n!call now"), tools=PLAIN)
+    assert (said.content, said.calls) == ("Let me see", (SaidCall("now", "{}"),))
+
+
+def test_a_thought_beside_a_text_is_reasoning() -> None:
+    said = reply(user("!think Hm\n!say Hi"))
+    assert (said.content, said.reasoning) == ("Hi", "Hm")
+
+
+def test_text_and_calls_of_one_step_go_out_together() -> None:
+    said = reply(user("!say One moment\n!call now\n!call get_weather"), tools=PLAIN)
+    assert (said.content, [call.name for call in said.calls]) == ("One moment", ["now", "get_weather"])
+
+
+def test_the_newest_results_are_the_answer_without_letta_s_packing() -> None:
+    script = user("!call get_weather !call get_weather !next !answer")
+    turns = (script, asked("a", "b"), result("a", packed("12")), result("b", packed("13", "Failed")))
+    assert reply(*turns, HEARTBEAT_MESSAGE).content == "12\n13"
+    assert reply(user("!answer")).content == "(there is no tool result)"
+
+
+def test_a_star_in_a_name_stands_for_the_first_offered_tool_that_fits() -> None:
+    said = reply(user("!call get_* {}"), tools=PLAIN)
+    assert [call.name for call in said.calls] == ["get_weather"]
+
+
+def test_a_tool_that_is_not_offered_is_called_and_noted() -> None:
+    said = reply(user("!call delete_all"), tools=PLAIN)
+    assert [call.name for call in said.calls] == ["delete_all"]
+    assert said.notes == ("the script calls 'delete_all', which the request does not offer",)
+
+
+# What the request demands
+
+
+def test_without_tools_nothing_is_called() -> None:
+    said = reply(user("!call now"))
+    assert (said.content, said.calls) == (DONE, ())
+    assert "the request does not allow the call of 'now'" in said.notes
+
+
+def test_tool_choice_none_is_obeyed() -> None:
+    assert reply(user("!call now"), tools=PLAIN, tool_choice="none").calls == ()
+
+
+def test_a_forced_tool_is_called_even_if_the_script_says_otherwise() -> None:
+    forced = {"type": "function", "function": {"name": "get_weather"}}
+    for script in ("!say no", "!call now"):
+        said = reply(user(script), tools=PLAIN, tool_choice=forced)
+        assert said.calls == (SaidCall("get_weather", '{"city":"text"}'),)
+        assert said.content is None
+        assert said.notes
+
+
+def test_a_demanded_call_is_send_message_where_that_is_allowed() -> None:
+    forced = {"type": "function", "function": {"name": "send_message"}}
+    for choice in ("required", forced):
+        said = reply(user("!say Hi"), tools=HEARTBEAT, tool_choice=choice)
+        assert [call.name for call in said.calls] == ["send_message"]
+
+
+def test_a_demanded_call_of_letta_s_has_letta_s_arguments_once() -> None:
+    forced = {"type": "function", "function": {"name": "get_weather"}}
+    (call,) = reply(user("!say no"), tools=HEARTBEAT, tool_choice=forced).calls
+    assert call.arguments == '{"thinking":"I call get_weather.","city":"text","request_heartbeat":false}'
+
+
+def test_parallel_calls_are_made_only_where_they_are_allowed() -> None:
+    script = user("!call now !call get_weather")
+    assert len(reply(script, tools=PLAIN).calls) == 2
+    assert [call.name for call in reply(script, tools=PLAIN, parallel_tool_calls=False).calls] == ["now"]
+
+
+def test_a_disobedient_step_ignores_what_the_request_demands() -> None:
+    said = reply(
+        user("!disobey !call now !call get_weather"), tools=PLAIN, tool_choice="none", parallel_tool_calls=False
+    )
+    assert [call.name for call in said.calls] == ["now", "get_weather"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string"}, "text"),
+        ({"type": ["null", "integer"]}, 1),
+        ({"enum": ["b", "a"]}, "b"),
+        ({"const": 0}, 0),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, True),
+        ({"type": "array", "items": {"type": "number"}}, []),
+        ({"type": "array", "items": {"type": "number"}, "minItems": 2}, [1.5, 1.5]),
+        ({"type": "object", "properties": {"a": {"type": "null"}, "b": {}}, "required": ["a"]}, {"a": None}),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "integer"}}}, 1),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, "text"),
+        ({"$ref": "#/$defs/missing"}, "text"),
+        (True, "text"),
+    ],
+)
+def test_an_example_fits_its_schema(schema: Any, value: Any) -> None:
+    assert example(schema) == value
+
+
+# On the wire
+
+
+STAMP = Stamp("chatcmpl-1", 1, "gpt-4o-mini", ("call_1", "call_2"), 7)
+SAID = Reply("Let me see é", "because", (SaidCall("a", '{"x":"y z"}'), SaidCall("b", "")))
+
+
+def test_the_deltas_add_up_to_the_message() -> None:
+    whole = completion(SAID, STAMP)["choices"][0]
+    content, reasoning, calls, finishes = "", "", [("", ""), ("", "")], []
+    for chunk in chunks(SAID, STAMP, include_usage=False):
+        (choice,) = chunk["choices"]
+        delta = choice["delta"]
+        content += delta.get("content") or ""
+        reasoning += delta.get("reasoning_content", "")
+        for call in delta.get("tool_calls", ()):
+            call_id, arguments = calls[call["index"]]
+            calls[call["index"]] = (call.get("id") or call_id, arguments + call["function"]["arguments"])
+        finishes.append(choice["finish_reason"])
+    message = whole["message"]
+    assert (content, reasoning) == (message["content"], message["reasoning_content"])
+    assert calls == [(call["id"], call["function"]["arguments"]) for call in message["tool_calls"]]
+    assert finishes == [None] * (len(finishes) - 1) + ["tool_calls"]
+
+
+def test_usage_comes_last_and_only_if_it_is_asked_for() -> None:
+    with_usage = list(chunks(SAID, STAMP, include_usage=True))
+    assert with_usage[-1]["choices"] == []
+    assert with_usage[-1]["usage"] == completion(SAID, STAMP)["usage"]
+    assert all(chunk["usage"] is None for chunk in with_usage[:-1])
+    assert all("usage" not in chunk for chunk in chunks(SAID, STAMP, include_usage=False))
+
+
+def test_usage_counts_four_characters_as_a_token() -> None:
+    body = {"messages": [{"role": "user", "content": "é"}], "tools": None}
+    assert prompt_tokens(body) == -(-len('[{"role":"user","content":"é"}]') // 4)
+    assert completion_tokens("12345", None, [("ab", "{}")]) == 3
+    assert completion(SAID, STAMP)["usage"]["total_tokens"] == 7 + completion_tokens(
+        "Let me see é", "because", [("a", '{"x":"y z"}'), ("b", "")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        (
+            '{"thinking":"I call it.","x":1}',
+            ['{"', "thinking", '":"', "I", " call", " it", '.","', "x", '":', "1", "}"],
+        ),
+        ("", []),
+        ("a  b\n\n c_d 12345 😀é", ["a", " ", " b", "\n\n", " c", "_d", " ", "123", "45", " 😀", "é"]),
+    ],
+)
+def test_text_is_cut_where_tokens_end(text: str, cut: list[str]) -> None:
+    assert pieces(text) == cut
+
+
+def test_a_long_text_comes_whole_in_a_bounded_number_of_pieces() -> None:
+    text = "".join(map(chr, range(1, 0xD800))) * 2
+    assert "".join(pieces(text)) == text
+    assert len(pieces(text)) <= 200

@@ -1,0 +1,99 @@
+"""The script language: from a message's text to the steps of the model."""
+
+import pytest
+
+from testbed.model import script
+from testbed.model.script import COMMANDS, Call, Failure, Script, ScriptError, Step, parse_script
+
+
+def steps(text: str) -> tuple[Step, ...]:
+    found = parse_script(text)
+    assert found is not None
+    return found.steps
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("!say Hello, world", Step(text="Hello, world")),
+        ("!say one\\ntwo", Step(text="one\ntwo")),
+        ('!say "exactly \\\\n \\u00e9"', Step(text="exactly \\n é")),
+        ('!say "quoted" and more', Step(text='"quoted" and more')),
+        ("!say", Step(text="")),
+        ("!plain Hi", Step(text="Hi", plain=True)),
+        ("!think of it", Step(thought="of it")),
+        ("!reason why", Step(reasoning="why")),
+        ("!answer", Step(answer=True)),
+        ("!call now", Step(calls=(Call("now", "{}"),))),
+        ('!call f {"b": 1,  "a": [1e400, "}"]}', Step(calls=(Call("f", '{"b": 1,  "a": [1e400, "}"]}'),))),
+        ('!raw f {"a": ', Step(calls=(Call("f", '{"a":', raw=True),))),
+        ("!raw f", Step(calls=(Call("f", "", raw=True),))),
+        ("!delay 0.5", Step(delay=0.5)),
+        ("!slow 1", Step(slow=1.0)),
+        ("!status 503", Step(failure=Failure(503))),
+        ("!status 400 context_length_exceeded", Step(failure=Failure(400, "context_length_exceeded"))),
+        ("!cut", Step(cut=True)),
+        ("!disobey", Step(disobey=True)),
+    ],
+)
+def test_a_command_makes_its_step(line: str, step: Step) -> None:
+    assert steps(line) == (step,)
+
+
+def test_every_command_is_described_at_the_top_of_the_module() -> None:
+    assert [name for name in COMMANDS if f"    !{name}" not in (script.__doc__ or "")] == []
+
+
+def test_lines_of_one_step_add_up_and_next_begins_another() -> None:
+    assert steps("!think first\n!call a {}\n!call b {}\n!next\n!say done") == (
+        Step(thought="first", calls=(Call("a", "{}"), Call("b", "{}"))),
+        Step(text="done"),
+    )
+
+
+def test_commands_may_follow_each_other_in_one_line() -> None:
+    one_line = '!delay 1 !call a {"x": {}} !next !say "so" !cut'
+    assert steps(one_line) == steps('!delay 1\n!call a {"x": {}}\n!next\n!say so\n!cut')
+
+
+def test_the_rest_of_the_message_is_left_alone() -> None:
+    message = "<task>\r\nPlease: !say no\n   !say yes\r\n</task>\n!important.md\n! call x"
+    assert steps(message) == (Step(text="yes"),)
+
+
+@pytest.mark.parametrize("text", ["", "Hello", "Wow!", "!important", "!important: read !say", "!", "say !say"])
+def test_a_message_without_commands_carries_no_script(text: str) -> None:
+    assert parse_script(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("Hi\n!say a\n!cal b", "line 3 of the message, '!cal b': unknown command; there are answer, call,"),
+        ("!call", "the name of a tool is missing"),
+        ("!raw", "the name of a tool is missing"),
+        ('!call f {"a": }', "the arguments are no JSON object; use !raw for broken ones"),
+        ("!call f [1]", "unexpected '[1]' behind !call"),
+        ("!call f {} please", "unexpected 'please' behind !call"),
+        ("!answer now", "unexpected 'now' behind !answer"),
+        ("!delay soon", "a number of seconds is missing"),
+        ("!slow -1", "the seconds must lie between 0 and 3600"),
+        ("!delay nan", "the seconds must lie between 0 and 3600"),
+        ("!status 200", "a status code between 400 and 599 is missing"),
+        ("!status", "a status code between 400 and 599 is missing"),
+    ],
+)
+def test_a_script_that_cannot_be_read_is_an_error_that_names_the_line(text: str, complaint: str) -> None:
+    with pytest.raises(ScriptError) as raised:
+        parse_script(text)
+    assert complaint in str(raised.value)
+
+
+def test_arguments_nested_beyond_reading_are_an_error() -> None:
+    with pytest.raises(ScriptError, match="no JSON object"):
+        parse_script("!call f " + '{"a":' * 100_000)
+
+
+def test_there_is_no_step_behind_the_last() -> None:
+    two = Script((Step(text="a"), Step(text="b")))
+    assert [two.step(number) for number in range(3)] == [Step(text="a"), Step(text="b"), None]
