@@ -20,7 +20,7 @@ test-fast: check
 	$(BIN)/python -m pytest -m "not real"
 
 test-matrix: $(VENV)/.can-test
-	$(BIN)/python -m pytest -m real --letta all
+	TEST_LETTA=all $(BIN)/python -m pytest -m real
 
 check: $(VENV)/.can-test
 	$(BIN)/ruff format --check $(CHECKED)

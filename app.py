@@ -9,7 +9,9 @@ from flask import Flask
 
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
+from bridge.coordination.locks import AgentLocks
 from bridge.directory import Directory
+from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
 from bridge.sync.registry import Registry
@@ -25,14 +27,22 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     settings = settings or read_settings(environment_with_dotenv(os.environ, Path.cwd()))
     gateway = gateway or LettaServer(settings)
     directory = Directory(gateway)
+    locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
+    conversation = Conversation(gateway, directory, Registry(gateway), locks, settings)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(
-        openai_api(settings, directory, Conversation(gateway, directory, Registry(gateway), settings))
-    )
+    app.register_blueprint(openai_api(settings, directory, conversation))
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(gateway))
     answer_faults(app)
     harden(app)
     return app
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise SettingsError(f"BRIDGE_DATA_DIR: {path} can't be made ({fault.strerror})") from None
+    return path

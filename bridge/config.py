@@ -144,6 +144,9 @@ class Settings:
     turn_timeout: float = setting(
         "BRIDGE_TURN_TIMEOUT", "600", "Seconds that an agent may be silent in its turn", seconds(1, 86400)
     )
+    wait: float = setting(
+        "BRIDGE_WAIT", "60", "Seconds that a request waits while its agent is busy with another turn", seconds(0, 3600)
+    )
     header_wait: float = setting(
         "BRIDGE_HEADER_WAIT",
         "10",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.config import Settings
+from bridge.coordination.locks import AgentLocks
 from bridge.directory import Directory
 from bridge.errors import LettaError
 from bridge.interception.choose import choose_method
@@ -28,15 +29,26 @@ from bridge.turn import Binding, Event, MethodChosen, News, Stub, Turn, Used
 class Conversation:
     """Gives the agent what is new in the transcript and yields what happens."""
 
-    def __init__(self, gateway: Gateway, directory: Directory, registry: Registry, settings: Settings) -> None:
+    def __init__(
+        self, gateway: Gateway, directory: Directory, registry: Registry, locks: AgentLocks, settings: Settings
+    ) -> None:
         self._gateway = gateway
+        self._locks = locks
         self._directory = directory
         self._registry = registry
         self._settings = settings
 
     def events(self, turn: Turn) -> Iterator[Event]:
         news = what_is_new(turn)
-        agent = self._directory.find(turn.model)
+        while True:
+            agent_id = self._directory.locate(turn.model)
+            with self._locks.hold(agent_id):
+                agent = self._directory.find(turn.model)
+                if agent.id == agent_id:
+                    yield from self._turn(turn, news, agent)
+                    return
+
+    def _turn(self, turn: Turn, news: News, agent: Agent) -> Iterator[Event]:
         features = self._gateway.features()
         loop = agent_loop(features.version, agent.type)
         method = choose_method(features, loop, self._settings.method, turn.tool_choice)
@@ -58,9 +70,8 @@ class Conversation:
             yield self._last_step(event) if isinstance(event, Used) else event
 
     def _keep_instructions(self, agent: Agent, news: News) -> None:
-        if self._settings.system_prompt != "message":
-            wanted = news.instructions if self._settings.system_prompt == "block" else ""
-            apply_instructions(self._gateway, agent, plan_instructions(agent, wanted))
+        wanted = news.instructions if self._settings.system_prompt == "block" else ""
+        apply_instructions(self._gateway, agent, plan_instructions(agent, wanted))
 
     def _offer(
         self, agent: Agent, stubs: Sequence[Stub], method: Interception, turn: Turn

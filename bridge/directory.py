@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 from bridge.errors import LettaMissing, UnknownModel
 from bridge.letta.gateway import Agent, AgentSummary, Gateway
@@ -34,20 +35,23 @@ class Directory:
         agents = self._gateway.agents()
         return [(name, agent.created) for name, agent in zip(model_names(agents), agents, strict=True)]
 
+    def locate(self, model: str) -> str:
+        """The id of the agent of that name or id; for a name that led to it before, without asking the server."""
+        if _AGENT_ID.fullmatch(model):
+            return model
+        return self._ids.get(model) or self._id_by_name(model)
+
     def find(self, model: str) -> Agent:
         """The agent of that name or id as the server has it now, also one that was made a second ago."""
         if _AGENT_ID.fullmatch(model):
             return self._by_id(model)
         known = self._ids.get(model)
         if known is not None:
-            try:
+            with suppress(LettaMissing):
                 agent = self._gateway.agent(known)
-            except LettaMissing:
-                agent = None
-            if agent is not None and agent.name == model:
-                return agent
-            del self._ids[model]
-        return self._by_name(model)
+                if agent.name == model:
+                    return agent
+        return self._by_id(self._id_by_name(model))
 
     def _by_id(self, agent_id: str) -> Agent:
         try:
@@ -55,7 +59,8 @@ class Directory:
         except LettaMissing:
             raise _unknown(agent_id) from None
 
-    def _by_name(self, name: str) -> Agent:
+    def _id_by_name(self, name: str) -> str:
+        self._ids.pop(name, None)
         found = self._gateway.agents_named(name)
         if not found:
             raise _unknown(name)
@@ -65,7 +70,7 @@ class Directory:
                 f"{len(found)} agents have the name {name!r:.100}; use an id instead: {ids}.", param="model"
             )
         self._ids[name] = found[0].id
-        return self._by_id(found[0].id)
+        return found[0].id
 
 
 def _unknown(model: str) -> UnknownModel:

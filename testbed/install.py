@@ -194,7 +194,13 @@ def _interpreter(cache: Cache, progress: Progress, lock: int) -> str:
 
 
 def _uv(cache: Cache, progress: Progress, lock: int, doing: str, arguments: list[str], hint: str = NETWORK) -> str:
-    settings = {"UV_CACHE_DIR": str(cache.uv), "UV_PYTHON_INSTALL_DIR": str(cache.pythons)}
+    temporary = cache.root / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "UV_CACHE_DIR": str(cache.uv),
+        "UV_PYTHON_INSTALL_DIR": str(cache.pythons),
+        "TMPDIR": str(temporary),
+    }
     program = uv_program(cache, progress)
     return tool.run(
         [str(program), "--no-progress", *arguments],

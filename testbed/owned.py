@@ -169,6 +169,9 @@ class OwnServer(Server):
         process.wait()
         if process.stdin is not None:
             process.stdin.close()
+        # We still hold the slot, so nobody may take that process id for a server's.
+        self.state = replace(self.state, pid=0, ready=False)
+        self.slot.write(self.state)
 
 
 def server_environment(prepared: Prepared, home: Path, options: Options) -> dict[str, str]:

@@ -57,18 +57,20 @@ ODD_NAMES = (
 )
 KINDS = ("string", "number", "integer", "boolean", "array", "object", "null")
 
-storable = st.characters(exclude_categories=("Cs",), exclude_characters="\x00")
+storable = st.characters(codec="utf-8", exclude_characters="\x00")
 texts = st.one_of(st.sampled_from(CODE), st.text(storable, max_size=20))
-parameter_names = st.one_of(st.sampled_from(ODD_NAMES), st.sampled_from(CODE), st.text(storable, min_size=1, max_size=8))
-tool_names = st.from_regex(r"\A[\w.:/-]{1,128}\Z")
-scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts
+parameter_names = st.one_of(
+    st.sampled_from(ODD_NAMES), st.sampled_from(CODE), st.text(storable, min_size=1, max_size=8)
 )
+tool_names = st.from_regex(r"\A[\w.:/-]{1,128}\Z")
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts)
 values: st.SearchStrategy[Any] = st.recursive(
-    scalars, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)), max_leaves=5
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=5,
 )
 references = st.sampled_from(
-    ["#/$defs/A", "#/$defs/B", "#/definitions/C", "#/$defs/Missing", "#", "#/properties/class", "other.json#/X", "#anchor"]
+    ["#/$defs/A", "#/$defs/B", "#/definitions/C", "#/$defs/Missing", "#", "#/properties/class", "other.json#/X", "#x"]
 )
 _KEYWORDS: dict[str, st.SearchStrategy[Any]] = {
     "type": st.one_of(st.sampled_from(KINDS), st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True)),
@@ -127,3 +129,73 @@ def parameter_schemas(draw: st.DrawFn) -> dict[str, Any]:
     for key in ("enum", "const", "$ref"):
         root.pop(key, None)
     return root
+
+
+# --- schemas together with the values that fit them ---------------------------------------------------
+
+# "null" as a text can't be told from the word null that leaves something out, where null itself can't be given.
+plain_values = st.text(storable, max_size=12).filter(lambda text: text.strip() != "null")
+Fitting = tuple[dict[str, Any], st.SearchStrategy[Any]]
+_LEAVES: tuple[Fitting, ...] = (
+    ({"type": "string"}, plain_values),
+    ({"type": "string", "enum": ["a", "two", "{}"]}, st.sampled_from(["a", "two", "{}"])),
+    ({"const": "odd"}, st.just("odd")),
+    ({"type": "integer", "minimum": -5}, st.integers(-5, 10**25)),
+    ({"type": "number"}, st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False))),
+    ({"type": "boolean", "default": True}, st.booleans()),
+    ({"type": ["string", "null"]}, st.one_of(st.none(), plain_values)),
+    ({"type": ["integer", "null"]}, st.one_of(st.none(), st.integers())),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "array"}]}, st.one_of(plain_values, st.integers())),
+    ({"enum": [1, "1", "two", False]}, st.sampled_from([1, "1", "two", False])),
+    ({"type": "object", "additionalProperties": {"type": "integer"}}, st.dictionaries(texts, st.integers(), max_size=2)),
+    ({}, st.one_of(plain_values, st.booleans(), st.lists(st.integers(), max_size=2))),
+    ({"$ref": "#/$defs/Tree"}, st.just({"value": "a", "children": [{"value": "b"}]})),
+    ({"$ref": "#/$defs/Point"}, st.fixed_dictionaries({"x": st.integers()}, optional={"y": st.integers()})),
+)
+FITTING_DEFINITIONS = {
+    "Tree": {
+        "type": "object",
+        "properties": {"value": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}},
+        "required": ["value"],
+    },
+    "Point": {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+        "required": ["x"],
+    },
+}
+
+
+def _fitting_list(inner: Fitting) -> Fitting:
+    schema, fitting = inner
+    return {"type": "array", "items": schema}, st.lists(fitting, max_size=3)
+
+
+def _fitting_object(members: list[tuple[str, Fitting, bool]]) -> Fitting:
+    schema = {
+        "type": "object",
+        "properties": {name: inner for name, (inner, _), _ in members},
+        "required": [name for name, _, required in members if required],
+    }
+    needed = {name: fitting for name, (_, fitting), required in members if required}
+    optional = {name: fitting for name, (_, fitting), required in members if not required}
+    return schema, st.fixed_dictionaries(needed, optional=optional)
+
+
+def _objects(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
+    members = st.lists(
+        st.tuples(parameter_names, inner, st.booleans()), min_size=1, max_size=4, unique_by=lambda member: member[0]
+    )
+    return members.map(_fitting_object)
+
+
+fitting_schemas: st.SearchStrategy[Fitting] = st.recursive(
+    st.sampled_from(_LEAVES), lambda inner: st.one_of(inner.map(_fitting_list), _objects(inner)), max_leaves=5
+)
+
+
+@st.composite
+def parameters_with_arguments(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A tool's parameters, and arguments that fit them."""
+    schema, fitting = draw(_objects(fitting_schemas))
+    return {**schema, "$defs": FITTING_DEFINITIONS}, draw(fitting)

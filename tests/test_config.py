@@ -49,6 +49,8 @@ BAD = [
     ("BRIDGE_PING_INTERVAL", "0", "seconds from 0.1 to 25"),
     ("BRIDGE_MAX_BODY", "999", "whole number from 1000 to"),
     ("BRIDGE_MAX_BODY", "20 MB", "whole number"),
+    ("BRIDGE_MAX_TOOLS", "0", "whole number from 1"),
+    ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),
 ]
 
 

@@ -183,23 +183,11 @@ def test_the_turn_above_makes_five_calls(letta: FakeGateway, ask: Ask) -> None:
     assert letta.calls == ["agents_named", "agent", "features", "add_block", "send"]
 
 
-def test_the_next_turn_works_after_a_failure_at_any_call(letta: FakeGateway, ask: Ask) -> None:
-    for number in range(1, 6):
-        failing = len(letta.calls) + number
-        letta.fails(errors.LettaUnreachable("It is down."), at=failing)
-        while len(letta.calls) < failing:
-            try:
-                ask(Message("system", f"be {number}"), HELLO)
-            except errors.LettaUnreachable:
-                break
-        ask(Message("system", f"be {number}!"), HELLO)
-        assert letta.prompts[-1].memory[LABEL] == f"be {number}!"
-
-
-def test_what_was_said_before_a_failure_is_told(letta: FakeGateway, ask: Ask) -> None:
-    letta.will(Text("Hel"), errors.ModelFailed("It failed."))
-    seen: list[Event] = []
-    with pytest.raises(errors.ModelFailed):
-        seen += ask()
-    letta.will_say("Hello")
-    assert ask()[0] == Text("Hello")
+@pytest.mark.parametrize("number", range(1, 6))
+def test_the_next_turn_works_after_a_failure_at_any_call(letta: FakeGateway, ask: Ask, number: int) -> None:
+    letta.fails(errors.LettaUnreachable("It is down."), at=number)
+    with pytest.raises(errors.LettaUnreachable):
+        ask(KIND, HELLO)
+    letta.will_say("Hi")
+    assert ask(KIND, HELLO)[0] == Text("Hi")
+    assert letta.prompts[-1].memory == {"persona": "I am Ada.", LABEL: "be kind"}

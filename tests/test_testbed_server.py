@@ -107,6 +107,7 @@ def test_a_killed_server_is_gone_until_it_is_restarted(cache: Cache) -> None:
     with running(VERSION, cache=cache) as server:
         server.kill()
         assert not server.is_healthy()
+        assert server.slot.read().pid == 0
         server.restart()
         assert server.is_healthy()
 

@@ -38,7 +38,7 @@ class _Run:
         self.step_id = ""
         self.used: Used | None = None
         self.call: AgentCall | None = None
-        self.indexed_message = ""
+        self.indexed_message: str | None = None
         self.index = 0
 
     def read(self, raw: JsonObject) -> Iterator[Event]:
@@ -57,9 +57,9 @@ class _Run:
             yield from reader(self, raw)
 
     def end(self) -> Iterator[Event]:
-        yield from self._finish_call()
         if not self.complete and not self.stop_reason:
             raise errors.LettaUnreachable(failures.CUT, code="stream_cut")
+        yield from self._finish_call()
         failure = failures.from_stop_reason(self.stop_reason) if self.stop_reason else None
         if failure is not None:
             raise failure

@@ -15,6 +15,8 @@ from typing import Any
 from bridge.errors import InvalidRequest, TooDeep, TooLarge
 from bridge.stubs.subschemas import KINDS, is_schema, mapped
 
+# How much of a property's name an error shows.
+_SHOWN = 64
 # What no database of Letta's can keep: NUL, and halves of surrogate pairs.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -80,7 +82,7 @@ def _check_node(schema: dict[str, Any], where: str) -> None:
         return inner
 
     for name, inner in (schema.get("properties") or {}).items():
-        _check_property(name, inner, f"{where}.properties.{name}")
+        _check_property(name, inner, f"{where}.properties.{name[:_SHOWN]}")
     mapped({key: inner for key, inner in schema.items() if key != "properties"}, check)
 
 
@@ -140,7 +142,7 @@ _FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "items": (_is_schema_or_list, "a schema"),
     "prefixItems": (_is_list, "a list of schemas"),
     "additionalProperties": (is_schema, "a schema, true or false"),
-    "allOf": (_is_filled_list, "a list of schemas"),
-    "anyOf": (_is_filled_list, "a list of schemas"),
-    "oneOf": (_is_filled_list, "a list of schemas"),
+    "allOf": (_is_filled_list, "a list of one or more schemas"),
+    "anyOf": (_is_filled_list, "a list of one or more schemas"),
+    "oneOf": (_is_filled_list, "a list of one or more schemas"),
 }

@@ -67,9 +67,9 @@ def name_with_suffix(stub: Stub) -> str:
 
 def _description(spec: ToolSpec, conversion: Conversion, name: str) -> str:
     """Never empty: some model providers refuse a tool without a description."""
-    given = storable(spec.description).strip()
-    sentences = [given or f"Calls the client's tool {spec.name}.", *conversion.words]
-    if name != spec.name and given:
+    given = storable(spec.description)
+    sentences = [given if given.strip() else f"Calls the client's tool {spec.name}.", *conversion.words]
+    if name != spec.name and given.strip():
         sentences.append(f"(The client calls this tool {spec.name}.)")
     return plain_text("\n\n".join(sentences))
 

@@ -35,7 +35,7 @@ def check_tool_name(name: str, where: str) -> None:
     """What OpenAI allows and what real clients send beyond it: dots, slashes, colons, letters of any alphabet, 128."""
     if not _CLIENT_NAME.match(name):
         raise InvalidRequest(
-            f"`{where}.name` is {name!r:.160}; a tool's name must have 1 to 128 letters, digits or any of _ - . : /",
+            f"`{where}.name` is {name!r:.160}. A tool's name is made of 1 to 128 letters, digits and any of _ - . : /",
             param=f"{where}.name",
         )
 
@@ -69,10 +69,9 @@ def parameter_names(names: Iterable[str], identifier: bool) -> dict[str, str]:
     given = list(names)
     result = {name: name for name in given if fits(name)}
     taken = set(given) | LETTA_PARAMETERS
-    for name in given:
-        if name not in result:
-            result[name] = _free(_parameter_base(name, identifier), taken)
-            taken.add(result[name])
+    for name in sorted(set(given) - result.keys()):
+        result[name] = _free(_parameter_base(name, identifier), taken)
+        taken.add(result[name])
     return {name: result[name] for name in given}
 
 

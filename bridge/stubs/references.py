@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from bridge.stubs.subschemas import Schema, mapped
+from bridge.stubs.words import described
 
 # How often a definition may contain itself when it is unrolled, and how much unrolling may yield in all.
 UNROLLED = 2
@@ -119,7 +120,7 @@ class Inlining:
             return {"$ref": reference, **siblings}
         if path.count(reference) >= UNROLLED or self.nodes > MAX_NODES or depth > MAX_DEPTH:
             self.changes.append(f"{reference!r} is spelt out for a few levels only; below them any value will do.")
-            return {"description": f"Again a {_last(reference)}, like the one around it."}
+            return {"description": f"Again a value like the one around it ({_last(reference)})."}
         target = self.of(found if isinstance(found, dict) else {}, (*path, reference), depth + 1)
         return _joined(target, siblings)
 
@@ -141,7 +142,7 @@ def _joined(target: Schema, siblings: Schema) -> Schema:
 
 
 def _last(reference: str) -> str:
-    return _unescaped(reference.rstrip("/").rsplit("/", 1)[-1])
+    return _unescaped(reference.rstrip("#/").rsplit("/", 1)[-1]) or "the whole"
 
 
 def _unescaped(part: str) -> str:
@@ -149,6 +150,4 @@ def _unescaped(part: str) -> str:
 
 
 def _dangling(siblings: Schema, reference: str) -> str:
-    said = siblings.get("description") or siblings.get("title") or ""
-    missing = f"any value; the client describes it as {_last(reference)} but leaves the description out"
-    return f"{said} ({missing})" if said else missing[0].upper() + missing[1:]
+    return described(siblings, f"a {_last(reference)}, which the client does not describe")

@@ -5,6 +5,7 @@ Both refuse alternatives at the top; Letta also fails at every message for a too
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,9 @@ def tidied(schema: Any) -> Schema:
     if isinstance(clean.get("items"), list):
         clean["prefixItems"] = clean.pop("items")
         clean["items"] = clean.pop("additionalItems", {})
+    if clean.get("items") is False:
+        clean["items"] = {}
+        clean["maxItems"] = min(len(clean.get("prefixItems", [])), clean.get("maxItems", math.inf))
     flags = {key: clean[key] for key in _MAY_BE_FLAGS if isinstance(clean.get(key), bool)}
     clean = mapped(clean, tidied) | flags
     if "array" in _types(clean):
@@ -75,8 +79,9 @@ def _flattened(schema: Any, definitions: Definitions, level: int = 0) -> Schema:
         return {}
     result = dict(schema)
     parts = result.pop("allOf", [])
-    if isinstance(result.get("$ref"), str) and level < _MAX_FOLLOWED:
-        parts = [definitions.lookup(result.pop("$ref")), *parts]
+    reference = result.pop("$ref", None)
+    if reference is not None:
+        parts = [definitions.lookup(reference), *parts]
     for part in parts:
         if level < _MAX_FOLLOWED:
             _absorb(result, _flattened(part, definitions, level + 1), "allOf")
@@ -129,7 +134,7 @@ def _form(part: Schema) -> str:
     """`{kind: "file", path, mode?}`"""
     properties = part.get("properties", {})
     required = part.get("required", [])
-    names = dict.fromkeys([*properties, *required])
+    names = sorted({*properties, *required}, key=lambda name: (name not in required, name))
     return "{" + ", ".join(_argument(name, properties.get(name), name in required) for name in names) + "}"
 
 

@@ -11,14 +11,12 @@ from typing import Any, Literal
 
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import ALTERNATIVES, KINDS, Schema, kinds
-from bridge.stubs.verbatim import is_countable
+from bridge.stubs.verbatim import MAX_STRICT_LEVELS, is_countable
 from bridge.stubs.words import compact, constraints, described
 from bridge.turn import ArgumentPath
 
 Place = Literal["required", "optional", "item"]
 
-# OpenAI takes ten levels in a strict schema.
-MAX_LEVELS = 8
 _SCALARS = {"string": "text", "number": "a number", "integer": "a whole number", "boolean": "true or false"}
 _RECORD = frozenset({"type", "properties", "required", "additionalProperties", "nullable"})
 _LIST = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems", "nullable"})
@@ -59,9 +57,11 @@ class Simplification:
         nullable = "null" in kinds(schema, self.definitions.lookup)
         kind = _single(kinds(plain, self.definitions.lookup))
         absent = _absence(place, nullable)
+        if place == "optional":
+            self.changes.append("What is optional may be null, which leaves it out.")
         if kind in _SCALARS and ((self.nullable_types and place != "item") or not absent):
             return self._scalar(plain, kind, path, absent)
-        if not absent and len(path) < MAX_LEVELS:
+        if not absent and len(path) < MAX_STRICT_LEVELS:
             if kind == "array" and plain.keys() <= _LIST | _NOTES:
                 phrases = self._said(plain, path)
                 items = self._node(plain.get("items", {}), (*path, "*"), "item")
@@ -86,8 +86,9 @@ class Simplification:
 
     def _text(self, schema: Schema, kind: str, path: ArgumentPath, place: Place, absent: str) -> Schema:
         self.as_text.add(path)
-        self.changes.append(f"{_dotted(path)} is given as JSON text.")
         nullable = bool(absent) and self.nullable_types and place != "item"
+        if kind != "string":
+            self.changes.append(f"{_dotted(path)} is given as JSON text.")
         if kind in _SCALARS:
             plain = _without_null(_merged(schema))
             phrases = [f"{_SCALARS[kind]}, as text" if kind != "string" else "", *self._said(plain, path)]
@@ -139,7 +140,7 @@ def _dotted(path: ArgumentPath) -> str:
 
 
 def _merged(schema: Schema) -> Schema:
-    """With all of `allOf`, and with the only alternative that is not null, in one schema."""
+    """With all of `allOf`, with the only alternative that is not null, and with constants as an enum, in one schema."""
     result = dict(schema)
     parts = result.pop("allOf", [])
     for key in ALTERNATIVES:
@@ -147,6 +148,9 @@ def _merged(schema: Schema) -> Schema:
         if len(values) == 1:
             del result[key]
             parts = [*parts, values[0]]
+        elif values and all("const" in inner and inner.keys() <= {"const", "type"} for inner in values):
+            del result[key]
+            parts = [*parts, {"enum": [inner["const"] for inner in values]}]
     for part in parts:
         result = _joined(result, _merged(part))
     return result
@@ -157,8 +161,9 @@ def _joined(schema: Schema, part: Schema) -> Schema:
     rest: Schema = {}
     for key, value in part.items():
         if key == "properties":
-            rest |= _clash(result.setdefault("properties", {}), value)
-            result["properties"] = {**value, **result["properties"]}
+            known = result.get("properties", {})
+            rest |= _clash(known, value)
+            result["properties"] = {**known, **{name: inner for name, inner in value.items() if name not in known}}
         elif key == "required":
             result["required"] = list(dict.fromkeys([*result.get("required", []), *value]))
         elif key in _NOTES:

@@ -12,6 +12,8 @@ from typing import Any
 
 from bridge.stubs.subschemas import Schema
 
+# OpenAI takes ten levels in a strict schema.
+MAX_STRICT_LEVELS = 8
 NON_STRICT_MARK = {"mcp:SCHEMA_STATUS": "NON_STRICT_ONLY"}
 _NOTES = ("description", "title")
 _STRICT_KEYWORDS = {
@@ -33,7 +35,7 @@ def kept_verbatim(root: Schema, converts: bool) -> tuple[Schema, list[str]]:
     schema = {**root, "properties": properties}
     if converts and properties and not is_strict(schema) and all(map(_is_convertible, properties.values())):
         optional = [name for name in properties if name not in root["required"]]
-        chosen = (optional or list(properties))[-1]
+        chosen = max(optional or properties)
         properties[chosen] = _wrapped(properties[chosen])
         changes.append(f"{chosen!r} is wrapped in oneOf, so that Letta passes the schema on as it is.")
     return schema, changes
@@ -89,18 +91,20 @@ def _is_flattened(alternatives: list[Schema]) -> bool:
     return bool(named) and "object" not in named and "array" not in named
 
 
-def _is_strict(schema: Schema) -> bool:
+def _is_strict(schema: Schema, level: int = 0) -> bool:
     kind = schema.get("type")
     if not isinstance(kind, str) or not schema.keys() <= _STRICT_KEYWORDS.get(kind, _STRICT_SCALAR_KEYWORDS):
         return False
+    if level > MAX_STRICT_LEVELS:
+        return False
     if kind == "array":
-        return _is_strict(schema["items"])
+        return _is_strict(schema["items"], level + 1)
     if kind == "object":
         properties = schema.get("properties", {})
         return (
             schema.get("additionalProperties", False) is False
             and bool(properties)
             and set(properties) == set(schema.get("required", []))
-            and all(map(_is_strict, properties.values()))
+            and all(_is_strict(inner, level + 1) for inner in properties.values())
         )
     return True

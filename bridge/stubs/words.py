@@ -21,27 +21,30 @@ _PHRASES: dict[str, str] = {
     "maximum": "at most {}",
     "exclusiveMaximum": "less than {}",
     "multipleOf": "a multiple of {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
+    "minLength": "{} or more characters",
+    "maxLength": "{} or fewer characters",
     "pattern": "matching the regular expression {}",
     "format": "in the format {}",
     "contentEncoding": "encoded as {}",
     "contentMediaType": "of the media type {}",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
+    "minItems": "{} or more items",
+    "maxItems": "{} or fewer items",
     "default": "default: {}",
 }
 
 
 def compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """The same text however the client orders its keys: a tool must not look new when only their order is."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def constraints(schema: Schema, said: frozenset[str] = frozenset()) -> list[str]:
     """One phrase for each keyword but those in `said`; what has no phrase of its own stays JSON Schema."""
-    phrases, rest = [], {}
-    for key, value in schema.items():
-        if key in _SILENT or key in said:
+    phrases: list[str] = []
+    rest = {}
+    for key in sorted(schema, key=_place):
+        value = schema[key]
+        if key in _SILENT or key in said or key.startswith("x-") or (key == "default" and value is None):
             continue
         if key in _PHRASES:
             phrases.append(_PHRASES[key].format(compact(value)))
@@ -56,11 +59,11 @@ def constraints(schema: Schema, said: frozenset[str] = frozenset()) -> list[str]
 
 def described(schema: Schema, *phrases: str) -> str:
     """The schema's own description (or its title), with the phrases behind it in brackets."""
-    text = (schema.get("description") or schema.get("title") or "").strip()
+    text: str = schema.get("description") or schema.get("title") or ""
     said = "; ".join(phrase for phrase in phrases if phrase)
     if not said:
         return text
-    return f"{text} ({said})" if text else said[0].upper() + said[1:]
+    return f"{text.rstrip()} ({said})" if text.strip() else said[0].upper() + said[1:]
 
 
 def _listed(values: list[Any]) -> str:
@@ -76,3 +79,10 @@ def _one_of(values: list[Any]) -> list[str]:
 
 
 _SPECIAL: dict[str, Callable[[Any], list[str]]] = {"enum": _one_of, "uniqueItems": _unique}
+
+
+def _place(keyword: str) -> tuple[int, str]:
+    return (_PLACES.get(keyword, -1), keyword)
+
+
+_PLACES = {keyword: place for place, keyword in enumerate(_PHRASES)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from logging import Logger
+
 from flask import Flask, Response, jsonify
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
 
@@ -10,20 +12,26 @@ from bridge.openai.errors import error_object
 
 
 def answer_faults(app: Flask) -> None:
-    @app.errorhandler(BridgeError)
-    def known(failure: BridgeError) -> Response:
-        notes = "; ".join(getattr(failure, "__notes__", ()))
-        app.logger.warning("%s %s: %s %s", failure.status, failure.code, failure.message, notes)
-        return _response(failure)
+    @app.errorhandler(Exception)
+    def failed(fault: Exception) -> Response:
+        return _response(as_told(fault, app.logger))
 
     @app.errorhandler(HTTPException)
     def http(fault: HTTPException) -> Response:
-        return _response(_named(fault, app.config["MAX_CONTENT_LENGTH"]))
+        response = _response(_named(fault, app.config["MAX_CONTENT_LENGTH"]))
+        if isinstance(fault, MethodNotAllowed):
+            response.headers["Allow"] = ", ".join(fault.valid_methods or ())
+        return response
 
-    @app.errorhandler(Exception)
-    def unknown(fault: Exception) -> Response:
-        app.logger.error("a fault of the bridge", exc_info=fault)
-        return _response(InternalFailure("The bridge failed; its log says why."))
+
+def as_told(fault: Exception, log: Logger) -> BridgeError:
+    """What the client is told of it. The log is told all."""
+    if isinstance(fault, BridgeError):
+        notes = "; ".join(map(repr, getattr(fault, "__notes__", ())))  # as one line, whatever Letta said
+        log.warning("%s %s: %s %s", fault.status, fault.code, fault.message, notes)
+        return fault
+    log.error("a fault of the bridge", exc_info=fault)
+    return InternalFailure("The bridge failed; its log says why.")
 
 
 def _named(fault: HTTPException, limit: int) -> BridgeError:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from logging import Logger
 from typing import Any
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Blueprint, Response, current_app, jsonify, request
 
 from bridge import sse
 from bridge.config import Settings
 from bridge.conversation import Conversation
 from bridge.coordination.feed import Feed, run_in_thread
 from bridge.directory import Directory
-from bridge.errors import BridgeError, ClientGone, UnknownModel
+from bridge.errors import ClientGone, UnknownModel
 from bridge.openai.errors import error_object
 from bridge.openai.models import model_list, model_object
 from bridge.openai.requests import parse_chat_request, parse_json
 from bridge.openai.responses import Envelope, Reply, completion
 from bridge.turn import Event, Turn
+from bridge.web.faults import as_told
 from bridge.web.hangup import client_is_gone
 from bridge.web.security import client_key
 
@@ -61,12 +63,12 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 
 def _streamed(feed: Feed, turn: Turn, settings: Settings) -> Response:
     feed.wait_for_first(settings.header_wait)
-    frames = _frames(feed, turn, settings.ping_interval, request.environ)
+    frames = _frames(feed, turn, settings.ping_interval, request.environ, current_app.logger)
     headers = {**STREAM_HEADERS, "X-Bridge-Method": feed.method}
     return Response(frames, mimetype="text/event-stream", headers=headers)
 
 
-def _frames(feed: Feed, turn: Turn, ping_interval: float, environ: Mapping[str, Any]) -> Iterator[bytes]:
+def _frames(feed: Feed, turn: Turn, ping_interval: float, environ: Mapping[str, Any], log: Logger) -> Iterator[bytes]:
     reply = Reply(Envelope(turn.model), include_usage=turn.include_usage)
     quiet_since = time.monotonic()
     try:
@@ -83,8 +85,8 @@ def _frames(feed: Feed, turn: Turn, ping_interval: float, environ: Mapping[str, 
         for chunk in reply.end():
             yield sse.encode(chunk)
         yield sse.END
-    except BridgeError as failure:
-        yield sse.encode(error_object(failure))
+    except Exception as fault:  # the status is sent; what is left is to end with an error
+        yield sse.encode(error_object(as_told(fault, log)))
 
 
 def _while_connected(feed: Feed, environ: Mapping[str, Any]) -> Iterator[Event]:

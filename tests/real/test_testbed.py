@@ -1,12 +1,12 @@
 """Real Letta servers and a real PostgreSQL, in a cache of their own that shares what is installed."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +18,7 @@ from testbed.network import health, send
 from testbed.postgres import cluster, data_folder, keeper_lock, make_database, state_file
 from testbed.server import NO_MODEL, running
 from testbed.standing import bring_down, bring_up
-from testbed.versions import VERSIONS, agent_types
+from tests.real.world import World
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
@@ -34,10 +34,10 @@ with running(sys.argv[1]) as server:
 """
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[Cache]:
-    """A cache with the shared installations and a PostgreSQL and servers of its own."""
-    shared, own = Cache.default(), Cache(tmp_path)
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cache]:
+    """A cache with the shared installations, but with servers and a PostgreSQL of its own."""
+    shared, own = Cache.default(), Cache(tmp_path_factory.mktemp("cache"))
     postgres_binaries(shared)
     own.postgres.mkdir()
     for folder in ("letta", "uv", "encodings", "tools", "python", "postgres/pgserver"):
@@ -56,33 +56,33 @@ def becomes_true(condition: Callable[[], bool]) -> bool:
     return False
 
 
+def postgresql_ends(cache: Cache) -> bool:
+    return becomes_true(lambda: not is_locked(keeper_lock(cache)) and not is_running(cache))
+
+
+def is_running(cache: Cache) -> bool:
+    return (data_folder(cache) / "postmaster.pid").exists()
+
+
 def names(base_url: str, password: str | None = None) -> list[str]:
     """The agents of a server."""
     return [agent["name"] for agent in send("GET", f"{base_url}/v1/agents/", password=password).json()]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_agents_of_every_type_can_be_made_and_removed(version: str) -> None:
-    with running(version) as server:
-        assert names(server.base_url) == []
-        for agent_type in agent_types(version):
-            agent = create_agent(
-                server.base_url,
-                name=agent_type,
-                agent_type=agent_type,
-                model_url=NO_MODEL,
-                memory_blocks=[{"label": "human", "value": "Ada"}],
-            )
-            assert agent["agent_type"] == agent_type
-            assert len(agent["message_ids"]) == 1
-            assert names(server.base_url) == [agent_type]
-            delete_agent(server.base_url, agent["id"])
-        assert names(server.base_url) == []
+def test_an_agent_of_each_type_begins_with_its_system_message_alone(world: World, agent_type: str) -> None:
+    agent = world.agent(agent_type)
+    state = world.letta("GET", f"/v1/agents/{agent.id}")
+    assert state["agent_type"] == agent_type
+    assert len(state["message_ids"]) == 1
+    assert state["llm_config"]["model_endpoint"] == world.model.url
+    agent.delete()
+    assert world.letta("GET", "/v1/agents/", name=agent.name) == []
 
 
 def test_agents_outlive_a_crash_and_a_restart_at_the_same_address(cache: Cache) -> None:
     with running(VERSION, cache=cache) as server:
         address = server.base_url
+        assert names(address) == []
         create_agent(address, name="Ada", agent_type="letta_v1_agent", model_url=NO_MODEL)
         server.kill()
         assert health(address) is None
@@ -90,14 +90,7 @@ def test_agents_outlive_a_crash_and_a_restart_at_the_same_address(cache: Cache) 
         assert names(address) == ["Ada"]
 
 
-def test_a_server_with_a_password_refuses_whoever_does_not_know_it(cache: Cache) -> None:
-    with running(VERSION, cache=cache, secure_password="open sesame") as server:
-        assert send("GET", f"{server.base_url}/v1/agents/").status_code == 401
-        assert names(server.base_url, "open sesame") == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_server_and_postgresql_end_with_their_owner_however_that_ends(cache: Cache, number: signal.Signals) -> None:
+def test_server_and_postgresql_end_with_an_owner_that_is_killed(cache: Cache) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, VERSION],
         cwd=REPOSITORY,
@@ -109,24 +102,32 @@ def test_server_and_postgresql_end_with_their_owner_however_that_ends(cache: Cac
         assert owner.stdout is not None
         address = owner.stdout.readline().strip()
         assert health(address) == VERSION
-        assert is_locked(keeper_lock(cache))
-        owner.send_signal(number)
+        assert is_running(cache)
+        owner.kill()
         owner.wait()
     assert becomes_true(lambda: health(address) is None)
-    assert becomes_true(lambda: not is_locked(keeper_lock(cache)))
-    assert not (data_folder(cache) / "postmaster.pid").exists()
+    assert postgresql_ends(cache)
 
 
-def test_a_server_that_is_up_keeps_its_agents_until_it_is_up_again(cache: Cache) -> None:
-    first = bring_up(VERSION, cache)
-    create_agent(first.base_url, name="Ada", agent_type="memgpt_v2_agent", model_url=NO_MODEL)
+def test_a_server_that_is_up_keeps_address_and_agents_and_asks_for_its_password(cache: Cache) -> None:
+    first = bring_up(VERSION, cache, password="open sesame")
+    assert send("GET", f"{first.base_url}/v1/agents/").status_code == 401
+    create_agent(
+        first.base_url,
+        name="Ada",
+        agent_type="memgpt_v2_agent",
+        model_url=NO_MODEL,
+        password="open sesame",
+    )
     bring_down(cache)
-    assert not is_locked(keeper_lock(cache))
-    second = bring_up(VERSION, cache)
-    assert second.base_url == first.base_url
-    assert names(second.base_url) == ["Ada"]
+    assert not is_running(cache)
+    again = bring_up(VERSION, cache)
+    assert again.base_url == first.base_url
+    (agent,) = send("GET", f"{again.base_url}/v1/agents/").json()
+    assert agent["name"] == "Ada"
+    delete_agent(again.base_url, agent["id"])
+    assert names(again.base_url) == []
     bring_down(cache)
-    assert names(bring_up(VERSION, cache, fresh=True).base_url) == []
 
 
 def test_postgresql_serves_several_and_ends_with_the_last(cache: Cache) -> None:
@@ -134,7 +135,7 @@ def test_postgresql_serves_several_and_ends_with_the_last(cache: Cache) -> None:
         with cluster(cache) as two:
             assert one.port == two.port
         assert one.sql("select 1") == ["1"]
-    assert becomes_true(lambda: not is_locked(keeper_lock(cache)))
+    assert postgresql_ends(cache)
 
 
 def test_postgresql_asks_for_its_password(cache: Cache) -> None:
@@ -146,30 +147,32 @@ def test_postgresql_asks_for_its_password(cache: Cache) -> None:
 
 def test_postgresql_is_started_anew_after_its_keeper_was_killed(cache: Cache) -> None:
     with cluster(cache):
-        keeper = int(state_file(cache).read_text().split('"keeper": ')[1].rstrip("}"))
-        os.kill(keeper, signal.SIGKILL)
+        os.kill(json.loads(state_file(cache).read_text())["keeper"], signal.SIGKILL)
         assert becomes_true(lambda: not is_locked(keeper_lock(cache)))
         with cluster(cache) as again:
             assert again.sql("select 1") == ["1"]
 
 
-def test_a_cluster_that_does_not_start_is_reported_with_its_log(cache: Cache) -> None:
-    with cluster(cache):
-        pass
-    assert becomes_true(lambda: not is_locked(keeper_lock(cache)))
-    (data_folder(cache) / "postgresql.conf").write_text("max_connections = many\n")
-    with pytest.raises(DatabaseFailed, match=r"(?s)PostgreSQL did not start.*postgresql\.conf"), cluster(cache):
-        pass
-
-
 def test_a_database_is_made_once_and_anew_when_wanted(cache: Cache) -> None:
     installation = install(VERSION, cache)
     with cluster(cache) as own:
-        lines: list[str] = []
-        name = make_database(own, installation, "mine", lines.append)
+        name = make_database(own, installation, "mine")
         own.sql("create table notes ()", name)
-        assert make_database(own, installation, "mine", lines.append) == name
+        assert make_database(own, installation, "mine") == name
         assert own.sql("select count(*) from notes", name) == ["0"]
-        make_database(own, installation, "mine", lines.append, fresh=True)
+        make_database(own, installation, "mine", fresh=True)
         assert own.sql("select to_regclass('notes') is null, to_regclass('messages') is null", name) == ["t|f"]
-        assert lines == [f"making the tables of Letta {VERSION}…"]
+
+
+def test_a_cluster_that_does_not_start_is_reported_with_its_log(cache: Cache) -> None:
+    with cluster(cache):
+        pass
+    assert postgresql_ends(cache)
+    settings = data_folder(cache) / "postgresql.conf"
+    right = settings.read_text()
+    settings.write_text("max_connections = many\n")
+    try:
+        with pytest.raises(DatabaseFailed, match=r"(?s)PostgreSQL did not start.*postgresql\.conf"), cluster(cache):
+            pytest.fail("a cluster with wrong settings was started")
+    finally:
+        settings.write_text(right)

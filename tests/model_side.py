@@ -1,0 +1,54 @@
+"""What a model that sees a stub gives for the arguments that a client would like to get."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bridge.turn import Stub
+
+Path = tuple[str, ...]
+
+
+def arguments_from_model(stub: Stub, arguments: dict[str, Any], forced: bool) -> dict[str, Any]:
+    """With `forced` the model is made to give everything, and gives null for what it would leave out."""
+    names = {client: server for server, client in stub.renamed.items()}
+    given = _object(stub, arguments, stub.json_schema["parameters"], names, (), forced)
+    return {"thinking": "I call it.", **given, "request_heartbeat": True}
+
+
+def _object(
+    stub: Stub, value: dict[str, Any], schema: dict[str, Any], names: dict[str, str], path: Path, forced: bool
+) -> dict[str, Any]:
+    properties = schema.get("properties", {})
+    given = {
+        names.get(name, name): _value(stub, inner, properties.get(names.get(name, name), {}), (*path, name), forced)
+        for name, inner in value.items()
+    }
+    if forced:
+        clients = {server: client for client, server in names.items()}
+        for name, inner in properties.items():
+            if name not in given and name not in schema["required"]:
+                given[name] = _nothing(stub, inner, (*path, clients.get(name, name)))
+    return given
+
+
+def _nothing(stub: Stub, schema: dict[str, Any], path: Path) -> Any:
+    return "null" if path in stub.as_text and schema.get("type") == "string" else None
+
+
+def _value(stub: Stub, value: Any, schema: dict[str, Any], path: Path, forced: bool) -> Any:
+    if path in stub.as_text:
+        return _text(value, schema)
+    if isinstance(value, dict):
+        return _object(stub, value, schema, {}, path, forced)
+    if isinstance(value, list):
+        return [_value(stub, item, schema.get("items", {}), (*path, "*"), forced) for item in value]
+    return value
+
+
+def _text(value: Any, schema: dict[str, Any]) -> str:
+    """JSON where the description asks for JSON or offers it; else the text itself."""
+    if isinstance(value, str) and "json" not in schema["description"].lower():
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,149 @@
+"""Which room may know of which: imports go strictly downward, and each foreign library is known in one place."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# From the ground up. A room knows itself and the floors below its own, never its neighbours.
+FLOORS: list[set[str]] = [
+    {"bridge.errors", "bridge.turn"},
+    {"bridge.config", "bridge.sse"},
+    {"bridge.openai", "bridge.stubs", "bridge.letta"},
+    {"bridge.sync", "bridge.directory", "bridge.coordination"},
+    {"bridge.interception"},
+    {"bridge.conversation"},
+    {"bridge.web"},
+    {"bridge.cli"},
+    {"app", "gunicorn.conf"},
+]
+
+# Where a library may be imported, as beginnings of paths. What stands in no row belongs nowhere, but for the
+# standard library.
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "flask": ("bridge/web/", "bridge/cli.py", "app.py"),
+    "werkzeug": ("bridge/web/",),
+    "click": ("bridge/cli.py",),
+    "letta_client": ("bridge/letta/connection.py",),
+    "httpx": ("bridge/letta/connection.py",),
+    "requests": ("bridge/letta/connection.py",),
+    "urllib3": ("bridge/letta/connection.py",),
+    "redis": ("bridge/coordination/redis.py",),
+    "jinja2": ("bridge/stubs/source.py",),
+    "dotenv": ("bridge/config.py",),
+    "bridge": ("bridge/", "app.py", "gunicorn.conf.py"),
+}
+
+ENVIRONMENT = ("app.py", "gunicorn.conf.py")
+
+PATHS = [path.relative_to(ROOT) for path in [*sorted(ROOT.glob("bridge/**/*.py")), ROOT / "app.py"]]
+PATHS.append(Path("gunicorn.conf.py"))
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(), str(path))
+
+
+MODULES = {module_of(path): path for path in PATHS}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, also within functions; of `from package import module` the module."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are written in full"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in MODULES else str(node.module)
+
+
+def room_of(module: str) -> str:
+    """The room of a module: of those on the floors the one that it is or is in."""
+    rooms = [room for floor in FLOORS for room in floor if f"{module}.".startswith(f"{room}.")]
+    assert len(rooms) == 1, f"{module} is on no floor"
+    return rooms[0]
+
+
+def floor_of(room: str) -> int:
+    return next(number for number, floor in enumerate(FLOORS) if room in floor)
+
+
+def known_modules(path: Path) -> list[str]:
+    return [name for name in imported(path) if name in MODULES and name != "bridge"]
+
+
+@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"bridge"}))
+def test_imports_go_downward(module: str) -> None:
+    here = room_of(module)
+    for other in known_modules(MODULES[module]):
+        there = room_of(other)
+        assert there == here or floor_of(there) < floor_of(here), f"{module} imports {other}"
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_a_library_is_known_in_its_place_only(module: str) -> None:
+    path = MODULES[module].as_posix()
+    for name in {name.partition(".")[0] for name in imported(MODULES[module])} - sys.stdlib_module_names:
+        assert path.startswith(LIBRARIES.get(name, ())), f"{path} imports {name}"
+
+
+def test_no_import_goes_round_in_a_circle() -> None:
+    known = {module: known_modules(path) for module, path in MODULES.items()}
+    done: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " -> ".join((*way, module))
+        if module not in done:
+            for other in known[module]:
+                visit(other, (*way, module))
+            done.add(module)
+
+    for module in known:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_the_environment_is_read_where_the_settings_are_made_only(module: str) -> None:
+    if MODULES[module].as_posix() in ENVIRONMENT:
+        return
+    names = ("environ", "environb", "getenv", "getenvb")
+    tree = [*ast.walk(tree_of(MODULES[module]))]
+    asked = {node.attr for node in tree if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "os"}
+    taken = {alias.name for node in tree if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert not {*asked, *taken}.intersection(names), f"{module} reads the environment"
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_nothing_prints(module: str) -> None:
+    calls = [node.func for node in ast.walk(tree_of(MODULES[module])) if isinstance(node, ast.Call)]
+    assert not [call for call in calls if isinstance(call, ast.Name) and call.id in ("print", "eval", "exec")]
+
+
+def test_to_import_the_service_touches_nothing() -> None:
+    """No connection, no file written, no process, and no setting needed."""
+    watch = """
+import sys
+def touched(event, arguments):
+    if event in ("socket.connect", "socket.bind", "socket.getaddrinfo", "subprocess.Popen", "os.mkdir", "os.remove"):
+        raise RuntimeError(event)
+    if event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        raise RuntimeError(f"{event} {arguments}")
+sys.dont_write_bytecode = True
+sys.addaudithook(touched)
+import app
+"""
+    done = subprocess.run([sys.executable, "-c", watch], cwd=ROOT, env={}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,119 @@
+"""Streams as servers of each generation send them, and odd ones: `cases/streams/<name>/letta.sse` and what it means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge import sse
+from bridge.errors import BridgeError, LettaUnreachable
+from bridge.letta.events import read_run
+from bridge.turn import Event, JsonObject, Text
+
+CASES = {folder.name: folder for folder in sorted((Path(__file__).parent / "cases" / "streams").iterdir())}
+
+
+def messages(pieces: Iterable[bytes]) -> Iterator[JsonObject | None]:
+    for _, data in sse.decode(pieces):
+        yield None if data == sse.DONE else json.loads(data)
+
+
+def outcome(pieces: Iterable[bytes]) -> dict[str, Any]:
+    """The events of a stream, those of their fields that say something, and the failure that ended it, if any."""
+    events: list[Event] = []
+    failure = None
+    try:
+        for event in read_run(messages(pieces)):
+            events.append(event)
+    except BridgeError as fault:
+        failure = {"kind": type(fault).__name__, "code": fault.code}
+    named = [
+        {"kind": type(event).__name__, **{k: v for k, v in asdict(event).items() if v not in ("", 0, False)}}
+        for event in events
+    ]
+    return {"events": named, "failure": failure}
+
+
+def stream(case: str) -> bytes:
+    return (CASES[case] / "letta.sse").read_bytes()
+
+
+def expected(case: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((CASES[case] / "expected.json").read_text())
+    return value
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_means_what_it_says(case: str) -> None:
+    assert outcome([stream(case)]) == expected(case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_means_the_same_byte_by_byte(case: str) -> None:
+    body = stream(case)
+    assert outcome(body[at : at + 1] for at in range(len(body))) == expected(case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_means_the_same_cut_in_two_at_every_byte(case: str) -> None:
+    body = stream(case)
+    whole = list(messages([body]))
+    for at in range(len(body)):
+        assert list(messages([body[:at], body[at:]])) == whole
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_that_breaks_off_never_looks_like_an_end(case: str) -> None:
+    """Cut behind every message: all that came before is told, and then either the true end or that it broke."""
+    known = list(messages([stream(case)]))
+    whole = expected(case)
+    broken = {"kind": "LettaUnreachable", "code": "stream_cut"}
+    for length in range(len(known)):
+        encoded = b"".join(map(sse.encode, known[:length]))
+        found = outcome([encoded])
+        told = [event for event in found["events"] if event["kind"] not in ("Used", "Stopped")]
+        assert told == whole["events"][: len(told)]
+        stopped = any((message or {}).get("message_type") == "stop_reason" for message in known[:length])
+        assert stopped or found["failure"] in (broken, whole["failure"])
+        assert stopped or found["failure"] is not None
+        assert (found["failure"] is None) == (found["events"][-1:] != [] and found["events"][-1]["kind"] == "Stopped")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_ends_with_its_stop_or_with_a_failure_never_with_both(case: str) -> None:
+    told = expected(case)
+    stops = [event for event in told["events"] if event["kind"] == "Stopped"]
+    assert len(stops) == (0 if told["failure"] else 1)
+    assert told["failure"] or told["events"][-1] == stops[0]
+
+
+def test_an_event_is_told_before_the_next_message_is_read() -> None:
+    def endless() -> Iterator[JsonObject | None]:
+        yield {"message_type": "assistant_message", "content": "Hel"}
+        raise LettaUnreachable("read on")
+
+    events = read_run(endless())
+    assert [next(events)] == [Text("Hel")]
+    with pytest.raises(LettaUnreachable):
+        next(events)
+
+
+def test_what_comes_behind_the_end_is_not_read() -> None:
+    def more() -> Iterator[JsonObject | None]:
+        yield None
+        raise AssertionError("read on")
+
+    assert len(list(read_run(more()))) == 1
+
+
+def test_the_words_of_a_failure_go_to_the_log_and_not_to_the_client() -> None:
+    raw = {"message_type": "error_message", "error_type": "llm_error", "message": "canary", "detail": None}
+    with pytest.raises(BridgeError) as caught:
+        list(read_run([raw]))
+    assert "canary" not in caught.value.message
+    assert "canary" in "".join(caught.value.__notes__)

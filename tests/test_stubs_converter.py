@@ -1,0 +1,149 @@
+"""A stub as a whole: its description, its digest, its names, the limits."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bridge.errors import InvalidRequest, TooDeep, TooLarge
+from bridge.stubs.checks import Limits
+from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
+from bridge.turn import SchemaDialect, ToolSpec
+from tests.letta_schemas import CONVERTING, SANDBOXED, STRICT, VERBATIM
+
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+SPEC = ToolSpec("read_file", "Reads a file.", PATH)
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+def test_a_plain_tool_reaches_letta_unchanged() -> None:
+    stub = make_stub(SPEC, VERBATIM)
+    assert stub.name == "read_file"
+    assert stub.description == "Reads a file."
+    assert stub.json_schema["parameters"] == PATH
+    assert (stub.renamed, stub.as_text, stub.changes) == ({}, frozenset(), ())
+
+
+def test_a_tool_always_has_a_description() -> None:
+    assert make_stub(ToolSpec("stop", "  "), VERBATIM).description == "Calls the client's tool stop."
+
+
+def test_a_description_stays_as_it_is_but_for_what_cant_be_stored() -> None:
+    assert make_stub(ToolSpec("a", " x\n\ty "), VERBATIM).description == " x\n\ty "
+    assert make_stub(ToolSpec("a", "x\x00y\ud800z"), VERBATIM).description == "xy\ufffdz"
+
+
+def test_the_model_is_told_the_clients_name_when_it_sees_another() -> None:
+    assert "fs.read" in make_stub(ToolSpec("fs.read", "Reads."), VERBATIM).description
+
+
+def test_strict_mode_is_asked_for_only_where_the_client_does_and_the_schema_is_strict() -> None:
+    loose = {"type": "object", "properties": {"a": {"type": "string"}}, "required": []}
+    for spec, marked in (
+        (SPEC, True),
+        (ToolSpec("a", "", PATH, strict=True), False),
+        (ToolSpec("a", "", loose, strict=True), True),
+    ):
+        assert ("mcp:SCHEMA_STATUS" in make_stub(spec, VERBATIM).json_schema) is marked
+
+
+def test_the_digest_changes_with_all_that_matters() -> None:
+    other_schema = {**PATH, "required": []}
+    stubs = [
+        make_stub(SPEC, VERBATIM),
+        make_stub(SPEC, STRICT),
+        make_stub(SPEC, VERBATIM, kind="relay"),
+        make_stub(ToolSpec("read_files", "Reads a file.", PATH), VERBATIM),
+        make_stub(ToolSpec("read_file", "Reads one file.", PATH), VERBATIM),
+        make_stub(ToolSpec("read_file", "Reads a file.", other_schema), VERBATIM),
+    ]
+    assert len({stub.digest for stub in stubs}) == len(stubs)
+    assert all(len(stub.digest) == 64 for stub in stubs)
+
+
+def test_the_digest_is_the_same_where_nothing_changes() -> None:
+    assert make_stub(SPEC, VERBATIM).digest == make_stub(ToolSpec("read_file", "Reads a file.", dict(PATH)), VERBATIM).digest
+    assert make_stub(SPEC, VERBATIM, where="tools[7].function").digest == make_stub(SPEC, VERBATIM).digest
+
+
+@pytest.mark.parametrize("dialect", [VERBATIM, SANDBOXED])
+def test_a_second_name_changes_the_name_alone(dialect: SchemaDialect) -> None:
+    stub = make_stub(SPEC, dialect)
+    second = renamed_stub(stub, name_with_suffix(stub))
+    assert second.name == second.json_schema["name"] == f"read_file_{stub.digest[:8]}"
+    assert f"def {second.name}(**kwargs)" in second.source_code
+    assert second.digest == stub.digest
+    assert {**second.json_schema, "name": stub.name} == stub.json_schema
+    assert (second.spec, second.renamed, second.as_text) == (stub.spec, stub.renamed, stub.as_text)
+
+
+def test_the_kind_of_a_stub_survives_a_second_name() -> None:
+    relay = make_stub(SPEC, SANDBOXED, kind="relay")
+    assert "os.environ" in renamed_stub(relay, "other").source_code
+
+
+def test_the_clients_schema_is_not_touched() -> None:
+    schema = {"type": "object", "properties": {"thinking": {"type": "array"}}, "anyOf": [{"required": ["thinking"]}]}
+    before = json.dumps(schema)
+    for dialect in (VERBATIM, CONVERTING, STRICT, SANDBOXED):
+        make_stub(ToolSpec("a", "", schema), dialect)
+    assert json.dumps(schema) == before
+
+
+def test_a_schema_within_the_limits_is_taken() -> None:
+    make_stub(ToolSpec("a", "", nested(30)), VERBATIM)
+
+
+@pytest.mark.parametrize("levels", [40, 100_000])
+def test_a_schema_that_is_too_deep_is_refused(levels: int) -> None:
+    with pytest.raises(TooDeep) as caught:
+        make_stub(ToolSpec("a", "", nested(levels)), VERBATIM, where="tools[1].function")
+    assert caught.value.param == "tools[1].function.parameters"
+
+
+def test_a_schema_that_is_too_large_is_refused() -> None:
+    schema = {**PATH, "description": "x" * 2000}
+    with pytest.raises(TooLarge) as caught:
+        make_stub(ToolSpec("a", "", schema), VERBATIM, where="tools[1].function", limits=Limits(size=1000))
+    assert caught.value.param == "tools[1].function.parameters"
+    assert "1000" in caught.value.message
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"x", object()])
+def test_what_json_does_not_have_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        make_stub(ToolSpec("a", "", {"type": "object", "properties": {"a": {"default": value}}}), VERBATIM)
+    assert caught.value.param == "tools[0].function.parameters"
+
+
+def test_definitions_that_multiply_are_spelt_out_to_a_limit() -> None:
+    definitions: dict[str, Any] = {
+        f"d{level}": {
+            "type": "object",
+            "properties": {f"p{number}": {"$ref": f"#/$defs/d{level + 1}"} for number in range(10)},
+        }
+        for level in range(12)
+    }
+    definitions["d12"] = {"type": "string"}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions}
+    for dialect in (VERBATIM, CONVERTING, STRICT, SANDBOXED):
+        assert len(json.dumps(make_stub(ToolSpec("a", "", schema), dialect).json_schema)) < 200_000
+
+
+def test_what_was_changed_is_told_in_sentences() -> None:
+    schema = {"type": "object", "properties": {"class": {"type": "integer", "minimum": 1}, "env": {"type": "object"}}}
+    changes = make_stub(ToolSpec("fs.read", "", schema), SANDBOXED).changes
+    assert changes == (
+        "The tool is called 'fs_read_8f0d6cf1' on the server.",
+        "What is optional may be null, which leaves it out.",
+        "'class' is given as JSON text.",
+        "'class': said in words: at least 1.",
+        "'env' is given as JSON text.",
+        "'class' is called 'class_' on the server.",
+    )

@@ -1,0 +1,81 @@
+"""Every tool in cases/tools: as Letta gets it, as the model sees it, and as the client gets the model's arguments."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bridge.errors import InvalidRequest
+from bridge.stubs.arguments import restore_arguments
+from bridge.stubs.converter import make_stub
+from bridge.stubs.source import PLACEHOLDER
+from testbed.model.schemas import schema_findings, strict_findings
+from tests.letta_schemas import DIALECTS, VERBATIM, count_tokens, seen_by_model
+from tests.stub_cases import (
+    BAD_TOOLS,
+    calls_of,
+    golden,
+    read,
+    source_file,
+    spec_of,
+    stub_of,
+    tool_folders,
+)
+
+FOLDERS = tool_folders()
+CASES = [pytest.param(folder, dialect, id=f"{folder.name}-{dialect}") for folder in FOLDERS for dialect in DIALECTS]
+
+
+def test_there_are_enough_cases_and_each_has_calls_for_every_dialect() -> None:
+    assert len(FOLDERS) >= 50
+    silent = [(folder.name, dialect) for folder in FOLDERS for dialect in DIALECTS if not calls_of(folder, dialect)]
+    assert silent == []
+
+
+@pytest.mark.parametrize(("folder", "dialect"), CASES)
+def test_letta_gets_what_was_reviewed(folder: Path, dialect: str) -> None:
+    stub = stub_of(folder, dialect)
+    assert golden(stub, dialect) == read(folder / f"stub.{dialect}.json")
+    assert stub.source_code == source_file(folder, dialect).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("folder", "dialect"), CASES)
+def test_the_client_gets_its_own_arguments(folder: Path, dialect: str) -> None:
+    stub = stub_of(folder, dialect)
+    for call in calls_of(folder, dialect):
+        assert restore_arguments(stub, call.model) == call.client
+
+
+@pytest.mark.parametrize(("folder", "dialect"), CASES)
+def test_neither_letta_nor_the_model_chokes_on_it(folder: Path, dialect: str) -> None:
+    stub = stub_of(folder, dialect)
+    jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
+    count_tokens(stub.json_schema, dialect)
+    seen = seen_by_model(stub.json_schema, dialect)
+    assert list(schema_findings(stub.name, seen["parameters"])) == []
+    assert not seen.get("strict") or list(strict_findings(stub.name, seen["parameters"])) == []
+
+
+@pytest.mark.parametrize(("folder", "dialect"), CASES)
+def test_the_source_is_one_harmless_function(folder: Path, dialect: str) -> None:
+    stub = stub_of(folder, dialect)
+    assert f"def {stub.name}" in stub.source_code
+    (function,) = ast.parse(stub.source_code).body
+    assert isinstance(function, ast.FunctionDef)
+    namespace: dict[str, object] = {}
+    exec(stub.source_code, namespace)
+    stand_in = namespace[function.name]
+    assert callable(stand_in)
+    assert stand_in(anything=1, at_all=None) == PLACEHOLDER
+
+
+@pytest.mark.parametrize("path", sorted(BAD_TOOLS.glob("*.json")), ids=lambda path: path.stem)
+def test_a_bad_tool_is_refused_with_its_place_and_the_fault(path: Path) -> None:
+    case = read(path)
+    with pytest.raises(InvalidRequest) as caught:
+        make_stub(spec_of(case["tool"]), VERBATIM, where="tools[2].function")
+    assert caught.value.status == 400
+    assert (caught.value.param, caught.value.message) == (case["param"], case["message"])

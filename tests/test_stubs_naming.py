@@ -1,0 +1,97 @@
+"""Names that everybody on the way can take, and that lead back to the client's."""
+
+import pytest
+
+from bridge.errors import InvalidRequest
+from bridge.stubs.naming import check_tool_name, function_name, parameter_names, server_name, suffixed
+
+KEPT = ["read_file", "Bash", "odd-server--get-weather", "mcp__files__read_text", "2fa", "a" * 64, "class", "_x", "-"]
+CHANGED = {
+    "fs.read.text": "fs_read_text_a0d8cd58",
+    "wetter_für_köln": "wetter_fur_koln_8bbc85f4",
+    "天気": "tool_bc79d84d",
+    "a" * 65: "a" * 39 + "_635361c4",
+    "...": "tool_ab5df625",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_name_that_everybody_takes_is_kept(name: str) -> None:
+    assert server_name(name, identifier=False) == name
+
+
+@pytest.mark.parametrize(("name", "expected"), CHANGED.items())
+def test_another_name_stays_readable_and_gets_a_digest(name: str, expected: str) -> None:
+    assert server_name(name, identifier=False) == expected
+    assert len(expected) <= 48
+
+
+@pytest.mark.parametrize("name", ["read-file", "class", "2fa", "print", "_x", "thinking", "a" * 64 + "b"])
+def test_a_sandboxed_tool_has_the_name_of_a_function(name: str) -> None:
+    changed = server_name(name, identifier=True)
+    assert changed != name
+    assert changed.isidentifier()
+    assert function_name(changed) == changed
+
+
+@pytest.mark.parametrize("name", ["read_file", "Bash", "mcp__files__read_text"])
+def test_a_sandboxed_tool_keeps_its_name_where_it_can(name: str) -> None:
+    assert server_name(name, identifier=True) == name
+
+
+def test_a_second_name_fits_into_64_characters() -> None:
+    assert suffixed("read_file", "0123456789abcdef") == "read_file_01234567"
+    assert suffixed("n" * 64, "0123456789abcdef") == "n" * 55 + "_01234567"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\n", "x'", "a;b", "n" * 129, "a\u202eb", "a\x00", "{{x}}", "a\ud800"])
+def test_an_impossible_name_is_refused_with_its_place(name: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        check_tool_name(name, "tools[3].function")
+    assert caught.value.param == "tools[3].function.name"
+    assert "tools[3].function.name" in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["a", "n" * 128, "fs.read", "repo/tools:search", "天気", "_", "--"])
+def test_what_real_clients_send_is_taken(name: str) -> None:
+    check_tool_name(name, "tools[0].function")
+
+
+def test_parameters_keep_their_names_but_for_three_of_lettas_own() -> None:
+    names = ["path", "class", "max-results", "x.y", "thinking", "inner_thoughts", "request_heartbeat"]
+    assert parameter_names(names, identifier=False) == {
+        "path": "path",
+        "class": "class",
+        "max-results": "max-results",
+        "x.y": "x.y",
+        "thinking": "thinking_",
+        "inner_thoughts": "inner_thoughts_",
+        "request_heartbeat": "request_heartbeat_",
+    }
+
+
+def test_signs_and_other_alphabets_are_dropped_from_parameters() -> None:
+    names = ["$filter", "@type", "ünïcode", "名前", "a b"]
+    assert list(parameter_names(names, identifier=False).values()) == ["filter", "type", "unicode", "parameter", "a_b"]
+
+
+def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_need() -> None:
+    names = ["class", "max-results", "x.y", "str", "agent_state", "_x", "0", "None"]
+    changed = parameter_names(names, identifier=True)
+    assert list(changed.values()) == [
+        "class_",
+        "max_results",
+        "x_y",
+        "str_",
+        "agent_state_",
+        "x",
+        "parameter_0",
+        "None_",
+    ]
+
+
+def test_no_two_parameters_end_up_with_one_name_whatever_their_order() -> None:
+    names = ["a b", "a$b", "a_b", "a_b_2"]
+    changed = parameter_names(names, identifier=False)
+    assert changed == {"a b": "a_b_3", "a$b": "a_b_4", "a_b": "a_b", "a_b_2": "a_b_2"}
+    assert parameter_names(reversed(names), identifier=False) == changed

@@ -1,0 +1,74 @@
+"""The stub's source: what it does, and that nothing gets into it."""
+
+import ast
+
+import pytest
+
+from bridge.stubs import source
+from bridge.stubs.source import RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX, UnsafeSource, stub_source
+
+
+def run(code: str, name: str) -> str:
+    namespace: dict[str, object] = {}
+    exec(code, namespace)
+    function = namespace[name]
+    assert callable(function)
+    result = function(os="x", command=None)
+    assert isinstance(result, str)
+    return result
+
+
+def test_somebody_who_opens_it_learns_what_it_is_and_whose() -> None:
+    comment = stub_source("read_file").split("def ")[0]
+    assert "letta-tool-bridge" in comment
+    assert "client" in comment
+    assert "don't edit" in comment
+
+
+def test_it_is_one_function_without_named_parameters_that_returns_a_text() -> None:
+    (function,) = ast.parse(stub_source("read_file")).body
+    assert isinstance(function, ast.FunctionDef)
+    assert ast.unparse(function.args) == "**kwargs"
+    assert "client" in run(stub_source("read_file"), "read_file")
+
+
+def test_letta_finds_the_name_even_where_python_has_no_such_name() -> None:
+    code = stub_source("odd-server--get")
+    assert "\n# def odd-server--get " in code
+    assert "\ndef odd_server_get(**kwargs):" in code
+    assert "# def" not in stub_source("read_file")
+
+
+@pytest.mark.parametrize("name", ["class", "2fa", "None", "print", "-", "_", "__import__"])
+def test_any_name_that_a_tool_may_have_gives_a_function(name: str) -> None:
+    code = stub_source(name)
+    (function,) = ast.parse(code).body
+    assert isinstance(function, ast.FunctionDef)
+    assert "client" in run(code, function.name)
+
+
+@pytest.mark.parametrize("name", ["a\n", "a\nimport os", "x'", "a b", "", "a" * 65, "ü", "{{x}}", "a#b"])
+def test_a_name_that_might_be_code_never_gets_into_it(name: str) -> None:
+    with pytest.raises(UnsafeSource):
+        stub_source(name)
+
+
+@pytest.mark.parametrize("addition", ["\nimport os", "\n    print(kwargs)", "\nx = 1"])
+def test_a_template_that_says_more_than_was_meant_is_not_used(
+    addition: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = (source.TEMPLATES / source.TEMPLATE).read_text(encoding="utf-8")
+    environment = source._environment().overlay()
+    environment.loader = source.DictLoader({source.TEMPLATE: template + addition})
+    monkeypatch.setattr(source, "_environment", lambda: environment)
+    with pytest.raises(UnsafeSource):
+        source.stub_source.__wrapped__("read_file")
+
+
+def test_the_relay_returns_what_stands_in_the_agents_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = stub_source("read_file", "relay")
+    assert run(code, "read_file") == ""
+    for number, piece in enumerate(["Grüße, ", "", "\n{}"]):
+        monkeypatch.setenv(f"{RELAY_PIECE}{number}", RELAY_PREFIX + piece)
+    monkeypatch.setenv(RELAY_COUNT, "3")
+    assert run(code, "read_file") == "Grüße, \n{}"

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+
+import pytest
+from flask.testing import FlaskClient
+
+from bridge import errors
+from tests.fakes import FakeGateway
+from tests.sse_checker import check_error
+
+KEY, OTHER = "key-of-the-first-client", "key-of-the-second-one"
+HASHED = f"second:{hashlib.sha256(OTHER.encode()).hexdigest()}"
+PASSWORD = "p\u00e4ssword of the admin"
+ROUTES = [
+    ("GET", "/v1/models"),
+    ("GET", "/v1/models/Ada"),
+    ("POST", "/v1/chat/completions"),
+]
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    keys = {"BRIDGE_API_KEYS": f"{KEY}, {HASHED}", "BRIDGE_ADMIN_PASSWORD": PASSWORD}
+    return {**environment, **keys, "BRIDGE_ALLOW_ANONYMOUS": "0"}
+
+
+def basic(password: str, user: str = "admin") -> dict[str, str]:
+    return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
+
+
+# --- keys of clients --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong-key-altogether",
+        f"Bearer {KEY[:-1]}",
+        f"Bearer {KEY}x",
+        f"Bearer {KEY.upper()}",
+        f"Basic {KEY}",
+        KEY,
+        f"Bearer {KEY} {OTHER}",
+        f"Bearer {HASHED}",
+        f"Bearer {hashlib.sha256(KEY.encode()).hexdigest()}",
+        "Bearer \u00fc\u00e9",
+    ],
+)
+@pytest.mark.parametrize(("method", "route"), ROUTES)
+def test_without_a_valid_key_there_is_no_way_in(
+    client: FlaskClient, letta: FakeGateway, method: str, route: str, shown: str | None
+) -> None:
+    headers = {} if shown is None else {"Authorization": shown}
+    response = client.open(route, method=method, headers=headers)
+    assert (response.status_code, response.headers["WWW-Authenticate"]) == (401, "Bearer")
+    error = check_error(response.json or {})
+    assert (error["code"], error["type"]) == ("invalid_api_key", "authentication_error")
+    assert letta.calls == []
+
+
+@pytest.mark.parametrize("shown", [f"Bearer {KEY}", f"bearer {KEY}", f"BEARER   {KEY} ", f"Bearer {OTHER}"])
+def test_every_key_is_a_way_in_plain_or_hashed(client: FlaskClient, shown: str) -> None:
+    assert client.get("/v1/models", headers={"Authorization": shown}).status_code == 200
+
+
+def test_a_key_in_the_address_is_none(client: FlaskClient) -> None:
+    assert client.get(f"/v1/models?api_key={KEY}").status_code == 401
+
+
+def test_a_refusal_repeats_nothing_of_what_was_shown(client: FlaskClient) -> None:
+    response = client.get("/v1/models", headers={"Authorization": "Bearer canary-key-7421"})
+    assert b"canary" not in response.data
+
+
+class TestWithoutKeys:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_API_KEYS": "", "BRIDGE_ALLOW_ANONYMOUS": "1"}
+
+    @pytest.mark.parametrize("shown", [None, "Bearer", "Bearer anything", "Bearer "])
+    def test_whoever_reaches_the_port_comes_in(self, client: FlaskClient, shown: str | None) -> None:
+        headers = {} if shown is None else {"Authorization": shown}
+        assert client.get("/v1/models", headers=headers).status_code == 200
+
+
+# --- the admin page ---------------------------------------------------------------------------------------
+
+
+def test_the_admin_page_lists_the_agents(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.has_agent("<script>alert(1)</script>")
+    response = client.get("/admin/", headers=basic(PASSWORD))
+    assert response.status_code == 200
+    assert response.mimetype == "text/html"
+    assert "Letta 0.16.1 with 2 agents." in response.text
+    assert "Ada" in response.text
+    assert "<script>" not in response.text
+    assert "&lt;script&gt;" in response.text
+
+
+def test_the_admin_page_can_be_empty(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.loses(letta.agents_named("Ada")[0].id)
+    assert "There are no agents" in client.get("/admin/", headers=basic(PASSWORD)).text
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, basic(""), basic("wrong"), basic(PASSWORD + "x"), {"Authorization": f"Bearer {KEY}"}]
+)
+def test_the_admin_page_wants_its_password(client: FlaskClient, letta: FakeGateway, headers: dict[str, str]) -> None:
+    response = client.get("/admin/", headers=headers)
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"].startswith("Basic ")
+    assert "Ada" not in response.text
+    assert letta.calls == []
+
+
+def test_the_password_of_the_admin_page_is_no_key_for_clients(client: FlaskClient) -> None:
+    assert client.get("/v1/models", headers=basic(PASSWORD)).status_code == 401
+
+
+@pytest.mark.parametrize("headers", [{}, basic(""), basic("anything")])
+def test_without_a_password_the_admin_page_is_off(
+    environment: dict[str, str], request: pytest.FixtureRequest, headers: dict[str, str]
+) -> None:
+    environment["BRIDGE_ADMIN_PASSWORD"] = ""
+    response = request.getfixturevalue("client").get("/admin/", headers=headers)
+    assert response.status_code == 403
+    assert "BRIDGE_ADMIN_PASSWORD" in response.text
+    assert "Ada" not in response.text
+
+
+def test_the_style_of_the_admin_page_needs_no_password(client: FlaskClient) -> None:
+    with client.get("/admin/static/admin.css") as response:
+        assert (response.status_code, response.mimetype) == (200, "text/css")
+
+
+@pytest.mark.parametrize("path", ["../admin.py", "%2e%2e/admin.py", "..%2fsecurity.py", "nothing.css"])
+def test_nothing_but_its_static_files_is_served(client: FlaskClient, path: str) -> None:
+    assert client.get(f"/admin/static/{path}").status_code == 404
+
+
+def test_the_admin_page_is_found_without_its_slash(client: FlaskClient) -> None:
+    response = client.get("/admin")
+    assert (response.status_code, response.headers["Location"]) == (308, "http://localhost/admin/")
+
+
+# --- every reply ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "route", "headers", "status"),
+    [
+        ("GET", "/v1/models", {"Authorization": f"Bearer {KEY}"}, 200),
+        ("GET", "/v1/models", {}, 401),
+        ("POST", "/v1/chat/completions", {"Authorization": f"Bearer {KEY}"}, 400),
+        ("GET", "/v1/chat/completions", {}, 405),
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/admin/", {}, 401),
+        ("GET", "/admin/", basic(PASSWORD), 200),
+        ("GET", "/admin/static/admin.css", {}, 200),
+        ("GET", "/healthz", {}, 200),
+        ("GET", "/readyz", {}, 200),
+    ],
+)
+def test_every_reply_is_hardened(
+    client: FlaskClient, method: str, route: str, headers: dict[str, str], status: int
+) -> None:
+    with client.open(route, method=method, headers=headers) as response:
+        assert response.status_code == status
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    policy = response.headers["Content-Security-Policy"]
+    assert all(rule in policy for rule in ("default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"))
+    assert "unsafe" not in policy
+    assert response.headers["Cache-Control"] in ("no-store", "no-cache")
+
+
+@pytest.mark.parametrize(
+    ("method", "route", "status", "code"),
+    [
+        ("GET", "/", 404, "not_found"),
+        ("GET", "/v1", 404, "not_found"),
+        ("GET", "/v1/embeddings", 404, "not_found"),
+        ("POST", "/v1/responses", 404, "not_found"),
+        ("GET", "/v1/chat/completions", 405, "method_not_allowed"),
+        ("DELETE", "/v1/models", 405, "method_not_allowed"),
+        ("TRACE", "/v1/models", 405, "method_not_allowed"),
+    ],
+)
+def test_what_is_not_there_is_told_as_openai_tells_it(
+    client: FlaskClient, method: str, route: str, status: int, code: str
+) -> None:
+    response = client.open(route, method=method)
+    assert response.status_code == status
+    assert check_error(response.json or {})["code"] == code
+
+
+def test_a_wrong_method_is_told_the_right_one(client: FlaskClient) -> None:
+    response = client.get("/v1/chat/completions")
+    assert {method.strip() for method in response.headers["Allow"].split(",")} == {"POST", "OPTIONS"}
+    assert "POST" in check_error(response.json or {})["message"]
+
+
+# --- health -----------------------------------------------------------------------------------------------
+
+
+def test_the_process_is_alive_whatever_letta_does(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.fails(errors.LettaUnreachable("It is down."), at="features")
+    assert client.get("/healthz").json == {"status": "ok"}
+    assert letta.calls == []
+
+
+def test_the_service_is_ready_when_letta_is(client: FlaskClient) -> None:
+    assert client.get("/readyz").json == {"status": "ok", "letta": "0.16.1"}
+
+
+def test_the_service_is_not_ready_without_letta(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.fails(errors.LettaUnreachable("It is down."), at="features")
+    response = client.get("/readyz")
+    assert response.status_code == 502
+    assert check_error(response.json or {})["code"] == "letta_unreachable"
