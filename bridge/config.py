@@ -2,106 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
-from bridge.turn import Method, SystemPromptMode
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey:
-    """A client's key: a name for logs and the SHA-256 of the key, never the key itself."""
-
-    name: str
-    sha256: str
+from bridge.turn import SystemPromptMode
+from bridge.values import (
+    ApiKey,
+    Methods,
+    api_keys,
+    base_url,
+    flag,
+    methods,
+    one_of,
+    redis_url,
+    seconds,
+    text,
+    token,
+    whole,
+)
 
 
 def setting(variable: str, default: str | None, meaning: str, parse: Callable[[str], Any], secret: bool = False) -> Any:
     metadata = {"variable": variable, "default": default, "meaning": meaning, "parse": parse, "secret": secret}
     return field(metadata=metadata)
-
-
-def text(value: str) -> str:
-    return value
-
-
-def flag(value: str) -> bool:
-    if value.lower() in ("1", "true", "yes", "on"):
-        return True
-    if value.lower() in ("", "0", "false", "no", "off"):
-        return False
-    raise ValueError("must be 1 or 0")
-
-
-def whole(least: int, most: int) -> Callable[[str], int]:
-    def parse(value: str) -> int:
-        if not re.fullmatch(r"-?\d{1,12}", value) or not least <= int(value) <= most:
-            raise ValueError(f"must be a whole number from {least} to {most}")
-        return int(value)
-
-    return parse
-
-
-def seconds(least: float, most: float) -> Callable[[str], float]:
-    def parse(value: str) -> float:
-        if not re.fullmatch(r"\d{1,9}(\.\d+)?", value) or not least <= float(value) <= most:
-            raise ValueError(f"must be a number of seconds from {least:g} to {most:g}")
-        return float(value)
-
-    return parse
-
-
-def one_of(choices: Any) -> Callable[[str], str]:
-    def parse(value: str) -> str:
-        if value not in get_args(choices):
-            raise ValueError("must be one of " + ", ".join(get_args(choices)))
-        return value
-
-    return parse
-
-
-def base_url(value: str) -> str:
-    match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
-    if match is None or int(match[2] or 0) > 65535:
-        raise ValueError("must be a URL such as http://localhost:8283, without query or user name")
-    return value.rstrip("/")
-
-
-def token(value: str) -> str:
-    if not re.fullmatch(r"[!-~]*", value):
-        raise ValueError("has characters that a header cannot carry")
-    return value
-
-
-def redis_url(value: str) -> str:
-    if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
-        raise ValueError("must begin with redis:// or rediss://")
-    return value
-
-
-def api_keys(value: str) -> tuple[ApiKey, ...]:
-    """Keys between commas or blanks: either the key as it is, or `name:sha256` in hex."""
-    keys = []
-    for number, item in enumerate(re.split(r"[,\s]+", value.strip()), start=1):
-        if not item:
-            continue
-        hashed = re.fullmatch(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})", item)
-        if hashed:
-            keys.append(ApiKey(hashed[1], hashed[2].lower()))
-        elif len(item) < 8:
-            raise ValueError(f"key {number} is shorter than 8 characters")
-        elif not item.isascii():
-            raise ValueError(f"key {number} has characters that a header cannot carry")
-        else:
-            keys.append(ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest()))
-    return tuple(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +51,11 @@ class Settings:
     admin_password: str = setting(
         "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", text, True
     )
-    method: Method = setting(
-        "BRIDGE_METHOD", "auto", "How calls of client tools are caught; `auto` takes the best", one_of(Method)
+    methods: Methods = setting(
+        "BRIDGE_METHOD",
+        "auto",
+        "How calls of client tools are caught; `auto` takes the best. Agents may differ: `auto, my-agent=prompt`",
+        methods,
     )
     system_prompt: SystemPromptMode = setting(
         "BRIDGE_SYSTEM_PROMPT",

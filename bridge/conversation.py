@@ -51,7 +51,8 @@ class Conversation:
     def _turn(self, turn: Turn, news: News, agent: Agent) -> Iterator[Event]:
         features = self._gateway.features()
         loop = agent_loop(features.version, agent.type)
-        method = choose_method(features, loop, self._settings.method, turn.tool_choice)
+        wanted = self._settings.methods.of(agent.id, agent.name)
+        method = choose_method(features, loop, wanted, turn.tool_choice)
         yield MethodChosen(method.name)
         stubs = _stubs(turn, features, method)
         self._keep_instructions(agent, news)

@@ -147,7 +147,10 @@ _LEAVES: tuple[Fitting, ...] = (
     ({"type": ["integer", "null"]}, st.one_of(st.none(), st.integers())),
     ({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "array"}]}, st.one_of(plain_values, st.integers())),
     ({"enum": [1, "1", "two", False]}, st.sampled_from([1, "1", "two", False])),
-    ({"type": "object", "additionalProperties": {"type": "integer"}}, st.dictionaries(texts, st.integers(), max_size=2)),
+    (
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        st.dictionaries(texts, st.integers(), max_size=2),
+    ),
     ({}, st.one_of(plain_values, st.booleans(), st.lists(st.integers(), max_size=2))),
     ({"$ref": "#/$defs/Tree"}, st.just({"value": "a", "children": [{"value": "b"}]})),
     ({"$ref": "#/$defs/Point"}, st.fixed_dictionaries({"x": st.integers()}, optional={"y": st.integers()})),

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge.config import ApiKey, Settings, environment_with_dotenv, read_settings, variables
+from bridge.config import Settings, environment_with_dotenv, read_settings, variables
 from bridge.errors import SettingsError
+from bridge.values import ApiKey
 
 LEAST = {"LETTA_BASE_URL": "http://localhost:8283", "BRIDGE_ALLOW_ANONYMOUS": "1"}
 DIGEST = hashlib.sha256(b"a-long-enough-key").hexdigest()
@@ -38,6 +39,7 @@ BAD = [
     ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
     ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
+    ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
     ("BRIDGE_CONNECT_TIMEOUT", "0", "seconds from 0.1 to 60"),
@@ -114,7 +116,7 @@ def test_keys_stand_between_commas_or_blanks_plain_or_hashed(between: str) -> No
 def test_the_defaults_are_those_of_the_table() -> None:
     settings = read_settings(LEAST)
     assert (settings.port, settings.host, settings.workers, settings.threads) == (8080, "0.0.0.0", 2, 64)
-    assert (settings.method, settings.system_prompt) == ("auto", "block")
+    assert (settings.methods.of("agent-1", "Ada"), settings.system_prompt) == ("auto", "block")
     assert (settings.api_keys, settings.admin_password, settings.redis_url) == ((), "", "")
     assert settings.data_dir == Path(".bridge")
     assert settings.ping_interval == 15.0
@@ -174,3 +176,11 @@ def test_without_a_dotenv_file_the_environment_is_all(tmp_path: Path) -> None:
 def test_on_heroku_a_dotenv_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PORT=9000\n")
     assert environment_with_dotenv({"DYNO": "web.1"}, tmp_path) == {"DYNO": "web.1"}
+
+
+def test_agents_may_have_a_method_of_their_own() -> None:
+    environment = {"LETTA_BASE_URL": "http://letta", "BRIDGE_ALLOW_ANONYMOUS": "1"}
+    methods = read_settings({**environment, "BRIDGE_METHOD": "rewrite, Ada Lovelace=prompt, agent-7=message"}).methods
+    assert methods.of("agent-1", "Ada Lovelace") == "prompt"
+    assert methods.of("agent-7", "Bob") == "message"
+    assert methods.of("agent-8", "Eve") == "rewrite"

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parent.parent
 # From the ground up. A room knows itself and the floors below its own, never its neighbours.
 FLOORS: list[set[str]] = [
     {"bridge.errors", "bridge.turn"},
-    {"bridge.config", "bridge.sse"},
+    {"bridge.values"},
+    {"bridge.values", "bridge.sse"},
+    {"bridge.config"},
     {"bridge.openai", "bridge.stubs", "bridge.letta"},
     {"bridge.sync", "bridge.directory", "bridge.coordination"},
     {"bridge.interception"},

@@ -68,7 +68,10 @@ def test_the_digest_changes_with_all_that_matters() -> None:
 
 
 def test_the_digest_is_the_same_where_nothing_changes() -> None:
-    assert make_stub(SPEC, VERBATIM).digest == make_stub(ToolSpec("read_file", "Reads a file.", dict(PATH)), VERBATIM).digest
+    assert (
+        make_stub(SPEC, VERBATIM).digest
+        == make_stub(ToolSpec("read_file", "Reads a file.", dict(PATH)), VERBATIM).digest
+    )
     assert make_stub(SPEC, VERBATIM, where="tools[7].function").digest == make_stub(SPEC, VERBATIM).digest
 
 
@@ -140,7 +143,7 @@ def test_what_was_changed_is_told_in_sentences() -> None:
     schema = {"type": "object", "properties": {"class": {"type": "integer", "minimum": 1}, "env": {"type": "object"}}}
     changes = make_stub(ToolSpec("fs.read", "", schema), SANDBOXED).changes
     assert changes == (
-        "The tool is called 'fs_read_8f0d6cf1' on the server.",
+        "The tool is called 'fs_read_4074bc02' on the server.",
         "What is optional may be null, which leaves it out.",
         "'class' is given as JSON text.",
         "'class': said in words: at least 1.",

@@ -1,6 +1,7 @@
 """The stub's source: what it does, and that nothing gets into it."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
@@ -55,14 +56,14 @@ def test_a_name_that_might_be_code_never_gets_into_it(name: str) -> None:
 
 @pytest.mark.parametrize("addition", ["\nimport os", "\n    print(kwargs)", "\nx = 1"])
 def test_a_template_that_says_more_than_was_meant_is_not_used(
-    addition: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+    addition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template = (source.TEMPLATES / source.TEMPLATE).read_text(encoding="utf-8")
-    environment = source._environment().overlay()
-    environment.loader = source.DictLoader({source.TEMPLATE: template + addition})
-    monkeypatch.setattr(source, "_environment", lambda: environment)
+    (tmp_path / source.TEMPLATE).write_text(template + addition, encoding="utf-8")
+    monkeypatch.setattr(source, "TEMPLATES", tmp_path)
+    monkeypatch.setattr(source, "_environment", source._environment.__wrapped__)
     with pytest.raises(UnsafeSource):
-        source.stub_source.__wrapped__("read_file")
+        stub_source.__wrapped__("read_file")
 
 
 def test_the_relay_returns_what_stands_in_the_agents_variables(monkeypatch: pytest.MonkeyPatch) -> None:

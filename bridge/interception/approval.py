@@ -31,6 +31,7 @@ class Approval:
     offers_stubs = True
     stub_kind: StubKind = "placeholder"
     runs_stubs = False
+    can_force = True
 
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         gates: list[JsonObject] = [{"type": "requires_approval", "tool_name": b.stub.name} for b in bindings]

@@ -11,7 +11,8 @@
 | 0.16.7 and later  | native                          | relay             |
 
 On 0.13 an answered approval poisons a `letta_v1_agent` and a denied one holds it for ever, so its calls are not held.
-A named or required tool can be forced only if it is a stub: there `approval` takes the place of `native`.
+A named or required tool can be forced only if it is a stub: there `approval` takes the place of `native`. `message`
+works everywhere and is never needed on a server that was measured; `prompt` is only taken when a setting says so.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from bridge.interception.approval import Approval
 from bridge.interception.message import Message
 from bridge.interception.method import Interception
 from bridge.interception.native import Native
+from bridge.interception.prompt import Prompt
 from bridge.interception.relay import Relay
 from bridge.interception.rewrite import Rewrite
 from bridge.letta.capabilities import Loop, ServerFeatures
@@ -29,18 +31,22 @@ from bridge.turn import Method, ToolChoice
 
 def choose_method(features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice) -> Interception:
     possible = possible_methods(features, loop)
-    if wanted != "auto":
-        if wanted not in possible:
-            raise InvalidRequest(
-                f"The method {wanted!r} (BRIDGE_METHOD) does not work for this agent on Letta {features.version_text};"
-                f" these do: {', '.join(possible)}.",
-                code="method_not_possible",
-            )
-        return possible[wanted]
-    best = next(iter(possible.values()))
-    if best.name == "native" and choice.mode in ("required", "function"):
-        return possible["approval"]
-    return best
+    if wanted != "auto" and wanted not in possible:
+        raise InvalidRequest(
+            f"The method {wanted!r} (BRIDGE_METHOD) does not work for this agent on Letta {features.version_text};"
+            f" these do: {', '.join(possible)}.",
+            code="method_not_possible",
+        )
+    candidates = list(possible.values()) if wanted == "auto" else [possible[wanted]]
+    forcing = choice.mode in ("required", "function")
+    fitting = next((method for method in candidates if method.can_force or not forcing), None)
+    if fitting is None:
+        raise InvalidRequest(
+            f'`tool_choice` can\'t be enforced with the method {wanted!r} (BRIDGE_METHOD), only "auto" and "none".',
+            param="tool_choice",
+            code="tool_choice_not_possible",
+        )
+    return fitting
 
 
 def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Interception]:
@@ -55,6 +61,7 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
     if loop == "v2" and features.approvals:
         methods["relay"] = Relay()
     methods["message"] = Message(gated=_denies_cleanly(features, loop))
+    methods["prompt"] = Prompt()
     return methods
 
 

@@ -69,6 +69,7 @@ class Interception(Protocol):
     offers_stubs: bool
     stub_kind: StubKind
     runs_stubs: bool
+    can_force: bool
 
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         """The tool rules that go with the stubs."""

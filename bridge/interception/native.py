@@ -14,6 +14,7 @@ class Native(Approval):
 
     name: Method = "native"
     offers_stubs = False
+    can_force = False
 
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         return []

@@ -45,6 +45,7 @@ class Rewrite:
     name: Method = "rewrite"
     offers_stubs = True
     stub_kind: StubKind = "placeholder"
+    can_force = True
 
     def __init__(self, *, gated: bool) -> None:
         self._gated = gated

@@ -29,8 +29,8 @@ _RELATIONS = ("tools", "memory")
 class LettaServer:
     """The Gateway to one server. Used by many threads; opens no connection before its first call."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._http = Connection(settings)
+    def __init__(self, settings: Settings, connection: Connection | None = None) -> None:
+        self._http = connection or Connection(settings)
         self._features: tuple[ServerFeatures, float] | None = None
         self._features_lock = threading.Lock()
 
@@ -207,8 +207,6 @@ class LettaServer:
 
     def _recompile(self, agent_id: str) -> None:
         self._http.call("POST", f"/v1/agents/{agent_id}/recompile")
-
-    # --- control calls -----------------------------------------------------------------------------
 
 
 def _limit(value: str) -> int:

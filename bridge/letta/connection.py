@@ -26,9 +26,9 @@ PAGE = 200
 
 
 class Connection:
-    """Used by many threads; opens nothing before its first call."""
+    """Used by many threads; opens nothing before its first call. `transport` carries the control calls."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
         self._base_url = settings.letta_base_url
         self._connect_timeout = settings.connect_timeout
         self._turn_timeout = settings.turn_timeout
@@ -39,7 +39,9 @@ class Connection:
             api_key=settings.letta_api_key or "none",
             max_retries=0,
             timeout=timeout,
-            http_client=httpx.Client(timeout=timeout, limits=limits, trust_env=False, follow_redirects=False),
+            http_client=httpx.Client(
+                timeout=timeout, limits=limits, transport=transport, trust_env=False, follow_redirects=False
+            ),
         )
         self._session = requests.Session()
         self._session.trust_env = False
@@ -98,16 +100,19 @@ class Connection:
         return answer.json() if answer.content else None
 
     def pages(self, path: str, **params: Any) -> list[JsonObject]:
-        """All rows of a list. A page that brings nothing new is the last: some servers ignore `after`."""
+        """All rows of a list. A server that ignores `after` repeats itself: it is asked for a larger page."""
         found: dict[str, JsonObject] = {}
-        after: dict[str, str] = {}
+        limit, after = PAGE, dict[str, str]()
         while True:
-            page = as_objects(self.call("GET", path, {"limit": PAGE, **params, **after}))
+            page = as_objects(self.call("GET", path, {"limit": limit, **params, **after}))
             fresh = {str(row.get("id")): row for row in page if str(row.get("id")) not in found}
             found.update(fresh)
-            if len(page) < PAGE or not fresh:
+            if len(page) < limit:
                 return list(found.values())
-            after = {"after": next(reversed(fresh))}
+            if fresh:
+                after = {"after": next(reversed(fresh))}
+            else:
+                limit, after = limit * 10, {}
 
 
 @contextmanager
@@ -123,8 +128,8 @@ def _naming_faults(base_url: str) -> Iterator[None]:
         raise errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.") from fault
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as fault:
         raise errors.LettaUnreachable(failures.CUT, code="stream_cut") from fault
-    except ValueError as fault:
-        raise errors.LettaError("The Letta server answered with something that is not its protocol.") from fault
+    except (ValueError, RecursionError) as fault:
+        raise errors.LettaError(failures.NOT_LETTA) from fault
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:
@@ -140,11 +145,11 @@ def _noted(failure: errors.BridgeError, words: str) -> errors.BridgeError:
 
 def as_object(value: Any) -> JsonObject:
     if not isinstance(value, dict):
-        raise ValueError("a JSON object was expected")
+        raise errors.LettaError(failures.NOT_LETTA)
     return value
 
 
 def as_objects(value: Any) -> list[JsonObject]:
     if not isinstance(value, list):
-        raise ValueError("a JSON array was expected")
+        raise errors.LettaError(failures.NOT_LETTA)
     return [as_object(item) for item in value]

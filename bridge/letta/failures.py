@@ -9,6 +9,7 @@ from bridge import errors
 
 WAITS_FOR_APPROVAL = "agent_waits_for_approval"
 CUT = "The connection to the Letta server broke before the agent had finished."
+NOT_LETTA = "The Letta server answered with something that is not its protocol. Does LETTA_BASE_URL lead to Letta?"
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] = (
     (

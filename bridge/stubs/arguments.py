@@ -89,7 +89,7 @@ class _Restoration:
 
     def _read(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
         """A value asked for as JSON text. What can't be meant as JSON is meant as it stands."""
-        wanted = frozenset[str]().union(*(kinds(schema, self.definitions.lookup) for schema in schemas))
+        wanted = frozenset[str]().union(*(kinds(schema, self.definitions.lookup) for schema in schemas or [True]))
         if wanted <= {"string", "null"}:
             return None if text.strip() == "null" else text
         if any(text in (part.get("const"), *part.get("enum", ())) for s in schemas for part in self._parts(s)):

@@ -1,0 +1,98 @@
+"""Any agent whose toolset must not be touched: the tools are described in a message, calls are read from the text.
+
+Results come back as messages that quote them. The description leaves the agent's context when the run is over.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+
+from bridge.interception.method import Scene
+from bridge.interception.quoting import quoted
+from bridge.interception.tagged import TaggedCall, TaggedText
+from bridge.letta.gateway import AgentChange, Say
+from bridge.turn import Binding, Event, JsonObject, Method, Stopped, StubKind, Text, ToolCall, ToolChoice, ToolSpec
+
+# How often an agent is told that a call was wrong before its turn ends as it is.
+CORRECTIONS = 2
+
+_GUIDE = """\
+The user's application offers you the tools listed below. It runs them itself and sends you the results.
+To call one, write on a line of its own in your message to the user:
+<call-{nonce}>{{"name": "the tool's name", "arguments": {{"its": "arguments"}}}}</call-{nonce}>
+The tag is valid for this reply only. After the calls, end your message: the results come next.
+Tools:
+{tools}"""
+
+
+class Prompt:
+    name: Method = "prompt"
+    offers_stubs = False
+    stub_kind: StubKind = "placeholder"
+    runs_stubs = False
+    can_force = False
+
+    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+        return []
+
+    def play(self, scene: Scene) -> Iterator[Event]:
+        tools = {binding.stub.spec.name: binding.stub.spec for binding in scene.bindings}
+        nonce = secrets.token_hex(4)
+        says = [*(quoted(result) for result in scene.news.results), *scene.says]
+        if tools:
+            says.insert(0, Say("system", _GUIDE.format(nonce=nonce, tools=_described(tools.values()))))
+        before = scene.agent.message_ids
+        for corrections in range(CORRECTIONS + 1):
+            text = TaggedText(nonce, tools)
+            wrong: list[TaggedCall] = []
+            last: Stopped | None = None
+            called = False
+            for event in self._events(scene, says, text):
+                if isinstance(event, TaggedCall):
+                    wrong.append(event)
+                elif isinstance(event, Stopped):
+                    last = event
+                else:
+                    called = called or isinstance(event, ToolCall)
+                    yield event
+            if called or not wrong or corrections == CORRECTIONS:
+                break
+            says = [Say("system", f"Your call was not made: {wrong[0].fault}. Write it again, corrected.")]
+        if tools:
+            _forget_guide(scene, before)
+        yield last or Stopped("end_turn")
+
+    def _events(self, scene: Scene, says: Sequence[Say], text: TaggedText) -> Iterator[Event | TaggedCall]:
+        for event in scene.gateway.send(scene.agent.id, says, by_token=scene.by_token):
+            if isinstance(event, Text):
+                yield from _told_apart(text.feed(event.text))
+            elif isinstance(event, Stopped):
+                yield from _told_apart(text.end())
+                yield event
+            else:
+                yield event
+
+
+def _told_apart(parts: Iterator[str | TaggedCall]) -> Iterator[Event | TaggedCall]:
+    for part in parts:
+        if isinstance(part, str):
+            yield Text(part)
+        elif part.fault:
+            yield part
+        else:
+            yield ToolCall(f"call_{secrets.token_hex(12)}", part.name, part.arguments)
+
+
+def _described(tools: Iterable[ToolSpec]) -> str:
+    rows = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters or {}} for tool in tools]
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+
+
+def _forget_guide(scene: Scene, before: Sequence[str]) -> None:
+    """The guide is the first message after those that were there before; a compaction may have taken it already."""
+    after = scene.gateway.agent(scene.agent.id).message_ids
+    if len(after) > len(before) and tuple(after[: len(before)]) == tuple(before):
+        kept = [*before, *after[len(before) + 1 :]]
+        scene.gateway.change_agent(scene.agent.id, AgentChange(message_ids=kept))

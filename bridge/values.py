@@ -1,0 +1,120 @@
+"""The text of a variable -> its value, or a ValueError that ends the sentence "VARIABLE: ..."."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from bridge.turn import Method
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A client's key: a name for logs and the SHA-256 of the key, never the key itself."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """How calls are caught: for all agents, and for those that are named."""
+
+    default: Method
+    by_agent: Mapping[str, Method]
+
+    def of(self, agent_id: str, agent_name: str) -> Method:
+        return self.by_agent.get(agent_id) or self.by_agent.get(agent_name) or self.default
+
+
+def text(value: str) -> str:
+    return value
+
+
+def flag(value: str) -> bool:
+    if value.lower() in ("1", "true", "yes", "on"):
+        return True
+    if value.lower() in ("", "0", "false", "no", "off"):
+        return False
+    raise ValueError("must be 1 or 0")
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        if not re.fullmatch(r"-?\d{1,12}", value) or not least <= int(value) <= most:
+            raise ValueError(f"must be a whole number from {least} to {most}")
+        return int(value)
+
+    return parse
+
+
+def seconds(least: float, most: float) -> Callable[[str], float]:
+    def parse(value: str) -> float:
+        if not re.fullmatch(r"\d{1,9}(\.\d+)?", value) or not least <= float(value) <= most:
+            raise ValueError(f"must be a number of seconds from {least:g} to {most:g}")
+        return float(value)
+
+    return parse
+
+
+def one_of(choices: Any) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        if value not in get_args(choices):
+            raise ValueError("must be one of " + ", ".join(get_args(choices)))
+        return value
+
+    return parse
+
+
+def methods(value: str) -> Methods:
+    """`auto`, or with exceptions between commas: `auto, my-agent=prompt`."""
+    default: Method = "auto"
+    by_agent: dict[str, Method] = {}
+    for item in value.split(","):
+        agent, equals, method = item.rpartition("=")
+        chosen: Any = one_of(Method)(method.strip())
+        if equals:
+            by_agent[agent.strip()] = chosen
+        else:
+            default = chosen
+    return Methods(default, by_agent)
+
+
+def base_url(value: str) -> str:
+    match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
+    if match is None or int(match[2] or 0) > 65535:
+        raise ValueError("must be a URL such as http://localhost:8283, without query or user name")
+    return value.rstrip("/")
+
+
+def token(value: str) -> str:
+    if not re.fullmatch(r"[!-~]*", value):
+        raise ValueError("has characters that a header cannot carry")
+    return value
+
+
+def redis_url(value: str) -> str:
+    if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
+        raise ValueError("must begin with redis:// or rediss://")
+    return value
+
+
+def api_keys(value: str) -> tuple[ApiKey, ...]:
+    """Keys between commas or blanks: either the key as it is, or `name:sha256` in hex."""
+    keys = []
+    for number, item in enumerate(re.split(r"[,\s]+", value.strip()), start=1):
+        if not item:
+            continue
+        hashed = re.fullmatch(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})", item)
+        if hashed:
+            keys.append(ApiKey(hashed[1], hashed[2].lower()))
+        elif len(item) < 8:
+            raise ValueError(f"key {number} is shorter than 8 characters")
+        elif not item.isascii():
+            raise ValueError(f"key {number} has characters that a header cannot carry")
+        else:
+            keys.append(ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest()))
+    return tuple(keys)

@@ -1,0 +1,84 @@
+"""Calls that a model writes into its text."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridge.interception.tagged import TaggedCall, TaggedText, fault_of
+from bridge.turn import ToolSpec
+
+READ = ToolSpec(
+    "read_file", parameters={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+)
+CALL = '<call-12ab>{"name": "read_file", "arguments": {"path": "a.txt"}}</call-12ab>'
+READ_A = TaggedCall("read_file", '{"path": "a.txt"}')
+
+CASES: list[tuple[str, list[str | TaggedCall]]] = [
+    ("Hello, < there", ["Hello, < there"]),
+    (CALL, [READ_A]),
+    (f"Let me see.\n{CALL}\nDone.", ["Let me see.\n", READ_A, "\nDone."]),
+    (f"{CALL}\n  {CALL}", [READ_A, "\n  ", READ_A]),
+    (f"To call it, write `{CALL}`.", [f"To call it, write `{CALL}`."]),
+    (f"```\n{CALL}\n```\nSo.", [f"```\n{CALL}\n```\nSo."]),
+    (CALL.replace("12ab", "99ff"), [CALL.replace("12ab", "99ff")]),
+    ('<call-12ab>{"name": "read_file"', ['<call-12ab>{"name": "read_file"']),
+]
+
+
+def told(text: TaggedText, pieces: list[str]) -> list[str | TaggedCall]:
+    """What comes out, with neighbouring pieces of text joined."""
+    found: list[str | TaggedCall] = []
+    for part in [*(part for piece in pieces for part in text.feed(piece)), *text.end()]:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
+
+
+@pytest.mark.parametrize(("written", "expected"), CASES)
+def test_calls_and_text_are_told_apart_however_the_text_is_cut(written: str, expected: list[str | TaggedCall]) -> None:
+    for size in (1, 2, 3, 7, len(written)):
+        pieces = [written[start : start + size] for start in range(0, len(written), size)]
+        assert told(TaggedText("12ab", {"read_file": READ}), pieces) == expected
+
+
+def test_only_what_may_become_a_tag_is_held_back() -> None:
+    text = TaggedText("12ab", {"read_file": READ})
+    assert list(text.feed("Hello <cal")) == ["Hello "]
+    assert list(text.feed("m> you")) == ["<calm> you"]
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("not json", "not valid JSON"),
+        ('{"name": "other", "arguments": {}}', "no tool 'other'"),
+        ('{"name": "read_file", "arguments": {}}', "'path' is missing"),
+        ('{"name": "read_file", "arguments": {"path": 1}}', "'path' must be of type string"),
+        ('{"name": "read_file", "arguments": [1]}', "must be a JSON object"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(body: str, fault: str) -> None:
+    (call,) = told(TaggedText("12ab", {"read_file": READ}), [f"<call-12ab>{body}</call-12ab>"])
+    assert isinstance(call, TaggedCall)
+    assert fault in call.fault
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schema"),
+    [
+        ({"a": None}, {"properties": {"a": {"type": ["string", "null"]}}}),
+        ({"a": 1.0}, {"properties": {"a": {"type": "integer"}}}),
+        ({"a": 1}, {"properties": {"a": {"type": "number"}}}),
+        ({"a": 1}, {"properties": {"a": {"anyOf": [{"type": "string"}]}}}),
+        ({"b": 1}, {"properties": {"a": {"type": "string"}}}),
+        ({}, {}),
+    ],
+)
+def test_arguments_that_may_fit_are_let_pass(arguments: dict[str, object], schema: dict[str, object]) -> None:
+    assert fault_of(arguments, schema) == ""
+
+
+def test_a_truth_value_is_no_number() -> None:
+    assert "'a'" in fault_of({"a": True}, {"properties": {"a": {"type": "integer"}}})

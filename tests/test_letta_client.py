@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from bridge import errors
+from bridge.config import Settings
+from bridge.errors import BridgeError
+from bridge.letta import client, connection
+from bridge.letta.client import LettaServer
+from bridge.letta.connection import Connection
+from bridge.letta.gateway import Agent, AgentSummary, Block, Gateway
+from tests.letta_http import HEALTH, OPENAPI, LettaHttp
+
+ID = "agent-00000000-0000-4000-8000-000000000001"
+AGENT = {"id": ID, "name": "Ada", "agent_type": "letta_v1_agent", "created_at": "2026-11-18T11:42:41Z"}
+BLOCK = {"id": "block-1", "label": "notes", "value": "be kind", "metadata": {"owner": "me"}}
+HTML = httpx.Response(200, text="<html>Please sign in</html>")
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "LETTA_API_KEY": "canary-secret"}
+
+
+@pytest.fixture
+def http() -> LettaHttp:
+    return LettaHttp()
+
+
+@pytest.fixture
+def server(settings: Settings, http: LettaHttp) -> LettaServer:
+    return LettaServer(settings, Connection(settings, http))
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of a server is never believed for long."""
+    monkeypatch.setattr(client, "FEATURES_KEPT_SECONDS", 0.0)
+
+
+# --- what the server can do -------------------------------------------------------------------------------
+
+
+def test_nothing_is_called_before_it_is_needed(server: LettaServer, http: LettaHttp) -> None:
+    assert http.calls == []
+
+
+def test_the_features_are_asked_for_once(server: LettaServer, http: LettaHttp) -> None:
+    http.on(*OPENAPI, {"paths": {"/v1/agents/{agent_id}/recompile": {}}})
+    assert server.features().recompile
+    assert server.features().version == (0, 16, 1)
+    assert http.calls == ["GET /v1/health/", "GET /openapi.json"]
+
+
+def test_the_features_are_believed_for_a_while(server: LettaServer, http: LettaHttp) -> None:
+    assert server.features() is server.features()
+    assert len(http.calls) == 2
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_after_a_while_only_the_version_is_asked_for(server: LettaServer, http: LettaHttp) -> None:
+    assert server.features() is server.features()
+    assert http.calls == ["GET /v1/health/", "GET /openapi.json", "GET /v1/health/"]
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_another_version_of_the_server_is_noticed(server: LettaServer, http: LettaHttp) -> None:
+    server.features()
+    http.on(*HEALTH, {"version": "0.16.8"})
+    http.on(*OPENAPI, {"paths": {"/v1/agents/{agent_id}/recompile": {}}})
+    assert (server.features().version, server.features().recompile) == ((0, 16, 8), True)
+
+
+def test_features_that_could_not_be_asked_for_are_asked_for_again(server: LettaServer, http: LettaHttp) -> None:
+    http.on(*OPENAPI, httpx.Response(503), {})
+    with pytest.raises(errors.LettaUnavailable):
+        server.features()
+    assert server.features().version == (0, 16, 1)
+
+
+# --- agents -----------------------------------------------------------------------------------------------
+
+
+def rows(*numbers: int) -> list[dict[str, Any]]:
+    return [{"id": f"agent-{number}", "name": f"Ada {number}", "created_at": None} for number in numbers]
+
+
+def paged(total: int, *, obeys_after: bool) -> Callable[[httpx.Request], httpx.Response]:
+    """A list as a server gives it out, that knows of `after` or does not."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        query = request.url.params
+        after = query.get("after") if obeys_after else None
+        first = int(after.removeprefix("agent-")) + 1 if after else 0
+        return httpx.Response(200, json=rows(*range(first, min(total, first + int(query["limit"])))))
+
+    return answer
+
+
+@pytest.mark.parametrize("total", [0, 1, 2, 3, 4, 5, 20, 21, 39])
+@pytest.mark.parametrize("obeys_after", [True, False])
+def test_all_agents_are_listed_whatever_the_page(
+    server: LettaServer, http: LettaHttp, monkeypatch: pytest.MonkeyPatch, total: int, obeys_after: bool
+) -> None:
+    monkeypatch.setattr(connection, "PAGE", 2)
+    http.on("GET", "/v1/agents/", paged(total, obeys_after=obeys_after))
+    assert [agent.name for agent in server.agents()] == [f"Ada {number}" for number in range(total)]
+
+
+def test_a_list_that_fits_a_page_is_one_call_without_the_weight_of_tools_and_blocks(
+    server: LettaServer, http: LettaHttp
+) -> None:
+    http.on("GET", "/v1/agents/", [AGENT])
+    assert server.agents() == [AgentSummary(ID, "Ada", 1795002161)]
+    assert http.queries == [{"limit": ["200"], "include_relationships": [""]}]
+
+
+def test_an_agent_is_found_by_its_whole_name(server: LettaServer, http: LettaHttp) -> None:
+    """Old servers do not care much for what `name` says."""
+    http.on("GET", "/v1/agents/", [{**AGENT, "name": name} for name in ("ada", "Ada", "Ada Lovelace", "")])
+    assert [agent.name for agent in server.agents_named("Ada")] == ["Ada"]
+    assert http.queries[0]["name"] == ["Ada"]
+
+
+@pytest.mark.parametrize("name", ["a b", "a&limit=1", "\u00fc\U0001f600", "a/b?c#d", "%2e%2e"])
+def test_a_name_of_any_letters_can_be_asked_for(server: LettaServer, http: LettaHttp, name: str) -> None:
+    http.on("GET", "/v1/agents/", [{**AGENT, "name": name}])
+    assert [agent.id for agent in server.agents_named(name)] == [ID]
+    assert http.queries[0]["name"] == [name]
+
+
+def test_an_agent_comes_with_its_tools_and_blocks(server: LettaServer, http: LettaHttp) -> None:
+    http.on("GET", f"/v1/agents/{ID}", {**AGENT, "memory": {"blocks": [BLOCK]}})
+    assert server.agent(ID) == Agent(
+        ID, "Ada", "letta_v1_agent", blocks=(Block("block-1", "notes", "be kind", {"owner": "me"}),)
+    )
+    assert http.queries == [{"include_relationships": ["tools", "memory"]}]
+
+
+def test_an_agent_that_is_not_there_is_missing(server: LettaServer) -> None:
+    with pytest.raises(errors.LettaMissing):
+        server.agent(ID)
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens"), [({"prompt_tokens": 900}, 900), ({"prompt_tokens": None}, None), ({}, None)]
+)
+def test_the_size_of_a_step_is_told_where_it_is_known(
+    server: LettaServer, http: LettaHttp, answer: dict[str, Any], tokens: int | None
+) -> None:
+    http.on("GET", "/v1/steps/step-1", answer)
+    assert server.step_prompt_tokens("step-1") == tokens
+
+
+# --- blocks -----------------------------------------------------------------------------------------------
+
+ATTACH = f"/v1/agents/{ID}/core-memory/blocks/attach/block-1"
+BY_LABEL = f"/v1/agents/{ID}/core-memory/blocks/notes"
+RECOMPILE = f"/v1/agents/{ID}/recompile"
+
+
+@pytest.fixture
+def server_of(settings: Settings) -> Callable[[str], tuple[LettaServer, LettaHttp]]:
+    def make(version: str) -> tuple[LettaServer, LettaHttp]:
+        http = LettaHttp(version)
+        http.on(*OPENAPI, {"paths": {"/v1/agents/{agent_id}/recompile": {}}} if version == "0.16.8" else {})
+        http.on("POST", "/v1/blocks/", BLOCK)
+        http.on("DELETE", "/v1/blocks/block-1", None)
+        for method, path in (("PATCH", ATTACH), ("PATCH", BY_LABEL), ("POST", RECOMPILE)):
+            http.on(method, path, {})
+        return LettaServer(settings, Connection(settings, http)), http
+
+    return make
+
+
+def changes(http: LettaHttp) -> list[str]:
+    return [call for call in http.calls if not call.startswith("GET")]
+
+
+@pytest.mark.parametrize(
+    ("version", "added", "removed"),
+    [
+        ("0.6.54", [f"PATCH {BY_LABEL}"], [f"PATCH {BY_LABEL}", "DELETE /v1/blocks/block-1"]),
+        ("0.8.17", [], ["DELETE /v1/blocks/block-1"]),
+        ("0.16.1", [], ["DELETE /v1/blocks/block-1"]),
+        ("0.16.8", [f"POST {RECOMPILE}"], ["DELETE /v1/blocks/block-1", f"POST {RECOMPILE}"]),
+    ],
+)
+def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]], version: str, added: list[str], removed: list[str]
+) -> None:
+    server, http = server_of(version)
+    block = server.add_block(ID, "notes", "be kind", "What to do", {"owner": "me"})
+    assert changes(http) == ["POST /v1/blocks/", f"PATCH {ATTACH}", *added]
+    http.requests.clear()
+    server.remove_block(ID, block)
+    assert changes(http) == removed
+
+
+def test_a_block_is_made_read_only_and_long_enough(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]],
+) -> None:
+    server, http = server_of("0.16.1")
+    server.add_block(ID, "notes", "be kind", "What to do", {"owner": "me"})
+    assert http.bodies[0] == {
+        "label": "notes",
+        "value": "be kind",
+        "limit": 20_000,
+        "description": "What to do",
+        "read_only": True,
+        "metadata": {"owner": "me"},
+    }
+
+
+@pytest.mark.parametrize(("length", "limit"), [(0, 20_000), (19_999, 20_000), (20_000, 20_001), (10**6, 10**6 + 1)])
+def test_a_block_is_changed_with_a_limit_that_its_value_fits(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]], length: int, limit: int
+) -> None:
+    server, http = server_of("0.16.1")
+    server.set_block(ID, "notes", "x" * length)
+    assert http.calls == [f"PATCH {BY_LABEL}"]
+    assert http.bodies == [{"value": "x" * length, "limit": limit}]
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+READS: list[Callable[[Gateway], object]] = [
+    lambda server: server.features(),
+    lambda server: server.agents(),
+    lambda server: server.agents_named("Ada"),
+    lambda server: server.agent(ID),
+    lambda server: server.step_prompt_tokens("step-1"),
+    lambda server: server.tools(),
+]
+PATHS = ["/v1/health/", "/v1/agents/", "/v1/agents/", f"/v1/agents/{ID}", "/v1/steps/step-1", "/v1/tools/"]
+
+RESPONSES: list[tuple[httpx.Response, type[BridgeError]]] = [
+    (httpx.Response(400, json={"detail": "no"}), errors.LettaRejected),
+    (httpx.Response(401, json={"detail": "Unauthorized"}), errors.LettaRefusedCredentials),
+    (httpx.Response(403), errors.LettaRefusedCredentials),
+    (httpx.Response(404), errors.LettaMissing),
+    (httpx.Response(409, json={"detail": {"code": "PENDING_APPROVAL"}}), errors.LettaConflict),
+    (httpx.Response(422, json={"detail": []}), errors.LettaRejected),
+    (httpx.Response(429), errors.ModelOverloaded),
+    (httpx.Response(500, text="\xff" * 100_000), errors.LettaError),
+    (httpx.Response(502, json={"error": {"type": "llm_error"}}), errors.ModelFailed),
+    (httpx.Response(503), errors.LettaUnavailable),
+    (httpx.Response(504), errors.LettaTimeout),
+    (httpx.Response(307, headers={"Location": "http://169.254.169.254/"}), errors.LettaUnreachable),
+    (HTML, errors.LettaError),
+    (httpx.Response(200, text=""), errors.LettaError),
+    (httpx.Response(200, text="null"), errors.LettaError),
+    (httpx.Response(200, text='"text"'), errors.LettaError),
+    (httpx.Response(200, text="[1, 2]"), errors.LettaError),
+    (httpx.Response(200, text="[" * 100_000 + "]" * 100_000), errors.LettaError),
+    (httpx.Response(200, content=b'{"a": "\xff"}'), errors.LettaError),
+]
+
+
+@pytest.mark.parametrize(("response", "kind"), RESPONSES)
+@pytest.mark.parametrize(("read", "path"), [*zip(READS, PATHS, strict=True)])
+def test_every_answer_that_is_none_has_a_name(
+    server: LettaServer,
+    http: LettaHttp,
+    read: Callable[[Gateway], object],
+    path: str,
+    response: httpx.Response,
+    kind: type[BridgeError],
+) -> None:
+    http.on("GET", path, response)
+    with pytest.raises(kind) as caught:
+        read(server)
+    assert type(caught.value) is kind
+
+
+FAULTS: list[tuple[Exception, type[BridgeError]]] = [
+    (httpx.ConnectError("refused"), errors.LettaUnreachable),
+    (httpx.ConnectError("[Errno -2] Name or service not known"), errors.LettaUnreachable),
+    (httpx.ReadError("reset"), errors.LettaUnreachable),
+    (httpx.RemoteProtocolError("Server disconnected without sending a response."), errors.LettaUnreachable),
+    (httpx.ReadTimeout("slow"), errors.LettaTimeout),
+    (httpx.ConnectTimeout("slow"), errors.LettaTimeout),
+    (httpx.PoolTimeout("crowded"), errors.LettaTimeout),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind"), FAULTS)
+def test_every_fault_of_the_connection_has_a_name(
+    server: LettaServer, http: LettaHttp, fault: Exception, kind: type[BridgeError]
+) -> None:
+    http.on("GET", f"/v1/agents/{ID}", fault)
+    with pytest.raises(kind) as caught:
+        server.agent(ID)
+    assert type(caught.value) is kind
+
+
+def test_a_read_is_tried_once_more_when_its_connection_breaks(server: LettaServer, http: LettaHttp) -> None:
+    """Letta closes a kept connection after an error of its own, and says so to whoever uses it next."""
+    http.on("GET", f"/v1/agents/{ID}", httpx.RemoteProtocolError("closed"), AGENT)
+    assert server.agent(ID).name == "Ada"
+    assert len(http.calls) == 2
+
+
+def test_a_read_is_not_tried_a_third_time(server: LettaServer, http: LettaHttp) -> None:
+    http.on("GET", f"/v1/agents/{ID}", httpx.ConnectError("refused"))
+    with pytest.raises(errors.LettaUnreachable):
+        server.agent(ID)
+    assert len(http.calls) == 2
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 429, 500, 502, 503, 504])
+def test_an_answer_is_never_asked_for_again(server: LettaServer, http: LettaHttp, status: int) -> None:
+    http.on("GET", f"/v1/agents/{ID}", httpx.Response(status, headers={"Retry-After": "0"}))
+    with pytest.raises(errors.LettaError):
+        server.agent(ID)
+    assert len(http.calls) == 1
+
+
+@pytest.mark.parametrize("fault", [httpx.ConnectError("refused"), httpx.ReadError("reset"), httpx.ReadTimeout("slow")])
+@pytest.mark.parametrize(
+    ("write", "call"),
+    [
+        (lambda server: server.set_block(ID, "notes", "x"), ("PATCH", BY_LABEL)),
+        (lambda server: server.add_block(ID, "notes", "x", "", {}), ("POST", "/v1/blocks/")),
+        (lambda server: server.remove_block(ID, Block("block-1", "notes", "x")), ("DELETE", "/v1/blocks/block-1")),
+        (lambda server: server.delete_tool("tool-1"), ("DELETE", "/v1/tools/tool-1")),
+        (lambda server: server.tag_tool("tool-1", []), ("PATCH", "/v1/tools/tool-1")),
+    ],
+)
+def test_a_change_is_never_tried_again(
+    server: LettaServer,
+    http: LettaHttp,
+    write: Callable[[Gateway], object],
+    call: tuple[str, str],
+    fault: Exception,
+) -> None:
+    http.on(*call, fault)
+    with pytest.raises(errors.LettaError):
+        write(server)
+    assert changes(http) == [" ".join(call)]
+
+
+def test_the_key_is_sent_and_never_told(server: LettaServer, http: LettaHttp) -> None:
+    for answer in (httpx.Response(401, text="canary-words"), httpx.ConnectError("refused"), HTML):
+        http.on("GET", f"/v1/agents/{ID}", answer)
+        with pytest.raises(BridgeError) as caught:
+            server.agent(ID)
+        told = [caught.value.message, str(caught.value), *getattr(caught.value, "__notes__", ())]
+        assert "canary-secret" not in "".join(told)
+        assert "canary-words" not in caught.value.message
+    assert {request.headers["Authorization"] for request in http.requests} == {"Bearer canary-secret"}
+
+
+def test_an_address_with_a_path_is_kept(environment: dict[str, str], request: pytest.FixtureRequest) -> None:
+    environment["LETTA_BASE_URL"] = "http://letta.test/behind/a/proxy/"
+    http, server = request.getfixturevalue("http"), request.getfixturevalue("server")
+    http.on("GET", f"/behind/a/proxy/v1/agents/{ID}", AGENT)
+    assert server.agent(ID).name == "Ada"
+
+
+def test_the_address_is_told_when_nobody_is_there(server: LettaServer, http: LettaHttp) -> None:
+    http.on("GET", f"/v1/agents/{ID}", httpx.ConnectError("refused"))
+    with pytest.raises(errors.LettaUnreachable, match=r"http://letta\.test:8283 can't be reached"):
+        server.agent(ID)

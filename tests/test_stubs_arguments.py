@@ -1,0 +1,135 @@
+"""The model's arguments, brought back to what the client's schema asks for."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bridge.stubs.arguments import restore_arguments
+from bridge.stubs.converter import make_stub
+from bridge.turn import SchemaDialect, ToolSpec
+from tests.letta_schemas import CONVERTING, DIALECTS, SANDBOXED, STRICT, VERBATIM
+
+
+def restored(properties: dict[str, Any], required: list[str], dialect: SchemaDialect, arguments: str) -> str:
+    spec = ToolSpec("tool", "", {"type": "object", "properties": properties, "required": required})
+    return restore_arguments(make_stub(spec, dialect), arguments)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@pytest.mark.parametrize("arguments", ["", " ", "\n"])
+def test_no_arguments_are_an_empty_object(arguments: str, dialect: SchemaDialect) -> None:
+    assert restored({}, [], dialect, arguments) == "{}"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@pytest.mark.parametrize("arguments", ["[1]", '"a"', "1", "null", "{", "{'a': 1}", '{"a": NaN}', "[" * 100_000])
+def test_what_is_no_json_object_is_handed_on(arguments: str, dialect: SchemaDialect) -> None:
+    assert restored({"a": {"type": "string"}}, [], dialect, arguments) == arguments
+
+
+def test_nothing_is_rewritten_that_need_not_be() -> None:
+    arguments = '{ "b" :1.50,"a":"\\u00fc", "c": 12345678901234567890123456789 , "d":1E5}'
+    assert restored({"a": {"type": "string"}}, ["a"], VERBATIM, arguments) == arguments
+
+
+@pytest.mark.parametrize("number", ["1.0", "-0.0", "1e400", "0.1E-7", "9" * 5000, "12345678901234567890.123456789"])
+def test_numbers_are_rewritten_as_they_came(number: str) -> None:
+    arguments = f'{{"a": {number}, "b": [{number}], "thinking": "x"}}'
+    assert restored({"a": {}, "b": {}}, [], VERBATIM, arguments) == f'{{"a": {number}, "b": [{number}]}}'
+
+
+def test_texts_are_rewritten_as_they_came() -> None:
+    text = 'ü🦊 "quoted" \\ \n \u2028 \x7f'
+    arguments = json.dumps({"a": text, "request_heartbeat": False})
+    assert json.loads(restored({"a": {"type": "string"}}, ["a"], VERBATIM, arguments)) == {"a": text}
+
+
+def test_half_a_surrogate_pair_stays_escaped_so_that_it_can_be_sent() -> None:
+    result = restored({"a": {"type": "string"}}, ["a"], VERBATIM, '{"a": "x\\ud800ü", "thinking": ""}')
+    assert result.encode()
+    assert json.loads(result) == {"a": "x\ud800ü"}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_lettas_arguments_go_and_a_clients_own_of_that_name_comes_back(dialect: SchemaDialect) -> None:
+    given = '{"thinking": "Letta", "thinking_": "client", "inner_thoughts": "", "request_heartbeat": true}'
+    assert restored({"thinking": {"type": "string"}}, ["thinking"], dialect, given) == '{"thinking": "client"}'
+
+
+def test_lettas_names_further_in_are_the_clients() -> None:
+    given = '{"a": {"thinking": "x", "request_heartbeat": true}}'
+    inner = {"type": "object", "properties": {"thinking": {"type": "string"}}}
+    assert restored({"a": inner}, ["a"], VERBATIM, given) == given
+
+
+@pytest.mark.parametrize("value", ["false", "0", '""', "[]", "{}", "0.0"])
+def test_empty_values_stay(value: str) -> None:
+    arguments = f'{{"a": {value}}}'
+    assert restored({"a": {}}, [], CONVERTING, arguments) == arguments
+
+
+@pytest.mark.parametrize("dialect", [VERBATIM, CONVERTING, STRICT], ids=["verbatim", "converting", "strict"])
+@pytest.mark.parametrize(
+    ("schema", "required", "kept"),
+    [
+        ({"type": "string"}, False, False),
+        ({"type": "string"}, True, True),
+        ({"type": ["string", "null"]}, False, True),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, False, True),
+        ({"type": "string", "nullable": True}, False, True),
+        ({"enum": ["a", None]}, False, True),
+        ({"enum": ["a"]}, False, False),
+        ({"const": None}, False, True),
+        ({"allOf": [{"type": ["string", "null"]}, {"type": "string"}]}, False, False),
+        ({}, False, True),
+        ({"$ref": "#/$defs/Missing"}, False, True),
+        ({"$ref": "#/properties/b"}, False, False),
+    ],
+)
+def test_a_null_is_dropped_only_where_it_means_left_out(
+    schema: dict[str, Any], required: bool, kept: bool, dialect: SchemaDialect
+) -> None:
+    properties = {"a": schema, "b": {"type": "integer"}}
+    result = restored(properties, ["a", "b"] if required else ["b"], dialect, '{"a": null, "b": 1}')
+    assert json.loads(result) == ({"a": None, "b": 1} if kept else {"b": 1})
+
+
+def test_nulls_are_dropped_further_in_and_in_every_alternative() -> None:
+    box = {"type": "object", "properties": {"w": {"type": "number"}, "h": {"type": "number"}}, "required": ["w"]}
+    circle = {"type": "object", "properties": {"r": {"type": "number"}, "h": {"type": "number"}}, "required": ["r"]}
+    properties = {"shapes": {"type": "array", "items": {"anyOf": [box, circle]}}}
+    given = '{"shapes": [{"w": 1, "h": null}, {"r": null, "h": null}, {"w": null}, {"x": null}]}'
+    result = restored(properties, ["shapes"], VERBATIM, given)
+    assert json.loads(result) == {"shapes": [{"w": 1}, {"r": None}, {"w": None}, {"x": None}]}
+
+
+def test_json_text_is_read_where_it_was_asked_for_and_nowhere_else() -> None:
+    properties = {"map": {"type": "object"}, "text": {"type": "string"}}
+    given = '{"map": "{\\"a\\": [1.0, null]}", "text": "{\\"a\\": 1}"}'
+    assert restored(properties, ["map", "text"], STRICT, given) == '{"map": {"a": [1.0, null]}, "text": "{\\"a\\": 1}"}'
+    assert restored(properties, ["map", "text"], VERBATIM, given) == given
+
+
+@pytest.mark.parametrize("text", ["not JSON", "[1", "5", "true"])
+def test_text_that_does_not_fit_is_left_to_the_client_to_complain_about(text: str) -> None:
+    given = json.dumps({"map": text})
+    assert restored({"map": {"type": "object"}}, ["map"], STRICT, given) == given
+
+
+def test_a_value_given_as_it_is_instead_of_as_text_is_taken() -> None:
+    given = '{"map": {"a": null}, "n": 5}'
+    properties = {"map": {"type": "object", "properties": {"a": {"type": "string"}}}, "n": {"type": "integer"}}
+    assert restored(properties, [], SANDBOXED, given) == '{"map": {}, "n": 5}'
+
+
+def test_the_word_null_leaves_out_only_what_is_optional() -> None:
+    properties = {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": ["string", "null"]}}
+    given = '{"a": "null", "b": "null", "c": " null "}'
+    assert restored(properties, ["a", "c"], SANDBOXED, given) == '{"a": "null", "c": null}'
+
+
+@pytest.mark.parametrize("key", ["$filter", "filter"])
+def test_the_clients_own_name_is_taken_too_when_the_model_uses_it(key: str) -> None:
+    result = restored({"$filter": {"type": "string"}}, ["$filter"], VERBATIM, json.dumps({key: "x"}))
+    assert json.loads(result) == {"$filter": "x"}

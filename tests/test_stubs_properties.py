@@ -1,0 +1,170 @@
+"""What holds for every tool, however hostile. HYPOTHESIS_EXAMPLES=5000 looks longer, each time elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import random
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bridge.stubs.arguments import restore_arguments
+from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
+from bridge.stubs.naming import check_tool_name, parameter_names, server_name
+from bridge.stubs.source import stub_source
+from bridge.turn import ToolSpec
+from testbed.model.schemas import schema_findings, strict_findings
+from tests.letta_schemas import DIALECTS, count_tokens, seen_by_model
+from tests.model_side import arguments_from_model
+from tests.strategies import parameter_names as hostile_names
+from tests.strategies import parameter_schemas, parameters_with_arguments, texts, tool_names
+
+EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "0"))
+hostile = settings(
+    max_examples=EXAMPLES or 60,
+    derandomize=not EXAMPLES,
+    deadline=None,
+    # Schemas are large by nature; the strategies are as small as they can be.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+def shuffled(value: Any, order: random.Random) -> Any:
+    if isinstance(value, dict):
+        items = list(value.items())
+        order.shuffle(items)
+        return {key: shuffled(inner, order) for key, inner in items}
+    return [shuffled(inner, order) for inner in value] if isinstance(value, list) else value
+
+
+def schemas_in(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parameters, and what is within them; not within the JSON Schema that their descriptions quote."""
+    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return [found for part in inner for found in [part, *schemas_in(part)]]
+
+
+@hostile
+@given(tool_names, texts, parameter_schemas(), st.sampled_from(["placeholder", "relay"]))
+def test_nothing_of_a_tool_but_its_name_gets_into_the_source(
+    name: str, description: str, schema: dict[str, Any], kind: Any
+) -> None:
+    for dialect in DIALECTS.values():
+        stub = make_stub(ToolSpec(name, description, schema), dialect, kind=kind)
+        assert stub.source_code == stub_source(stub.name, kind)
+        assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", stub.name)
+        assert f"def {stub.name}" in stub.source_code
+        (function,) = ast.parse(stub.source_code).body
+        assert isinstance(function, ast.FunctionDef)
+
+
+@hostile
+@given(st.lists(tool_names, min_size=2, max_size=6, unique=True), st.booleans())
+def test_names_of_tools_are_legal_and_never_meet(names: list[str], identifier: bool) -> None:
+    for name in names:
+        check_tool_name(name, "tools[0].function")
+    given_names = [server_name(name, identifier) for name in names]
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in given_names)
+    assert len(set(given_names)) == len(names)
+
+
+@hostile
+@given(st.lists(hostile_names, max_size=12, unique=True), st.booleans())
+def test_names_of_parameters_are_legal_and_lead_back(names: list[str], identifier: bool) -> None:
+    changed = parameter_names(names, identifier)
+    assert list(changed) == names
+    assert len(set(changed.values())) == len(names)
+    for name in changed.values():
+        assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name)
+        assert name not in ("thinking", "inner_thoughts", "request_heartbeat")
+        if identifier:
+            compile(f"{name} = 1\nf({name}={name})", "script", "exec")
+
+
+@hostile
+@given(tool_names, texts, parameter_schemas(), st.randoms(use_true_random=False))
+def test_the_digest_does_not_depend_on_the_order_of_keys(
+    name: str, description: str, schema: dict[str, Any], order: random.Random
+) -> None:
+    for dialect in DIALECTS.values():
+        stub = make_stub(ToolSpec(name, description, schema), dialect)
+        again = make_stub(ToolSpec(name, description, shuffled(schema, order)), dialect)
+        assert again.digest == stub.digest
+        second = renamed_stub(stub, name_with_suffix(stub))
+        assert second.digest == stub.digest
+        assert second.name != stub.name
+
+
+@each_dialect
+@hostile
+@given(schema=parameter_schemas(), description=texts)
+def test_no_schema_makes_letta_or_the_model_fail(dialect: str, schema: dict[str, Any], description: str) -> None:
+    stub = make_stub(ToolSpec("tool", description, schema), DIALECTS[dialect])
+    jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
+    json.dumps(stub.json_schema, allow_nan=False).encode()
+    count_tokens(stub.json_schema, dialect)
+    seen = seen_by_model(stub.json_schema, dialect)
+    assert list(schema_findings("tool", seen["parameters"])) == []
+    assert not seen.get("strict") or list(strict_findings("tool", seen["parameters"])) == []
+
+
+@pytest.mark.parametrize("dialect", ["verbatim", "converting"])
+@hostile
+@given(schema=parameter_schemas())
+def test_the_model_sees_the_schema_as_it_stands(dialect: str, schema: dict[str, Any]) -> None:
+    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
+    seen = seen_by_model(stub.json_schema, dialect)
+    if not seen.get("strict"):
+        assert seen["parameters"] == stub.json_schema["parameters"]
+    else:
+        assert seen["parameters"]["properties"].keys() == stub.json_schema["parameters"]["properties"].keys()
+        assert set(seen["parameters"]["required"]) == set(stub.json_schema["parameters"]["required"])
+
+
+@pytest.mark.parametrize("dialect", ["strict", "sandboxed"])
+@hostile
+@given(schema=parameter_schemas())
+def test_where_letta_squeezes_schemas_everything_has_one_type(dialect: str, schema: dict[str, Any]) -> None:
+    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
+    for part in schemas_in(stub.json_schema["parameters"]):
+        named = part["type"] if isinstance(part["type"], list) else [part["type"]]
+        assert [kind for kind in named if kind != "null"][1:] == []
+        assert dialect == "strict" or isinstance(part["type"], str)
+        assert part.keys() <= {"type", "description", "enum", "properties", "required", "items"}
+        assert part["type"] != "array" or "items" in part
+        assert part["type"] != "object" or part["properties"]
+        assert all(isinstance(value, str) for value in part.get("enum", []))
+
+
+@each_dialect
+@hostile
+@given(case=parameters_with_arguments(), forced=st.booleans())
+def test_the_client_gets_the_arguments_that_the_model_meant(
+    dialect: str, case: tuple[dict[str, Any], dict[str, Any]], forced: bool
+) -> None:
+    schema, arguments = case
+    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
+    jsonschema.validate(arguments, schema)
+    from_model = arguments_from_model(stub, arguments, forced and not DIALECTS[dialect].verbatim)
+    if not forced:
+        own = {key: value for key, value in from_model.items() if key not in ("thinking", "request_heartbeat")}
+        jsonschema.validate(own, stub.json_schema["parameters"])
+    restored = restore_arguments(stub, json.dumps(from_model))
+    without_order = json.dumps(arguments, sort_keys=True)
+    assert json.dumps(json.loads(restored), sort_keys=True) == without_order
+
+
+@each_dialect
+@hostile
+@given(schema=parameter_schemas(), arguments=st.one_of(st.text(), st.recursive(texts, st.lists).map(json.dumps)))
+def test_no_arguments_make_the_bridge_fail(dialect: str, schema: dict[str, Any], arguments: str) -> None:
+    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
+    assert isinstance(restore_arguments(stub, arguments), str)
+    odd = json.dumps({name: arguments for name in stub.json_schema["parameters"]["properties"]})
+    assert len(json.loads(restore_arguments(stub, odd))) <= len(json.loads(odd))
