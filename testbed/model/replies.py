@@ -1,6 +1,7 @@
 """What the model answers to a request, found from the request alone. Pure."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from testbed.model.tools import Offer, Tool, offer_of
 THOUGHT_ARGUMENTS = ("thinking", "inner_thoughts")
 HEARTBEAT_ARGUMENT = "request_heartbeat"
 ECHOED = 1000
+NONCE = re.compile(r"<call-([0-9a-f]+)>")
 
 DONE = "Done."
 HELP = """I am the scripted demo model: I do not think, I do what a message dictates. Without a script I repeat \
@@ -95,7 +97,18 @@ def reply_to(body: Mapping[str, Any]) -> Reply:
         step = replace(step, text=_newest_results(messages))
     elif step.text is None and not step.calls:
         step = replace(step, text=_own_words(messages))
+    if step.text is not None:
+        step = replace(step, text=step.text.replace("call-NONCE", f"call-{_newest_nonce(messages)}"))
     return _turn(step, offer, place.goes_on)
+
+
+def _newest_nonce(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The number of the tag in which the newest message asks for tool calls."""
+    for message in reversed(messages):
+        found = NONCE.search(text_of(message.get("content")))
+        if found and message.get("role") != "assistant":
+            return found.group(1)
+    return "none"
 
 
 def _since_last_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

@@ -23,9 +23,9 @@ message) is in force until a newer message carries one.
     !disobey               ignore tool_choice and parallel_tool_calls in this step, which are obeyed otherwise
 
 TEXT reaches to the end of the line. In it `\n` stands for a newline; written as a JSON string ("...") it is taken
-exactly. NAME may hold `*`, which stands for the first offered tool that fits. Commands may follow each other in one
-line where it is clear where the first one ends: after a JSON object, a JSON string, a number, or a command that
-takes nothing.
+exactly. `call-NONCE` in it becomes the tag in which the newest message asks for calls written into the text. NAME may
+hold `*`, which stands for the first offered tool that fits. Commands may follow each other in one line where it is
+clear where the first one ends: after a JSON object, a JSON string, a number, or a command that takes nothing.
 
     !call get_weather {"city": "Oslo"} !next !answer
 

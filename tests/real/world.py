@@ -153,7 +153,8 @@ def _reply(answer: requests.Response, stream: bool) -> Reply:
         return Reply(answer.status_code, answer.headers, {}, None, None, check_error(answer.json()))
     if stream:
         read = read_stream(answer.content, include_usage=True)
-        return Reply(200, answer.headers, read.message, read.finish_reason, read.usage, read.failure, read)
+        message = {"role": "assistant", **read.message}
+        return Reply(200, answer.headers, message, read.finish_reason, read.usage, read.failure, read)
     body = answer.json()
     check_completion(body)
     (choice,) = body["choices"]

@@ -1,0 +1,64 @@
+"""Agents whose toolset must not be touched: calls are read from the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.service import Service
+from tests.real.world import Agent, World
+
+pytestmark = pytest.mark.real
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "read.file-v2",
+        "description": "Reads a file",
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    },
+}
+CALL = '<call-NONCE>{"name": "read.file-v2", "arguments": {"path": "notes.txt"}}</call-NONCE>'
+WRONG_CALL = '<call-NONCE>{"name": "read.file-v2", "arguments": {}}</call-NONCE>'
+
+
+@pytest.fixture(scope="session")
+def prompting(world: World) -> Iterator[Service]:
+    with world.start_bridge(BRIDGE_METHOD="prompt") as bridge:
+        yield bridge
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_in_the_text_is_a_tool_call_and_its_result_comes_back(
+    agent: Agent, prompting: Service, stream: bool
+) -> None:
+    before = agent.fingerprint()
+    script = f"Read it.\n!say Let me look.\\n{CALL}\n!next\n!say It says milk."
+    messages = [{"role": "user", "content": script}]
+    reply = agent.ask(messages=messages, tools=[TOOL], stream=stream, bridge=prompting)
+    assert reply.method == "prompt"
+    assert reply.finish_reason == "tool_calls"
+    assert reply.calls == [("read.file-v2", {"path": "notes.txt"})]
+    assert reply.text.strip() == "Let me look."
+    assert agent.world.model.last_request().contains("read.file-v2")
+    result = {"role": "tool", "tool_call_id": reply.call_ids[0], "content": "Buy milk."}
+    messages += [reply.message, result]
+    assert agent.ask(messages=messages, tools=[TOOL], stream=stream, bridge=prompting).text == "It says milk."
+    assert any("Buy milk." in line for line in agent.story())
+    assert agent.ask("!say bye", bridge=prompting).text == "bye"
+    assert not any("Tools:" in line for line in agent.story())
+    assert agent.fingerprint() == before
+
+
+def test_a_wrong_call_is_told_to_the_agent_which_corrects_it(agent: Agent, prompting: Service) -> None:
+    reply = agent.ask(f"!say {WRONG_CALL}\n!next\n!say {CALL}", tools=[TOOL], bridge=prompting)
+    assert reply.calls == [("read.file-v2", {"path": "notes.txt"})]
+    assert any("'path' is missing" in line for line in agent.story())
+
+
+def test_a_tool_choice_that_it_cannot_enforce_is_refused(agent: Agent, prompting: Service) -> None:
+    reply = agent.ask("Hello", tools=[TOOL], tool_choice="required", bridge=prompting)
+    assert reply.status == 400
+    assert reply.error is not None
+    assert reply.error["param"] == "tool_choice"
