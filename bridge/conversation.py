@@ -21,6 +21,7 @@ from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.openai.transcript import what_is_new
 from bridge.stubs.converter import make_stub
 from bridge.sync.instructions import apply_instructions, plan_instructions
+from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
 from bridge.turn import Binding, Event, MethodChosen, News, Stub, Turn, Used
@@ -42,13 +43,13 @@ class Conversation:
         news = what_is_new(turn)
         while True:
             agent_id = self._directory.locate(turn.model)
-            with self._locks.hold(agent_id):
+            with self._locks.hold(agent_id) as settled:
                 agent = self._directory.find(turn.model)
                 if agent.id == agent_id:
-                    yield from self._turn(turn, news, agent)
+                    yield from self._turn(turn, news, agent, settled)
                     return
 
-    def _turn(self, turn: Turn, news: News, agent: Agent) -> Iterator[Event]:
+    def _turn(self, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Event]:
         features = self._gateway.features()
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.of(agent.id, agent.name)
@@ -56,6 +57,7 @@ class Conversation:
         yield MethodChosen(method.name)
         stubs = _stubs(turn, features, method)
         self._keep_instructions(agent, news)
+        unsettled = not settled and any(map(is_ours, agent.tools))
         agent, bindings = self._offer(agent, stubs, method, turn)
         scene = Scene(
             gateway=self._gateway,
@@ -66,6 +68,9 @@ class Conversation:
             news=news,
             opening=self._opening(news),
             by_token=turn.stream and streams_tokens_faithfully(loop),
+            parallel=turn.parallel_tool_calls,
+            stub_names=self._registry.names(),
+            unsettled=unsettled,
         )
         for event in method.play(scene):
             yield self._last_step(event) if isinstance(event, Used) else event

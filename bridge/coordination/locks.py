@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -19,6 +19,7 @@ from bridge.errors import Busy
 
 POLL = 0.02
 SLOWEST_POLL = 0.2
+_BEGUN, _ENDED = b"b", b"e"
 
 
 class AgentLocks:
@@ -31,21 +32,26 @@ class AgentLocks:
         self._guard = threading.Lock()
 
     @contextmanager
-    def hold(self, agent_id: str) -> Iterator[None]:
-        """The agent to oneself; Busy when it is not free in time. Threads queue in the worker, workers at the file."""
+    def hold(self, agent_id: str) -> Iterator[bool]:
+        """The agent to oneself; Busy when it is not free in time. Threads queue in the worker, workers at the file.
+
+        Yields whether the turn before is known to have come to its end: one that failed, or whose worker was killed,
+        may have left something half done.
+        """
         deadline = time.monotonic() + self._wait
         with self._guard:
             lock = self._threads.setdefault(agent_id, _ThreadLock())
         if not lock.acquire(deadline):
             raise self._busy()
         try:
-            with self._locked_file(agent_id, deadline):
-                yield
+            with self._locked_file(agent_id, deadline) as file:
+                yield _settled(file)
+                _write(file, _ENDED)
         finally:
             lock.release()
 
     @contextmanager
-    def _locked_file(self, agent_id: str, deadline: float) -> Iterator[None]:
+    def _locked_file(self, agent_id: str, deadline: float) -> Iterator[int]:
         file = os.open(self._folder / f"{agent_id}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             pause = POLL
@@ -54,7 +60,7 @@ class AgentLocks:
                     raise self._busy()
                 time.sleep(pause)
                 pause = min(pause * 1.5, SLOWEST_POLL)
-            yield
+            yield file
         finally:
             os.close(file)
 
@@ -93,3 +99,16 @@ def _locks(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _settled(file: int) -> bool:
+    """Whether the last holder came to its end. The file says so, and from now on that the new one has not."""
+    settled = os.pread(file, 1, 0) == _ENDED
+    _write(file, _BEGUN)
+    return settled
+
+
+def _write(file: int, mark: bytes) -> None:
+    # A full disk must not stop a turn.
+    with suppress(OSError):
+        os.pwrite(file, mark, 0)

@@ -8,22 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bridge.errors import LettaConflict
+from bridge.errors import LettaError
+from bridge.interception.context import Context
+from bridge.interception.held import ended_at, given_up
 from bridge.interception.method import (
     NO_RESULT,
     Scene,
     begun,
     for_client,
     forcing_rules,
-    is_for_clients,
-    pending_request,
     refuse_stale,
     results_for,
-    waits_for_approval,
 )
-from bridge.letta.failures import WAITS_FOR_APPROVAL
+from bridge.interception.parallel import settle_parallel_calls
+from bridge.interception.past import Past
 from bridge.letta.gateway import CallResult, Outgoing, Results, StoredMessage
-from bridge.turn import AgentCall, Binding, Event, JsonObject, Method, StubKind, ToolChoice
+from bridge.turn import (
+    AgentCall,
+    Binding,
+    Event,
+    JsonObject,
+    Method,
+    Stopped,
+    StubKind,
+    ToolChoice,
+    ToolResult,
+)
+
+# What the agent is told of its further calls when the client takes one at a time.
+ONE_AT_A_TIME = "Not run: the client takes one call at a time. Make this call again if it is still needed."
 
 
 class Approval:
@@ -41,34 +54,34 @@ class Approval:
         return ()
 
     def play(self, scene: Scene) -> Iterator[Event]:
-        yield from _calls_for_client(scene, self._sent(scene, self._outgoing(scene)))
+        settle_parallel_calls(scene)
+        past, context = Past(scene), Context(scene)
+        outgoing = self._together(scene, _answers(scene, past), scene.says)
+        if not outgoing:
+            again = past.unanswered()
+            if again:
+                yield from again
+                yield Stopped("requires_approval")
+                return
+            outgoing = [context.nudge()]
+        yield from _calls_for_client(scene, self._sent(scene, past, outgoing))
+        context.drop_nudge()
 
-    def _outgoing(self, scene: Scene) -> list[Outgoing]:
-        if not scene.news.results:
-            return [*scene.says]
-        request = pending_request(scene)
-        given = results_for(scene, request.id) if request is not None else {}
-        if request is None or not given or not is_for_clients(scene, request):
-            refuse_stale(scene)
-            return [*scene.says]
-        answers = []
-        for call in request.calls:
-            result = given.get(call.index)
-            if result is None:
-                answers.append(CallResult(call.call_id, NO_RESULT, ok=False))
-            else:
-                answers.append(CallResult(call.call_id, result.text, ok=not result.is_error))
-        return [Results(tuple(answers)), *scene.says]
-
-    def _sent(self, scene: Scene, outgoing: Sequence[Outgoing]) -> Iterator[Event]:
+    def _sent(self, scene: Scene, past: Past, outgoing: Sequence[Outgoing]) -> Iterator[Event]:
         """A call that was given up still holds the agent: it is closed in the same request that brings the news."""
         try:
             return begun(self._send(scene, outgoing))
-        except LettaConflict as fault:
-            request = pending_request(scene) if waits_for_approval(fault) else None
-            if request is None or not is_for_clients(scene, request):
-                raise
-            return begun(self._send(scene, [_given_up(request), *scene.says]))
+        except LettaError as fault:
+            request = given_up(scene, past, fault)
+            return begun(self._send(scene, self._together(scene, [_answer(scene, request, {})], outgoing)))
+
+    def _together(self, scene: Scene, answers: Sequence[Results], messages: Sequence[Outgoing]) -> list[Outgoing]:
+        """What goes out in one request. Where a message beside an answer would be lost, the answer goes out first."""
+        if messages and not scene.features.takes_messages_beside_results:
+            for answer in answers:
+                scene.gateway.give(scene.agent.id, answer)
+            return [*messages]
+        return [*answers, *messages]
 
     def _send(self, scene: Scene, outgoing: Sequence[Outgoing]) -> Iterator[Event]:
         return scene.gateway.send(
@@ -76,23 +89,35 @@ class Approval:
         )
 
 
-def _given_up(request: StoredMessage) -> Results:
-    return Results(tuple(CallResult(call.call_id, NO_RESULT, ok=False) for call in request.calls))
+def _answers(scene: Scene, past: Past) -> list[Results]:
+    """The client's results for the calls that the agent waits at; none when it has them already."""
+    if not scene.news.results:
+        return []
+    request = past.held()
+    given = results_for(scene, request.id) if request is not None else {}
+    if request is not None and given:
+        return [_answer(scene, request, given)]
+    if not any(past.has(result) for result in scene.news.results):
+        refuse_stale(scene)
+    return []
+
+
+def _answer(scene: Scene, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
+    """Letta takes the results of all calls or none, so those that the client left out are said to have none."""
+    missing = NO_RESULT if scene.parallel or not given else ONE_AT_A_TIME
+    results = []
+    for call in request.calls:
+        result = given.get(call.index)
+        if result is None:
+            results.append(CallResult(call.call_id, missing, ok=False))
+        else:
+            results.append(CallResult(call.call_id, result.text, ok=not result.is_error))
+    return Results(tuple(results))
 
 
 def _calls_for_client(scene: Scene, events: Iterator[Event]) -> Iterator[Event]:
-    bound = scene.bound
-    foreign = ""
-    for event in events:
-        if isinstance(event, AgentCall) and event.held:
-            if event.name in bound:
-                yield for_client(bound[event.name], event, event.message_id)
-            else:
-                foreign = event.name
-        else:
+    for event in ended_at(scene, events):
+        if not (isinstance(event, AgentCall) and event.held):
             yield event
-    if foreign:
-        raise LettaConflict(
-            f"The agent waits for the approval of its own tool {foreign!r}. Approve or deny it in Letta, then go on.",
-            code=WAITS_FOR_APPROVAL,
-        )
+        elif event.index == 0 or scene.parallel:
+            yield for_client(scene.bound[event.name], event, event.message_id)

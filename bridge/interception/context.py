@@ -2,49 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from bridge.interception.method import NO_RESULT, Scene
-from bridge.letta.gateway import AgentChange
+from bridge.interception.method import GO_ON, Scene
+from bridge.letta.gateway import AgentChange, Say
 
 
 class Context:
-    """`nudged` is the return after which a message of ours made the agent go on, "" for none."""
+    """Knows the ids of the messages as they were before the turn, and what the turn does to them."""
 
-    def __init__(self, scene: Scene, nudged: str = "") -> None:
+    def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._nudged = nudged
+        self._before = list(scene.agent.message_ids)
+        self._nudged = False
 
-    def close(self, request_id: str) -> str:
-        """Deny a held call and cut all but its return; the id of that return.
+    def nudge(self) -> Say:
+        """A message that makes the agent go on. It is nobody's, so it leaves when the run is over."""
+        self._nudged = True
+        return Say("system", GO_ON)
 
-        Killed before the cut, the denial's own heartbeat message stays in the context: the agent goes on all the same.
-        """
+    @property
+    def before(self) -> Sequence[str]:
+        return self._before
+
+    def close(self, request_id: str, reason: str) -> str:
+        """Deny a held call and cut all that this adds but the call's return; the id of that return."""
         scene = self._scene
-        before = self._message_ids()
-        return_id = scene.gateway.deny(scene.agent.id, request_id, NO_RESULT).id
-        self.keep([*self._without_nudge(before), return_id])
+        return_id = scene.gateway.deny(scene.agent.id, request_id, reason).id
+        now = self._now()
+        added = now.index(request_id) + 1 if request_id in now else len(now)
+        kept = [*now[:added], *(message_id for message_id in now[added:] if message_id == return_id)]
+        self._keep(self._without_nudge(kept))
         return return_id
 
-    def keep(self, message_ids: Sequence[str]) -> None:
-        self._scene.gateway.change_agent(self._scene.agent.id, AgentChange(message_ids=message_ids))
+    def keep(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+        """Begin the turn with these messages. A call that held the agent and is not among them holds it no more."""
+        self._before = list(message_ids)
+        change = AgentChange(message_ids=message_ids, variables=variables)
+        self._scene.gateway.change_agent(self._scene.agent.id, change)
+
+    def drop(self, message_id: str) -> None:
+        self.keep([kept for kept in self._before if kept != message_id])
 
     def drop_nudge(self) -> None:
-        """The message that made the agent go on is nobody's: it leaves when the run is over."""
-        if not self._nudged:
-            return
-        before = self._message_ids()
-        kept = self._without_nudge(before)
-        if len(kept) < len(before):
-            self.keep(kept)
+        if self._nudged:
+            now = self._now()
+            kept = self._without_nudge(now)
+            if len(kept) < len(now):
+                self._keep(kept)
 
-    def _message_ids(self) -> Sequence[str]:
-        return self._scene.gateway.agent(self._scene.agent.id).message_ids
+    def _now(self) -> list[str]:
+        return list(self._scene.gateway.agent(self._scene.agent.id).message_ids)
 
-    def _without_nudge(self, message_ids: Sequence[str]) -> list[str]:
-        """The nudge is what stands right after the return that it followed."""
-        ids = [*message_ids]
-        if self._nudged and self._nudged in ids[:-1]:
-            del ids[ids.index(self._nudged) + 1]
-        self._nudged = ""
-        return ids
+    def _keep(self, message_ids: Sequence[str]) -> None:
+        self._scene.gateway.change_agent(self._scene.agent.id, AgentChange(message_ids=message_ids))
+
+    def _without_nudge(self, message_ids: list[str]) -> list[str]:
+        """The nudge stands right behind what was last before it; a compaction may have taken both."""
+        last = self._before[-1] if self._before else ""
+        if not self._nudged or last not in message_ids[:-1]:
+            return message_ids
+        self._nudged = False
+        place = message_ids.index(last) + 1
+        return [*message_ids[:place], *message_ids[place + 1 :]]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from bridge.errors import InvalidRequest, LettaConflict
+from bridge.errors import InvalidRequest
 from bridge.interception.ids import client_id, message_of
 from bridge.letta.capabilities import Loop, ServerFeatures
-from bridge.letta.failures import WAITS_FOR_APPROVAL
-from bridge.letta.gateway import Agent, Gateway, Say, StoredMessage
+from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.source import PLACEHOLDER
-from bridge.sync.ownership import is_ours
 from bridge.turn import (
     AgentCall,
     Binding,
@@ -29,15 +27,21 @@ from bridge.turn import (
     ToolResult,
 )
 
-# What the model is shown of a call that the client never answered.
+# What the model is shown of a call that the client never answered, or until it does.
 NO_RESULT = PLACEHOLDER
+# The same where the answer can only come as a message.
+NO_RESULT_HERE = "The client runs this call itself. Its result, if there is one, comes as a message."
+# What makes the agent go on where a result alone does not.
 GO_ON = "[The tool has returned.]"
-LOOK_BACK = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One turn as its method finds it: the toolset is in place, nothing is sent yet."""
+    """One turn as its method finds it: the toolset is in place, nothing is sent yet.
+
+    `parallel`: the client takes several calls in one reply. `stub_names` are names of stubs that are known to be ours,
+    also of those that the agent has no more. `unsettled`: the turn before this one may have been broken off.
+    """
 
     gateway: Gateway
     agent: Agent
@@ -47,6 +51,9 @@ class Scene:
     news: News
     opening: Sequence[Say]
     by_token: bool
+    parallel: bool = True
+    stub_names: Collection[str] = ()
+    unsettled: bool = False
 
     @property
     def says(self) -> list[Say]:
@@ -63,7 +70,10 @@ class Scene:
 
 
 class Interception(Protocol):
-    """A way to catch the agent's calls of client tools and to give it their results."""
+    """A way to catch the agent's calls of client tools and to give it their results.
+
+    `can_force`: it can make the model call a certain tool, or any.
+    """
 
     name: Method
     offers_stubs: bool
@@ -115,16 +125,9 @@ def refuse_stale(scene: Scene) -> None:
     )
 
 
-def pending_request(scene: Scene) -> StoredMessage | None:
-    """The approval request that the agent waits at. The end of its context tells, not the newest stored message."""
-    stored = scene.gateway.newest_messages(scene.agent.id, LOOK_BACK)
-    return next((m for m in stored if m.id == scene.last_message_id and m.kind == "approval_request_message"), None)
-
-
-def is_for_clients(scene: Scene, request: StoredMessage) -> bool:
-    """Whether only calls of client tools wait there: a gated tool of the agent's own is for its owner to decide."""
-    own = {tool.name for tool in scene.agent.tools if not is_ours(tool)}
-    return bool(request.calls) and not any(call.name in own for call in request.calls)
+def provisional(text: str) -> str | None:
+    """What the text of a return says if it is not yet the client's result; a denial puts words of its own before it."""
+    return next((known for known in (NO_RESULT, NO_RESULT_HERE) if text.endswith(known)), None)
 
 
 def begun(events: Iterator[Event]) -> Iterator[Event]:
@@ -135,7 +138,3 @@ def begun(events: Iterator[Event]) -> Iterator[Event]:
         if not isinstance(event, RunStarted):
             break
     return chain(ahead, events)
-
-
-def waits_for_approval(fault: LettaConflict) -> bool:
-    return fault.code == WAITS_FOR_APPROVAL

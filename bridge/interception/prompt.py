@@ -9,7 +9,10 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 
+from bridge.interception.context import Context
+from bridge.interception.held import ended_at, sent
 from bridge.interception.method import Scene
+from bridge.interception.past import Past
 from bridge.interception.quoting import quoted
 from bridge.interception.tagged import TaggedCall, TaggedText
 from bridge.letta.gateway import AgentChange, Say
@@ -43,13 +46,13 @@ class Prompt:
         says = [*(quoted(result) for result in scene.news.results), *scene.says]
         if tools:
             says.insert(0, Say("system", _GUIDE.format(nonce=nonce, tools=_described(tools.values()))))
-        before = scene.agent.message_ids
+        past, context = Past(scene), Context(scene)
         for corrections in range(CORRECTIONS + 1):
             text = TaggedText(nonce, tools)
             wrong: list[TaggedCall] = []
             last: Stopped | None = None
             called = False
-            for event in self._events(scene, says, text):
+            for event in _read(ended_at(scene, sent(scene, past, context, says)), text):
                 if isinstance(event, TaggedCall):
                     wrong.append(event)
                 elif isinstance(event, Stopped):
@@ -61,18 +64,19 @@ class Prompt:
                 break
             says = [Say("system", f"Your call was not made: {wrong[0].fault}. Write it again, corrected.")]
         if tools:
-            _forget_guide(scene, before)
+            _forget_guide(scene, context.before)
         yield last or Stopped("end_turn")
 
-    def _events(self, scene: Scene, says: Sequence[Say], text: TaggedText) -> Iterator[Event | TaggedCall]:
-        for event in scene.gateway.send(scene.agent.id, says, by_token=scene.by_token):
-            if isinstance(event, Text):
-                yield from _told_apart(text.feed(event.text))
-            elif isinstance(event, Stopped):
-                yield from _told_apart(text.end())
-                yield event
-            else:
-                yield event
+
+def _read(events: Iterator[Event], text: TaggedText) -> Iterator[Event | TaggedCall]:
+    for event in events:
+        if isinstance(event, Text):
+            yield from _told_apart(text.feed(event.text))
+        elif isinstance(event, Stopped):
+            yield from _told_apart(text.end())
+            yield event
+        else:
+            yield event
 
 
 def _told_apart(parts: Iterator[str | TaggedCall]) -> Iterator[Event | TaggedCall]:

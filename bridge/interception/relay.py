@@ -3,22 +3,26 @@
 The stub needs an approval. When the client's result comes, it is put into variables of the agent, and the call is
 approved with one step allowed: the stub runs, returns what the variables hold, and no model is asked. Then the
 variables are as they were and what the approval left behind is cut from the context. Until the result comes the agent
-is held by the call; a message that comes instead frees it first.
+is held by the call. A message that comes instead frees it by taking the call out of the context, which is one change
+that can't be broken off in the middle, where a denial would leave words of its own.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from bridge.interception.context import Context
-from bridge.interception.method import Scene, for_client, is_for_clients, pending_request, refuse_stale, results_for
+from bridge.interception.leftovers import tidied
+from bridge.interception.method import Scene, for_client, refuse_stale, results_for
+from bridge.interception.past import Past
 from bridge.interception.quoting import quoted
 from bridge.interception.rewrite import Given, Rewrite
-from bridge.letta.gateway import AgentChange
+from bridge.letta.gateway import AgentChange, StoredMessage
 from bridge.stubs.naming import LETTA_PARAMETERS, is_script_safe
 from bridge.stubs.source import RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX
-from bridge.turn import AgentCall, Event, Method, StubKind, ToolResult
+from bridge.turn import AgentCall, Event, JsonObject, Method, StubKind, ToolResult
 
 # Letta refuses nothing, but a variable of 128 KiB or more does not reach the sandbox.
 PIECE = 100_000
@@ -32,42 +36,76 @@ class Relay(Rewrite):
         super().__init__(gated=True)
         self.runs_stubs = True
 
-    def _give_results(self, scene: Scene) -> Given:
+    def _tidied(self, scene: Scene) -> Scene:
+        """The agent's variables too are as its owner made them."""
+        if scene.unsettled:
+            variables = scene.gateway.variables(scene.agent.id)
+            own = without_relayed(variables)
+            if own != variables:
+                scene.gateway.change_agent(scene.agent.id, AgentChange(variables=own))
+        return tidied(scene)
+
+    def _give_results(self, scene: Scene, past: Past, context: Context) -> Given:
         if not scene.news.results:
             return Given()
-        request = pending_request(scene)
+        request = past.held()
         result = results_for(scene, request.id).get(0) if request is not None else None
-        if request is None or result is None or not is_for_clients(scene, request):
+        if request is not None and result is not None:
+            return self._relayed(scene, context, request, result)
+        if not any(past.has(result) for result in scene.news.results):
             refuse_stale(scene)
-            return Given()
-        if not _is_harmless(request.calls[0].arguments):
-            Context(scene).close(request.id)
-            return Given(quoted=(quoted(result),))
-        gateway, agent_id = scene.gateway, scene.agent.id
-        own = without_relayed(gateway.variables(agent_id))
-        gateway.change_agent(agent_id, AgentChange(variables={**own, **relayed(result)}))
-        returned = gateway.approve(agent_id, request.id)
-        kept = [*scene.agent.message_ids, returned.id]
-        gateway.change_agent(agent_id, AgentChange(variables=own, message_ids=kept))
-        if returned.text != result.text:
-            return Given(quoted=(quoted(result),))
-        return Given(return_id=returned.id)
+        return Given()
+
+    def _relayed(self, scene: Scene, context: Context, request: StoredMessage, result: ToolResult) -> Given:
+        if _runs(scene, request.calls[0]):
+            gateway, agent_id = scene.gateway, scene.agent.id
+            own = without_relayed(gateway.variables(agent_id))
+            gateway.change_agent(agent_id, AgentChange(variables={**own, **relayed(result)}))
+            returned = gateway.approve(agent_id, request.id)
+            exact = returned.text == result.text
+            context.keep([*context.before, returned.id] if exact else context.before[:-1], own)
+            if exact:
+                return Given(anew=True)
+        else:
+            context.drop(request.id)
+        return Given(anew=True, quoted=(quoted(result),))
 
     def _gated_calls(self, scene: Scene, context: Context, events: Iterator[Event]) -> Iterator[Event]:
         for event in events:
-            if isinstance(event, AgentCall) and event.held and event.name in scene.bound:
+            if isinstance(event, AgentCall) and event.held:
                 yield for_client(scene.bound[event.name], event, event.message_id)
             else:
                 yield event
 
 
-def _is_harmless(arguments: str) -> bool:
-    """Letta writes the names of arguments into the script that runs the stub; a model can choose any."""
+def _runs(scene: Scene, call: AgentCall) -> bool:
+    binding = scene.bound.get(call.name)
+    return binding is not None and is_runnable(call.arguments, binding.stub.json_schema["parameters"])
+
+
+def is_runnable(arguments: str, parameters: JsonObject) -> bool:
+    """Whether Letta can make Python of the arguments, and nothing but values.
+
+    It writes their names into the script that runs the stub, and what is no text by the schema it writes as it stands:
+    a model can choose both.
+    """
     try:
-        named = json.loads(arguments or "{}")
+        given = json.loads(arguments or "{}")
     except ValueError:
         return False
-    return isinstance(named, dict) and all(is_script_safe(name) for name in named if name not in LETTA_PARAMETERS)
+    properties = parameters.get("properties", {})
+    return isinstance(given, dict) and all(
+        name in LETTA_PARAMETERS or (is_script_safe(name) and _fits(properties.get(name, {}).get("type"), value))
+        for name, value in given.items()
+    )
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    if kind == "string":
+        return True
+    if kind in ("boolean", "integer"):
+        return isinstance(value, bool if kind == "boolean" else (int, float))
+    return kind in ("number", "array", "object") and not isinstance(value, str)
 
 
 def relayed(result: ToolResult) -> dict[str, str]:

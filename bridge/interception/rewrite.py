@@ -14,30 +14,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bridge.errors import LettaConflict
 from bridge.interception.context import Context
-from bridge.interception.method import (
-    GO_ON,
-    Scene,
-    begun,
-    for_client,
-    forcing_rules,
-    is_for_clients,
-    pending_request,
-    refuse_stale,
-    results_for,
-    waits_for_approval,
-)
+from bridge.interception.held import ended_at, sent
+from bridge.interception.ids import message_of
+from bridge.interception.leftovers import tidied
+from bridge.interception.method import NO_RESULT, Scene, for_client, forcing_rules, provisional, refuse_stale
+from bridge.interception.past import Past
 from bridge.interception.quoting import quoted
 from bridge.letta.gateway import Outgoing, Say
-from bridge.turn import AgentCall, AgentReturn, Binding, Event, JsonObject, Method, Stopped, StubKind, ToolChoice
+from bridge.turn import (
+    AgentCall,
+    AgentReturn,
+    Binding,
+    Event,
+    JsonObject,
+    Method,
+    Stopped,
+    StubKind,
+    ToolChoice,
+    ToolResult,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What became of the client's results: a return of the agent's, or messages that quote them."""
+    """What became of the client's results: `anew` where the agent has one that it had not before.
 
-    return_id: str = ""
+    `quoted` are messages in the place of returns that could not be set.
+    """
+
+    anew: bool = False
     quoted: tuple[Say, ...] = ()
 
 
@@ -46,6 +52,8 @@ class Rewrite:
     offers_stubs = True
     stub_kind: StubKind = "placeholder"
     can_force = True
+    # What the return of a call says until the client's result comes.
+    until_then = NO_RESULT
 
     def __init__(self, *, gated: bool) -> None:
         self._gated = gated
@@ -57,49 +65,52 @@ class Rewrite:
         return [*stops, *forcing_rules(bindings, choice)]
 
     def play(self, scene: Scene) -> Iterator[Event]:
-        given = self._give_results(scene)
+        scene = self._tidied(scene)
+        past, context = Past(scene), Context(scene)
+        given = self._give_results(scene, past, context)
         outgoing: list[Outgoing] = [*given.quoted, *scene.says]
-        nudged = ""
-        if given.return_id and not outgoing and not scene.features.continues_without_message:
-            outgoing, nudged = [Say("system", GO_ON)], given.return_id
-        context = Context(scene, nudged)
-        events = self._sent(scene, context, outgoing)
+        if not outgoing and not given.anew:
+            again = past.unanswered()
+            if again:
+                yield from again
+                yield Stopped("requires_approval")
+                return
+        if not outgoing and not scene.features.continues_without_message:
+            outgoing = [context.nudge()]
+        events = ended_at(scene, sent(scene, past, context, outgoing))
         yield from self._gated_calls(scene, context, events) if self._gated else _ungated_calls(scene, events)
         context.drop_nudge()
 
-    def _give_results(self, scene: Scene) -> Given:
-        """The client's result in the place of the provisional return; quoted in a message where that can't be done."""
-        if not scene.news.results:
-            return Given()
-        message_id = scene.last_message_id
-        result = results_for(scene, message_id).get(0)
-        if result is None:
-            refuse_stale(scene)
-            return Given()
-        if scene.gateway.rewrite_return(scene.agent.id, message_id, result.text, not result.is_error):
-            return Given(return_id=message_id)
-        return Given(quoted=(quoted(result),))
+    def _tidied(self, scene: Scene) -> Scene:
+        return tidied(scene)
 
-    def _sent(self, scene: Scene, context: Context, outgoing: Sequence[Outgoing]) -> Iterator[Event]:
-        """An agent held by a stub (a bridge was killed before it could deny) is freed first."""
-        try:
-            return begun(scene.gateway.send(scene.agent.id, outgoing, by_token=scene.by_token))
-        except LettaConflict as fault:
-            request = pending_request(scene) if waits_for_approval(fault) else None
-            if request is None or not is_for_clients(scene, request):
-                raise
-            context.close(request.id)
-            return begun(scene.gateway.send(scene.agent.id, outgoing, by_token=scene.by_token))
+    def _give_results(self, scene: Scene, past: Past, context: Context) -> Given:
+        """Results in the place of provisional returns, wherever in the context these stand by now."""
+        given = [self._give(scene, past, result) for result in scene.news.results]
+        found = [one for one in given if one is not None]
+        if given and not found:
+            refuse_stale(scene)
+        return Given(any(one.anew for one in found), tuple(say for one in found for say in one.quoted))
+
+    def _give(self, scene: Scene, past: Past, result: ToolResult) -> Given | None:
+        """What became of one result, None if no call waits for it. The usual one is for the end of the context."""
+        message_id, _ = message_of(result.call_id) or ("", 0)
+        if message_id != scene.last_message_id:
+            text = past.returned(result)
+            if text is None or provisional(text) is None:
+                return Given() if text == result.text else None
+        return self._deliver(scene, message_id, result)
+
+    def _deliver(self, scene: Scene, message_id: str, result: ToolResult) -> Given:
+        if scene.gateway.rewrite_return(scene.agent.id, message_id, result.text, not result.is_error):
+            return Given(anew=True)
+        return Given(anew=True, quoted=(quoted(result),))
 
     def _gated_calls(self, scene: Scene, context: Context, events: Iterator[Event]) -> Iterator[Event]:
-        held: AgentCall | None = None
         for event in events:
-            if isinstance(event, AgentCall) and event.held and event.name in scene.bound:
-                held = event
-            elif isinstance(event, Stopped) and held is not None:
-                return_id = context.close(held.message_id)
-                yield for_client(scene.bound[held.name], held, return_id)
-                yield event
+            if isinstance(event, AgentCall) and event.held:
+                return_id = context.close(event.message_id, self.until_then)
+                yield for_client(scene.bound[event.name], event, return_id)
             else:
                 yield event
 

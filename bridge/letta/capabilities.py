@@ -42,6 +42,31 @@ class ServerFeatures:
         return self.version >= (0, 14, 0)
 
     @property
+    def parallel_calls(self) -> bool:
+        """letta_v1_agent can make several calls in one step (0.13 has the setting, but it can't be changed there)."""
+        return self.version >= (0, 14, 0)
+
+    @property
+    def takes_messages_beside_results(self) -> bool:
+        """A message beside the results of held calls reaches the agent (0.14 refuses it, 0.15 loses it)."""
+        return self.version >= (0, 16, 0)
+
+    @property
+    def forgets_parallel_calls(self) -> bool:
+        """Every change of an agent that says nothing about parallel calls switches them off (0.14 only)."""
+        return (0, 14, 0) <= self.version < (0, 15, 0)
+
+    @property
+    def packs_returns(self) -> bool:
+        """Stored returns are told as the model is shown them: as JSON with status, message and time."""
+        return self.version < (0, 8, 0)
+
+    @property
+    def hides_conflicts(self) -> bool:
+        """A message for an agent that waits for an approval ends in a broken connection (0.11)."""
+        return (0, 11, 0) <= self.version < (0, 12, 0)
+
+    @property
     def block_change_needs_recompile(self) -> bool:
         """Attaching or removing a block is not seen by the model until the agent is recompiled (0.16.5 and later)."""
         return self.recompile
@@ -97,9 +122,12 @@ def streams_tokens_faithfully(loop: Loop) -> bool:
 
 
 def schema_dialect(features: ServerFeatures, *, runs_stubs: bool) -> SchemaDialect:
-    """What becomes of a tool's schema on this server; `runs_stubs`: the method lets the server run the stub."""
-    modern = features.version >= (0, 13, 0)
-    return SchemaDialect(verbatim=modern, nullable_types=modern, identifier_names=runs_stubs)
+    """What becomes of a tool's schema on this server; `runs_stubs`: the method lets the server run the stub.
+
+    To run it, every server makes Python of the arguments by the one type that each parameter must have.
+    """
+    verbatim = features.version >= (0, 13, 0) and not runs_stubs
+    return SchemaDialect(verbatim=verbatim, nullable_types=verbatim, identifier_names=runs_stubs)
 
 
 def _dig(value: Any, *keys: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from bridge.letta import payloads, rows
 from bridge.letta.capabilities import ServerFeatures, read_features
 from bridge.letta.connection import Connection, as_object, as_objects
 from bridge.letta.events import read_run
-from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Block, Outgoing, StoredMessage, Tool
+from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Block, Outgoing, Results, StoredMessage, Tool
 from bridge.turn import Event, JsonObject, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
@@ -71,6 +71,13 @@ class LettaServer:
         body: dict[str, Any] = {name: list(value) for name, value in fields.items() if value is not None}
         if change.variables is not None:
             body["tool_exec_environment_variables"] = dict(change.variables)
+        if change.metadata is not None:
+            body["metadata"] = dict(change.metadata)
+        parallel_calls = change.parallel_calls
+        if parallel_calls is None and self.features().forgets_parallel_calls:
+            parallel_calls = self.agent(agent_id).parallel_calls
+        if parallel_calls is not None:
+            body["parallel_tool_calls"] = parallel_calls
         return rows.agent(as_object(self._http.call("PATCH", f"/v1/agents/{agent_id}", body=body)))
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
@@ -141,10 +148,16 @@ class LettaServer:
         return read_run(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body))
 
     def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        return self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
+        returned = self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
+        if self.features().message_rewrite:
+            self._rewrite(agent_id, returned.id, reason, ok=False)
+        return returned
 
     def approve(self, agent_id: str, request_id: str) -> StoredMessage:
         return self._decide(agent_id, payloads.decision(request_id, approve=True))
+
+    def give(self, agent_id: str, results: Results) -> None:
+        self._decide(agent_id, payloads.outgoing(results))
 
     def _decide(self, agent_id: str, decision: JsonObject) -> StoredMessage:
         """With one step allowed, and taken by the decision itself, the model is not asked."""
@@ -162,15 +175,19 @@ class LettaServer:
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         """The server answers 400 "Message type got modified" and yet stores it, up to 0.16.6: so it is read back."""
-        path = f"/v1/agents/{agent_id}/messages/{message_id}"
-        with suppress(errors.LettaRejected):
-            self._http.call("PATCH", path, body=payloads.rewritten_return(text, ok))
+        self._rewrite(agent_id, message_id, text, ok)
         newest = self.newest_messages(agent_id, REWRITE_WINDOW)
         return any(message.id == message_id and message.text == text for message in newest)
 
+    def _rewrite(self, agent_id: str, message_id: str, text: str, ok: bool) -> None:
+        path = f"/v1/agents/{agent_id}/messages/{message_id}"
+        with suppress(errors.LettaRejected):
+            self._http.call("PATCH", path, body=payloads.rewritten_return(text, ok))
+
     def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
         answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", {"limit": limit})
-        return [rows.stored_message(row) for row in as_objects(answer)]
+        packed = self.features().packs_returns
+        return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
 
     # --- blocks ---------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx
@@ -66,7 +66,9 @@ class Connection:
                 timeout=(self._connect_timeout, self._turn_timeout),
             )
         if answer.status_code != 200:
-            with answer, _naming_faults(self._base_url):
+            words = ""
+            # 0.11 refuses with a 500 and breaks off: then the status is all there is.
+            with answer, suppress(errors.LettaError), _naming_faults(self._base_url):
                 words = answer.raw.read(20_000, decode_content=True).decode("utf-8", "replace")
             raise _noted(failures.from_status(answer.status_code, words), words)
         return self._read(answer)

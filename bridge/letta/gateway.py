@@ -42,7 +42,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as the server has it now; tools, rules and message ids in the server's order."""
+    """An agent as the server has it now; tools, rules and message ids in the server's order.
+
+    `parallel_calls`: its model may make several calls in one step, where the loop can do that.
+    """
 
     id: str
     name: str
@@ -51,26 +54,35 @@ class Agent:
     rules: tuple[JsonObject, ...] = ()
     message_ids: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
+    parallel_calls: bool = False
+    metadata: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentChange:
-    """What to set on an agent; None leaves as it is. Tools and rules replace all that the agent has."""
+    """What to set on an agent; None leaves as it is. Each list and mapping replaces all that the agent has."""
 
     tool_ids: Sequence[str] | None = None
     rules: Sequence[JsonObject] | None = None
     message_ids: Sequence[str] | None = None
     variables: Mapping[str, str] | None = None
+    parallel_calls: bool | None = None
+    metadata: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message as the server keeps it; `calls` of an approval request, `text` of a tool's return."""
+    """A message as the server keeps it.
+
+    `calls` of a tool call or an approval request, `text` of what somebody said or a tool returned. Where one message
+    holds what several calls returned, `returns` has all of them by the server's id of the call.
+    """
 
     id: str
     kind: str
     calls: tuple[AgentCall, ...] = ()
     text: str = ""
+    returns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +144,16 @@ class Gateway(Protocol):
         """
 
     def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        """Close a held call without asking the model; the return that the agent now has for it."""
+        """Close a held call without asking the model; the return that the agent now has for it.
+
+        It says `reason` and nothing else where the server's stored messages can be changed.
+        """
 
     def approve(self, agent_id: str, request_id: str) -> StoredMessage:
         """Let a held stub run, without asking the model; the return that the agent now has for it."""
+
+    def give(self, agent_id: str, results: Results) -> None:
+        """Give a held agent what its calls returned, without asking the model."""
 
     def variables(self, agent_id: str) -> dict[str, str]:
         """The agent's variables for tools that run on the server."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +23,8 @@ def agent(row: JsonObject) -> Agent:
         rules=_objects(row.get("tool_rules")),
         message_ids=tuple(item for item in row.get("message_ids") or () if isinstance(item, str)),
         blocks=tuple(map(block, _objects(_memory_blocks(row)))),
+        parallel_calls=_object(row.get("llm_config")).get("parallel_tool_calls") is True,
+        metadata=_object(row.get("metadata")),
     )
 
 
@@ -44,7 +47,8 @@ def block(row: JsonObject) -> Block:
     )
 
 
-def stored_message(row: JsonObject) -> StoredMessage:
+def stored_message(row: JsonObject, *, packed: bool = False) -> StoredMessage:
+    """`packed`: the server tells what a tool returned in the wrapping in which the model is shown it (up to 0.7)."""
     kind, message_id = text(row.get("message_type")), text(row.get("id"))
     listed = _objects(row.get("tool_calls")) or _objects([row.get("tool_call")])
     calls = tuple(
@@ -53,12 +57,28 @@ def stored_message(row: JsonObject) -> StoredMessage:
         )
         for index, call in enumerate(listed)
     )
-    return StoredMessage(message_id, kind, calls, text(row.get("tool_return")))
+    returned = text(row.get("tool_return"))
+    said = _unpacked(returned) if packed else returned
+    returns = {text(one.get("tool_call_id")): text(one.get("tool_return")) for one in _objects(row.get("tool_returns"))}
+    return StoredMessage(message_id, kind, calls, said or _said(row.get("content")), returns)
 
 
 def variables(row: JsonObject) -> dict[str, str]:
     listed = _objects(row.get("tool_exec_environment_variables"))
     return {text(variable.get("key")): text(variable.get("value")) for variable in listed}
+
+
+def _unpacked(returned: str) -> str:
+    try:
+        wrapping = json.loads(returned)
+    except ValueError:
+        return returned
+    return text(wrapping.get("message")) if isinstance(wrapping, dict) else returned
+
+
+def _said(content: Any) -> str:
+    """Text as a string, or as a list of text parts."""
+    return text(content) or "".join(text(part.get("text")) for part in _objects(content))
 
 
 def text(value: Any) -> str:

@@ -1,0 +1,73 @@
+"""What a turn leaves in the agent's context when its bridge is killed between two calls, found and removed.
+
+The agent goes on with all of it; it only says things that nobody said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bridge.interception.method import GO_ON, Scene, provisional
+from bridge.interception.past import CALL, REQUEST, RETURN, Past
+from bridge.letta.gateway import AgentChange, StoredMessage
+
+_RESPONSE = "approval_response_message"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """`cut` are messages to take out of the context; `denied` returns that speak of a denial, and what they mean."""
+
+    cut: frozenset[str]
+    denied: Mapping[str, str]
+
+
+def tidied(scene: Scene) -> Scene:
+    """The scene without what a turn that was broken off left behind."""
+    if not scene.unsettled:
+        return scene
+    found = leftovers(Past(scene).rows, scene.stub_names)
+    for message_id, meant in found.denied.items() if scene.features.message_rewrite else ():
+        scene.gateway.rewrite_return(scene.agent.id, message_id, meant, False)
+    if not found.cut:
+        return scene
+    kept = [message_id for message_id in scene.agent.message_ids if message_id not in found.cut]
+    return replace(scene, agent=scene.gateway.change_agent(scene.agent.id, AgentChange(message_ids=kept)))
+
+
+def leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> Leftovers:
+    """Nudges, and what stands around the return of a stub: the approval's answer before it, its heartbeat behind it."""
+    cut: set[str] = set()
+    denied: dict[str, str] = {}
+    ours, returned = False, False
+    for row in rows:
+        if row.kind == "system_message" and row.text == GO_ON:
+            cut.add(row.id)
+        elif row.kind in (REQUEST, CALL):
+            ours, returned = any(call.name in stub_names for call in row.calls), False
+        elif ours and row.kind == _RESPONSE and not returned:
+            cut.add(row.id)
+        elif ours and row.kind == RETURN and not returned:
+            returned = True
+            meant = provisional(row.text)
+            if meant not in (None, row.text):
+                denied[row.id] = meant
+        elif ours and returned and is_heartbeat(row):
+            cut.add(row.id)
+            ours = False
+        else:
+            ours = False
+    return Leftovers(frozenset(cut), denied)
+
+
+def is_heartbeat(row: StoredMessage) -> bool:
+    """Letta's own message by which the older loops go on after a tool."""
+    if row.kind != "user_message" or not row.text.startswith("{"):
+        return False
+    try:
+        wrapping = json.loads(row.text)
+    except ValueError:
+        return False
+    return isinstance(wrapping, dict) and wrapping.get("type") == "heartbeat"

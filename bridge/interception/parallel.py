@@ -1,0 +1,35 @@
+"""Several calls in one reply: letta_v1_agent from 0.14 on makes them only where a setting of the agent allows it.
+
+The setting is switched on with the first request that takes several calls and back off with the first that does not,
+as the client's tools come and go: an unchanged one costs no call. A mark in the agent's metadata, set and removed in
+the same call, says that it was us. An owner's own choice of "on" stays: a client that wants one call at a time gets
+the first, and the agent is told of the others.
+"""
+
+from __future__ import annotations
+
+from bridge.interception.method import Scene
+from bridge.letta.gateway import AgentChange
+from bridge.turn import JsonObject
+
+MARK = "letta-tool-bridge"
+_SWITCHED_ON: JsonObject = {"parallel_tool_calls": "was off"}
+
+
+def settle_parallel_calls(scene: Scene) -> None:
+    agent = scene.agent
+    if not scene.features.parallel_calls:
+        return
+    marked = MARK in agent.metadata
+    if scene.bindings and scene.parallel:
+        if not agent.parallel_calls and not _hindered(scene):
+            metadata = {**agent.metadata, MARK: _SWITCHED_ON}
+            scene.gateway.change_agent(agent.id, AgentChange(parallel_calls=True, metadata=metadata))
+    elif marked:
+        metadata = {key: value for key, value in agent.metadata.items() if key != MARK}
+        scene.gateway.change_agent(agent.id, AgentChange(parallel_calls=False, metadata=metadata))
+
+
+def _hindered(scene: Scene) -> bool:
+    """Letta offers no parallel calls to an agent with rules of any other kind."""
+    return any(rule.get("type") != "requires_approval" for rule in scene.agent.rules)

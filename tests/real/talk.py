@@ -1,0 +1,142 @@
+"""A client that runs its own tools, with its transcript: what it asks, what it gets, what the model was shown.
+
+A script calls a tool as `weather*`: the stub may have a longer name where somebody else's tool has the plain one. The
+story has the plain names again, and of a user's message the first line alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from bridge.stubs.source import PLACEHOLDER
+from testbed.service import Service
+from tests.real.world import Agent, Reply
+from tests.sse_checker import Json
+
+ANSWER = "!next\n!answer"
+NO_RESULT = PLACEHOLDER
+NUDGE = "system: [The tool has returned.]"
+
+
+def tool(name: str, description: str = "A tool of the client.", **properties: Json) -> Json:
+    """A tool in OpenAI's form, all of whose parameters are required."""
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+WEATHER = tool("weather", "Tells the weather.", city={"type": "string"})
+CLOCK = tool("clock", "Tells the time.")
+
+
+def calling(name: str = "weather*", **arguments: Any) -> str:
+    """The line of a script that makes the model call a tool."""
+    return f"!call {name} {json.dumps(arguments)}"
+
+
+def ask_weather(city: str = "Oslo") -> str:
+    """A message whose answer is the result of one call."""
+    return f"Weather?\n{calling(city=city)}\n{ANSWER}"
+
+
+OSLO = 'call weather {"city": "Oslo"}'
+
+
+class Talk:
+    """One conversation of one client with an agent."""
+
+    def __init__(
+        self, agent: Agent, *tools: Json, stream: bool = False, bridge: Service | None = None, **fields: Any
+    ) -> None:
+        self.agent = agent
+        self.tools: Sequence[Json] = tools
+        self.messages: list[Json] = []
+        self._stream = stream
+        self._bridge = bridge
+        self._fields = fields
+        self.before = agent.fingerprint()
+
+    def say(self, text: str, **fields: Any) -> Reply:
+        """A user's message."""
+        return self.send({"role": "user", "content": text}, **fields)
+
+    def give(self, *results: str | Json, then: str | None = None, **fields: Any) -> Reply:
+        """Results for the calls of the last reply, in their order, and perhaps a user's message behind them."""
+        ids = [call["id"] for call in self.messages[-1]["tool_calls"]]
+        given = [result(call_id, one) for call_id, one in zip(ids, results, strict=False)]
+        return self.send(*given, *([{"role": "user", "content": then}] if then else []), **fields)
+
+    def send(self, *messages: Json, **fields: Any) -> Reply:
+        """Messages as they are. What is not answered does not become part of the transcript."""
+        reply = self.agent.ask(
+            messages=[*self.messages, *messages],
+            **{"tools": self.tools or None, "stream": self._stream, "bridge": self._bridge} | self._fields | fields,
+        )
+        if reply.error is None:
+            self.messages += [*messages, echo(reply)]
+        return reply
+
+    def story(self) -> list[str]:
+        """What the model was shown last."""
+        return told(self.agent, self.tools)
+
+    def ends_with(self, *expected: str) -> None:
+        """The agent takes one more plain message, remembers what is expected, and has nothing of ours any more."""
+        reply = self.agent.ask("bye", bridge=self._bridge)
+        assert reply.error is None, reply.error
+        assert reply.text == "You said: bye"
+        assert self.story() == [*expected, "user: bye"]
+        assert self.agent.fingerprint() == self.before
+
+
+def told(agent: Agent, tools: Sequence[Json]) -> list[str]:
+    names = "|".join(re.escape(one["function"]["name"]) for one in tools)
+    story = []
+    for line in agent.story():
+        if line.startswith("result of send_message: "):
+            continue
+        plain = re.sub(rf"^(call|result of) ({names})_[0-9a-f]{{8}}\b", r"\1 \2", line) if names else line
+        story.append(plain.split("\n!")[0] if plain.startswith("user: ") else plain)
+    return story
+
+
+def result(call_id: str, given: str | Json) -> Json:
+    """A message with a tool's result."""
+    content = given if isinstance(given, dict) else {"content": given}
+    return {"role": "tool", "tool_call_id": call_id, **content}
+
+
+def echo(reply: Reply) -> Json:
+    """An answer as a client puts it into its transcript: calls written anew, with fields of its own."""
+    message: Json = {"role": "assistant", "content": reply.message.get("content"), "annotations": []}
+    calls = reply.message.get("tool_calls")
+    if calls:
+        message["tool_calls"] = [{**call, "index": place} for place, call in enumerate(calls)]
+    return message
+
+
+def method_of(agent: Agent) -> str:
+    """The method that is best for the agent."""
+    at_least = agent.world.at_least
+    if agent.type == "letta_v1_agent" and at_least("0.14.0"):
+        return "native" if at_least("0.16.2") else "approval"
+    return "relay" if at_least("0.16.7") else "rewrite"
+
+
+def nudge(agent: Agent) -> list[str]:
+    """What stands at the end of the context where a result alone does not make the agent go on."""
+    needed = method_of(agent) in ("rewrite", "relay") and agent.world.at_least("0.9.0")
+    return [NUDGE] if needed else []
+
+
+def given_up(agent: Agent, call: str = OSLO) -> list[str]:
+    """A call that the client never answered, as the model is shown it once the client went on."""
+    if method_of(agent) == "relay":
+        return []
+    runs_stub = not agent.world.at_least("0.11.7") or (
+        agent.type == "letta_v1_agent" and agent.world.version.startswith("0.13.")
+    )
+    name = call.split()[1]
+    return [call, f"result of {name}{'' if runs_stub else ' FAILED'}: {NO_RESULT}"]

@@ -1,0 +1,142 @@
+"""Several calls in one reply, where the agent can make them, and what becomes of them everywhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridge.interception.approval import ONE_AT_A_TIME
+from tests.real.talk import ANSWER, OSLO, WEATHER, Talk, calling, result
+from tests.real.world import Agent, World
+
+pytestmark = pytest.mark.real
+
+STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+ROME = 'call weather {"city": "Rome"}'
+BOTH = f"Weather?\n{calling(city='Oslo')}\n{calling(city='Rome')}\n{ANSWER}"
+MEMORY_TOOL = "core_memory_append"
+NOTE = f'!call {MEMORY_TOOL} {{"label": "human", "content": "tea"}}'
+
+
+def can_call_in_parallel(agent: Agent) -> bool:
+    return agent.type == "letta_v1_agent" and agent.world.at_least("0.14.0")
+
+
+def setting(agent: Agent) -> object:
+    """Whether the agent may make several calls in one step, and what is noted of it."""
+    state = agent.state()
+    return state["llm_config"].get("parallel_tool_calls"), state.get("metadata") or {}
+
+
+@STREAM
+def test_two_calls_go_out_in_one_reply_and_results_come_in_any_order(agent: Agent, stream: bool) -> None:
+    before = setting(agent)
+    talk = Talk(agent, WEATHER, stream=stream)
+    reply = talk.say(BOTH)
+    if not can_call_in_parallel(agent):
+        assert reply.calls == [("weather", {"city": "Oslo"})]
+        assert talk.give("12 degrees").text == "12 degrees"
+        talk.ends_with("user: Weather?", OSLO, "result of weather: 12 degrees", "assistant: 12 degrees")
+        assert setting(agent) == before
+        return
+    assert agent.world.model.last_request().offer.parallel
+    assert reply.calls == [("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})]
+    oslo, rome = reply.call_ids
+    assert oslo != rome
+    answer = talk.send(result(rome, "20 degrees"), result(oslo, "12 degrees"))
+    assert answer.text == "12 degrees\n20 degrees"
+    results = ["result of weather: 12 degrees", "result of weather: 20 degrees"]
+    talk.ends_with("user: Weather?", OSLO, ROME, *results, "assistant: 12 degrees\n20 degrees")
+    assert setting(agent) == before
+
+
+def test_a_missing_result_is_said_to_be_missing_and_the_agent_goes_on(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    reply = talk.say(BOTH)
+    talk.send(result(reply.call_ids[-1], "20 degrees"), {"role": "user", "content": "Only that."})
+    if can_call_in_parallel(agent):
+        missing = "result of weather FAILED: No result was given: the client went on without running this call."
+        expected = ["user: Weather?", OSLO, ROME, missing, "result of weather: 20 degrees", "user: Only that."]
+    else:
+        expected = ["user: Weather?", OSLO, "result of weather: 20 degrees", "user: Only that."]
+    assert talk.story() == expected
+
+
+@STREAM
+def test_a_client_that_takes_one_call_gets_one(agent: Agent, stream: bool) -> None:
+    before = setting(agent)
+    talk = Talk(agent, WEATHER, stream=stream, parallel_tool_calls=False)
+    disobey = "!disobey\n" if can_call_in_parallel(agent) else ""
+    reply = talk.say(BOTH.replace(ANSWER, disobey + ANSWER))
+    assert reply.calls == [("weather", {"city": "Oslo"})]
+    assert not agent.world.model.last_request().offer.parallel
+    assert talk.give("12 degrees").error is None
+    shown = [line for line in talk.story() if "FAILED" in line]
+    assert all(
+        line.startswith("result of weather FAILED: Not run: the client takes one call at a time.") for line in shown
+    )
+    assert agent.ask("bye").text == "You said: bye"
+    assert agent.fingerprint() == talk.before
+    assert setting(agent) == before
+
+
+def test_the_setting_follows_the_requests_and_costs_nothing_while_they_do_not_change(
+    world: World, agent: Agent
+) -> None:
+    if not can_call_in_parallel(agent):
+        assert not world.model.requests()
+        return
+    before = setting(agent)
+    talk = Talk(agent, WEATHER)
+    talk.say("one")
+    assert setting(agent) == (True, {"letta-tool-bridge": {"parallel_tool_calls": "was off"}})
+    world.proxy.clear()
+    talk.say("two")
+    assert world.proxy.count("PATCH") == 0
+    talk.say("three", parallel_tool_calls=False)
+    assert not world.model.last_request().offer.parallel
+    assert setting(agent) == before
+    talk.say("four")
+    assert world.model.last_request().offer.parallel
+    agent.ask("five")
+    assert setting(agent) == before
+
+
+def test_an_owners_own_setting_stays(world: World, agent: Agent) -> None:
+    if not can_call_in_parallel(agent):
+        assert not world.model.requests()
+        return
+    world.letta("PATCH", f"/v1/agents/{agent.id}", {"parallel_tool_calls": True})
+    before = setting(agent)
+    talk = Talk(agent, WEATHER)
+    talk.say("one")
+    reply = talk.say(BOTH, parallel_tool_calls=False)
+    assert reply.calls == [("weather", {"city": "Oslo"})]
+    talk.give("12 degrees", parallel_tool_calls=False)
+    assert talk.story()[-4:] == [
+        OSLO,
+        ROME,
+        "result of weather: 12 degrees",
+        f"result of weather FAILED: {ONE_AT_A_TIME}",
+    ]
+    agent.ask("bye")
+    assert setting(agent) == before
+
+
+@STREAM
+def test_a_step_that_calls_a_server_tool_too_runs_it(world: World, agent_type: str, stream: bool) -> None:
+    world.model.clear()
+    agent = world.agent(agent_type, tools=[MEMORY_TOOL])
+    if can_call_in_parallel(agent):
+        # Letta makes no parallel calls for an agent with the rules that come with the tool.
+        world.letta("PATCH", f"/v1/agents/{agent.id}", {"tool_rules": []})
+    for calls in (f"{NOTE}\n{calling(city='Oslo')}", f"{calling(city='Oslo')}\n{NOTE}"):
+        talk = Talk(agent, WEATHER, stream=stream)
+        reply = talk.say(f"Weather?\n{calls}\n!next\n!say Done.")
+        if reply.calls:
+            assert reply.calls == [("weather", {"city": "Oslo"})]
+            assert talk.give("12 degrees").text == "Done."
+        assert agent.ask("bye").text == "You said: bye"
+    remembered = dict(agent.fingerprint()["blocks"])["human"].count("tea")
+    assert remembered == (2 if can_call_in_parallel(agent) else 1)
+    assert not world.model.refusals
+    agent.delete()

@@ -1,0 +1,156 @@
+"""What a client's results are to the model: exactly what they say, once, for the call that they belong to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.real.talk import ANSWER, OSLO, WEATHER, Talk, ask_weather, calling, method_of, nudge, result
+from tests.real.world import Agent
+
+pytestmark = pytest.mark.real
+
+ODD = 'He said "hi" \\ café 😀 50% <b> \u2028 {"a": [1, null]}\n\tend'
+PACKED = json.dumps({"status": "Failed", "message": "no", "time": "2026-01-01 01:01:01 AM UTC+0000"})
+# letta_v1_agent shows its model a fifth of the context window of each result, 0.2 x 64,000 tokens of 4 characters.
+SHOWN_BY_V1 = 51_200
+
+
+def newest_result(agent: Agent) -> tuple[str, str]:
+    """(status, text) of the newest result as the model was shown it; a model is also asked for summaries, without."""
+    shown = [one for request in agent.world.model.requests() for one in request.shown if one.tool.startswith("weather")]
+    return shown[-1].status, shown[-1].text
+
+
+def test_a_result_is_told_as_it_is_whatever_it_looks_like(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    for given in (ODD, PACKED, ""):
+        talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n!say Read.")
+        assert talk.give(given).text == "Read."
+        assert newest_result(agent) == ("OK", given)
+    assert agent.ask("bye").text == "You said: bye"
+
+
+def test_a_result_of_several_parts_is_one_text(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    talk.say(ask_weather())
+    parts = [{"type": "text", "text": "12"}, {"type": "text", "text": "degrees"}]
+    assert talk.give({"content": parts, "name": "weather"}).text == "12\n\ndegrees"
+    assert newest_result(agent) == ("OK", "12\n\ndegrees")
+
+
+def test_a_failure_is_told_as_a_failure(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    talk.say(ask_weather())
+    assert talk.give({"content": "No such city.", "status": "error"}).text == "No such city."
+    # The stub runs where it is relayed, and that it did is a success to Letta.
+    assert newest_result(agent) == ("OK" if method_of(agent) == "relay" else "Failed", "No such city.")
+
+
+@pytest.mark.parametrize("size", [50_000, 1_000_000])
+def test_a_large_result_is_whole_but_for_the_share_that_letta_shows(agent: Agent, size: int) -> None:
+    text = "".join(f"{number:08} " for number in range(size // 9))
+    talk = Talk(agent, WEATHER)
+    talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n!say Read.")
+    assert talk.give(text).text == "Read."
+    _, shown = newest_result(agent)
+    if method_of(agent) in ("approval", "native") and size > SHOWN_BY_V1:
+        assert text[: SHOWN_BY_V1 - 100] in shown
+        assert len(shown) < SHOWN_BY_V1 + 200
+    else:
+        assert shown == text
+
+
+def test_a_result_that_stands_there_twice_counts_once(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    (call_id,) = talk.say(ask_weather()).call_ids
+    assert talk.send(result(call_id, "12 degrees"), result(call_id, "99 degrees")).text == "12 degrees"
+    so_far = ["user: Weather?", OSLO, "result of weather: 12 degrees"]
+    assert talk.story() == [*so_far, *nudge(agent)]
+    talk.ends_with(*so_far, "assistant: 12 degrees")
+
+
+def test_results_of_earlier_turns_are_not_told_again(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    talk.say(ask_weather())
+    talk.give("12 degrees")
+    old = talk.messages[2]
+    assert talk.send(old, {"role": "user", "content": "And now?"}).text == "You said: And now?"
+    talk.say(ask_weather("Rome"))
+    assert talk.send(old, result(talk.messages[-1]["tool_calls"][0]["id"], "20 degrees")).text == "20 degrees"
+    talk.ends_with(
+        "user: Weather?",
+        OSLO,
+        "result of weather: 12 degrees",
+        "assistant: 12 degrees",
+        "user: And now?",
+        "assistant: You said: And now?",
+        "user: Weather?",
+        'call weather {"city": "Rome"}',
+        "result of weather: 20 degrees",
+        "assistant: 20 degrees",
+    )
+
+
+def test_a_result_that_belongs_to_no_call_is_refused_and_does_no_harm(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    talk.say("Hello")
+    for call_id in ("call_unknown", "call_" + "0" * 35, "x" * 200):
+        refused = talk.send(result(call_id, "12 degrees"))
+        assert refused.status == 400
+        assert refused.error is not None
+        assert call_id[:40] in refused.error["message"]
+        assert refused.error["code"] == "no_pending_call"
+    answer = talk.send(result("call_unknown", "12 degrees"), {"role": "user", "content": "Hello?"})
+    assert answer.text == "You said: Hello?"
+    talk.ends_with("user: Hello", "assistant: You said: Hello", "user: Hello?", "assistant: You said: Hello?")
+
+
+def test_a_second_result_for_an_answered_call_is_refused_and_does_no_harm(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    (call_id,) = talk.say(ask_weather()).call_ids
+    talk.give("12 degrees")
+    refused = talk.send(result(call_id, "99 degrees"))
+    assert refused.status == 400
+    assert refused.error is not None
+    assert call_id in refused.error["message"]
+    so_far = ["user: Weather?", OSLO, "result of weather: 12 degrees", "assistant: 12 degrees"]
+    assert talk.send(result(call_id, "99 degrees"), {"role": "user", "content": "Well?"}).text == "You said: Well?"
+    talk.ends_with(*so_far, "user: Well?", "assistant: You said: Well?")
+
+
+def test_a_client_that_missed_an_answer_sends_its_result_again(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    (call_id,) = talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n!say Cold.\n!next\n!say Cold, as I said.").call_ids
+    again = [*talk.messages, result(call_id, "12 degrees")]
+    for text in ("Cold.", "Cold, as I said."):
+        assert agent.ask(messages=again, tools=talk.tools).text == text
+    story = ["user: Weather?", OSLO, "result of weather: 12 degrees", "assistant: Cold."]
+    assert talk.story() == [
+        *story,
+        *([] if not agent.world.at_least("0.9.0") else ["system: [The tool has returned.]"]),
+    ]
+    talk.ends_with(*story, "assistant: Cold, as I said.")
+
+
+def test_a_client_that_missed_a_call_gets_the_same_call_again(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    script = f"Weather?\n{calling(city='Oslo')}\n!next\n{calling(city='Rome')}\n{ANSWER}"
+    (call_id,) = talk.say(script).call_ids
+    again = [*talk.messages, result(call_id, "12 degrees")]
+    first = agent.ask(messages=again, tools=talk.tools)
+    second = agent.ask(messages=again, tools=talk.tools, stream=True)
+    assert first.calls == second.calls == [("weather", {"city": "Rome"})]
+    assert first.call_ids == second.call_ids
+    rome = {"role": "assistant", "content": None, "tool_calls": second.message["tool_calls"]}
+    last = [*again, rome, result(second.call_ids[0], "20 degrees")]
+    assert agent.ask(messages=last, tools=talk.tools).text == "20 degrees"
+    talk.ends_with(
+        "user: Weather?",
+        OSLO,
+        "result of weather: 12 degrees",
+        'call weather {"city": "Rome"}',
+        "result of weather: 20 degrees",
+        "assistant: 20 degrees",
+    )
