@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from bridge.coordination.locks import AgentLocks
 from bridge.directory import Directory
 from bridge.errors import LettaError
 from bridge.interception.choose import choose_method
+from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
 from bridge.interception.method import Interception, Scene
 from bridge.letta.capabilities import (
     ServerFeatures,
@@ -18,7 +20,8 @@ from bridge.letta.capabilities import (
     streams_tokens_faithfully,
 )
 from bridge.letta.gateway import Agent, Gateway, Say
-from bridge.openai.transcript import what_is_new
+from bridge.openai.side_requests import side_rule, told_at_once
+from bridge.openai.transcript import instructions_of, what_is_new
 from bridge.stubs.converter import make_stub
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.registry import Registry, beside_own_tools
@@ -38,15 +41,39 @@ class Conversation:
         self._registry = registry
         self._settings = settings
 
-    def events(self, turn: Turn) -> Iterator[Event]:
-        news = what_is_new(turn)
-        while True:
+    def events(self, turn: Turn, gone: threading.Event) -> Iterator[Event]:
+        """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
+        if turn.aside or side_rule(turn, self._settings.side_rules):
+            yield from self._aside(turn)
+            return
+        news = without_endings(what_is_new(turn))
+        if not news.results and not news.user_texts:
+            yield from nothing_to_do()
+            return
+        while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
             with self._locks.hold(agent_id):
                 agent = self._directory.find(turn.model)
-                if agent.id == agent_id:
-                    yield from self._turn(turn, news, agent)
+                if agent.id == agent_id and not gone.is_set():
+                    yield from self._ended(turn, self._turn(turn, news, agent))
                     return
+
+    def cancel(self, turn: Turn, run_id: str) -> None:
+        """End the run of a turn that has begun and that nobody waits for, where the server can."""
+        if self._gateway.features().cancels_runs:
+            self._gateway.cancel(self._directory.locate(turn.model), run_id)
+
+    def _ended(self, turn: Turn, events: Iterator[Event]) -> Iterator[Event]:
+        tool = ending_tool(turn.tools, self._settings.final_tools)
+        return ended_by_call(events, tool) if tool else events
+
+    def _aside(self, turn: Turn) -> Iterator[Event]:
+        """A request that must not reach the agent: answered by its model through an agent made for this one request."""
+        helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn.messages))
+        try:
+            yield from self._turn(turn, told_at_once(turn), helper)
+        finally:
+            self._gateway.delete_agent(helper.id)
 
     def _turn(self, turn: Turn, news: News, agent: Agent) -> Iterator[Event]:
         features = self._gateway.features()

@@ -66,7 +66,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request to the chat API, checked."""
+    """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory."""
 
     model: str
     messages: tuple[Message, ...]
@@ -75,6 +75,23 @@ class Turn:
     parallel_tool_calls: bool = True
     stream: bool = False
     include_usage: bool = False
+    aside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SideRule:
+    """How to know a request that is not for the agent: a title, a summary, an extraction of memories.
+
+    The first message of `role` begins with `begins`, and some message contains all of `contains`. With `alone` it is
+    the only message; with `tools` false the request offers none. Every condition has to hold.
+    """
+
+    name: str
+    role: Literal["system", "user"]
+    begins: str
+    contains: tuple[str, ...] = ()
+    alone: bool = False
+    tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
-from bridge.turn import Method
+from bridge.turn import Method, SideRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,38 @@ def methods(value: str) -> Methods:
         else:
             default = chosen
     return Methods(default, by_agent)
+
+
+def names(value: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in value.split(",") if name.strip())
+
+
+def side_rules(value: str) -> tuple[SideRule, ...]:
+    """The rules that come with the bridge, and those of a file of the same form."""
+    files = [Path(__file__).parent / "side_requests.json", *([Path(value)] if value else [])]
+    return tuple(_side_rule(row, file) for file in files for row in _rows(file))
+
+
+def _rows(file: Path) -> list[Any]:
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise ValueError(f"can't be read as JSON: {fault}") from None
+    if not isinstance(rows, list):
+        raise ValueError("must hold a JSON array of rules")
+    return rows
+
+
+def _side_rule(row: Any, file: Path) -> SideRule:
+    try:
+        rule = SideRule(**{**row, "contains": tuple(row.get("contains", ()))})
+    except (TypeError, AttributeError):
+        raise ValueError(
+            f"a rule in {file.name} is not of the form of those in bridge/side_requests.json: {row!r:.200}"
+        ) from None
+    if rule.role not in ("system", "user") or len(rule.begins) < 8:
+        raise ValueError(f"the rule {rule.name!r} in {file.name} needs a role and at least 8 characters in `begins`")
+    return rule
 
 
 def base_url(value: str) -> str:

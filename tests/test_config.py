@@ -52,6 +52,9 @@ BAD = [
     ("BRIDGE_MAX_BODY", "999", "whole number from 1000 to"),
     ("BRIDGE_MAX_BODY", "20 MB", "whole number"),
     ("BRIDGE_MAX_TOOLS", "0", "whole number from 1"),
+    ("BRIDGE_STUB_IDLE", "1 day", "number of seconds"),
+    ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0"),
+    ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
     ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),
 ]
 
@@ -70,7 +73,7 @@ def test_a_bad_value_is_told_with_the_name_of_its_variable(variable: str, value:
 
 
 def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> None:
-    anything_goes = {"BRIDGE_HOST", "BRIDGE_ADMIN_PASSWORD", "BRIDGE_DATA_DIR"}
+    anything_goes = {"BRIDGE_HOST", "BRIDGE_ADMIN_PASSWORD", "BRIDGE_DATA_DIR", "BRIDGE_FINAL_TOOLS"}
     assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import secrets
 from datetime import UTC, datetime
 from typing import assert_never
 
-from bridge.letta.gateway import CallResult, Outgoing, Results, Say
+from bridge.letta.capabilities import V1_AGENT
+from bridge.letta.gateway import HELPER_PREFIX, CallResult, Outgoing, Results, Say
 from bridge.turn import JsonObject
 
 
@@ -30,6 +32,23 @@ def rewritten_return(text: str, ok: bool) -> JsonObject:
     now = datetime.now(UTC).strftime("%Y-%m-%d %I:%M:%S %p UTC%z")
     packed = {"status": "OK" if ok else "Failed", "message": text, "time": now}
     return {"message_type": "user_message", "content": json.dumps(packed)}
+
+
+def helper(model: JsonObject, system: str, *, plain: bool) -> JsonObject:
+    """An agent that thinks with the model of another. `plain`: the server has agents that answer without a tool."""
+    return {
+        "name": HELPER_PREFIX + secrets.token_hex(8),
+        "agent_type": V1_AGENT if plain else "memgpt_agent",
+        "llm_config": {**model["llm_config"], "put_inner_thoughts_in_kwargs": not plain},
+        "embedding_config": model["embedding_config"],
+        "system": system or "You are a helpful assistant.",
+        "tools": [] if plain else ["send_message"],
+        "memory_blocks": [],
+        "include_base_tools": False,
+        "initial_message_sequence": [],
+        "hidden": True,
+        "tags": [HELPER_PREFIX.rstrip("-")],
+    }
 
 
 def _returned(result: CallResult) -> JsonObject:

@@ -32,6 +32,7 @@ def tool(row: JsonObject) -> Tool:
         type=text(row.get("tool_type")) or "custom",
         tags=tuple(item for item in row.get("tags") or () if isinstance(item, str)),
         json_schema=_object(row.get("json_schema")),
+        source=text(row.get("source_code")),
     )
 
 

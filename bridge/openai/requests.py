@@ -21,6 +21,8 @@ ROLES = {
     "tool": "tool",
     "function": "tool",
 }
+# Behind the name of a model: this request is not for the agent's memory.
+ASIDE = ":aside"
 _SEPARATOR = "\n\n"
 
 
@@ -49,7 +51,8 @@ def parse_chat_request(body: JsonObject, *, most_tools: int = 512) -> Turn:
     choice_is_none = body.get("tool_choice") == "none"
     tools = () if choice_is_none else parse_tools(body, most_tools)
     return Turn(
-        model=model,
+        model=model.removesuffix(ASIDE),
+        aside=model.endswith(ASIDE),
         messages=tuple(_message(item, f"messages[{index}]") for index, item in enumerate(messages)),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),

@@ -27,7 +27,7 @@ def what_is_new(turn: Turn) -> News:
     return News(
         user_texts=user_texts,
         results=results,
-        instructions=_instructions(turn.messages),
+        instructions=instructions_of(turn.messages),
         opens_conversation=last == -1,
     )
 
@@ -44,5 +44,5 @@ def _results(before: Sequence[Message], fresh: Sequence[Message]) -> tuple[ToolR
     return tuple(found.values())
 
 
-def _instructions(messages: tuple[Message, ...]) -> str:
+def instructions_of(messages: tuple[Message, ...]) -> str:
     return "\n\n".join(message.text for message in messages if message.role == "system" and message.text.strip())

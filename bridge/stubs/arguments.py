@@ -92,13 +92,12 @@ class _Restoration:
         wanted = frozenset[str]().union(*(kinds(schema, self.definitions.lookup) for schema in schemas or [True]))
         if wanted <= {"string", "null"}:
             return None if text.strip() == "null" else text
-        if any(text in (part.get("const"), *part.get("enum", ())) for s in schemas for part in self._parts(s)):
-            return text
         try:
             value = _parsed(text)
         except (ValueError, RecursionError):
             return text
-        if value is not None and _kind(value) not in wanted:
+        choices = [choice for schema in schemas for part in self._parts(schema) for choice in part.get("enum", ())]
+        if (value is not None and _kind(value) not in wanted) or (text in choices and value not in choices):
             return text
         return value if isinstance(value, str) else self.of(value, schemas, path)
 

@@ -57,7 +57,7 @@ class Simplification:
         nullable = "null" in kinds(schema, self.definitions.lookup)
         kind = _single(kinds(plain, self.definitions.lookup))
         absent = _absence(place, nullable)
-        if place == "optional":
+        if place == "optional" and not nullable:
             self.changes.append("What is optional may be null, which leaves it out.")
         if kind in _SCALARS and ((self.nullable_types and place != "item") or not absent):
             return self._scalar(plain, kind, path, absent)
@@ -114,9 +114,9 @@ class Simplification:
 
 def _absence(place: Place, nullable: bool) -> str:
     """What the description says about null; "" when there must be a value."""
-    if place == "optional":
-        return "optional: null leaves it out"
-    return "null if there is none" if nullable else ""
+    if nullable:
+        return "null if there is none"
+    return "optional: null leaves it out" if place == "optional" else ""
 
 
 def _single(found: frozenset[str]) -> str:

@@ -1,0 +1,42 @@
+"""Requests that clients make beside the conversation, with the same model name. They must not reach the agent's memory.
+
+Taking a user's words for one is worse than missing one, so every rule names words that a program writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bridge.turn import Message, News, SideRule, Turn
+
+
+def side_rule(turn: Turn, rules: Sequence[SideRule]) -> SideRule | None:
+    """The first rule that the request fits."""
+    return next((rule for rule in rules if _fits(turn, rule)), None)
+
+
+def told_at_once(turn: Turn) -> News:
+    """The whole conversation for an agent that knows nothing of it: the history as one text, then the last message."""
+    spoken = [message for message in turn.messages if message.role != "system"]
+    if all(message.role == "user" for message in spoken):
+        return News(user_texts=tuple(message.text for message in spoken if message.text.strip()))
+    last = spoken[-1]
+    history = spoken[:-1] if last.role == "user" else spoken
+    texts = ["The conversation so far:\n\n" + "\n\n".join(_line(message) for message in history)]
+    if last.role == "user":
+        texts.append(last.text)
+    return News(user_texts=tuple(texts), opens_conversation=False)
+
+
+def _fits(turn: Turn, rule: SideRule) -> bool:
+    first = next((message for message in turn.messages if message.role == rule.role), None)
+    if first is None or not first.text.startswith(rule.begins):
+        return False
+    if (rule.alone and len(turn.messages) > 1) or (turn.tools and not rule.tools):
+        return False
+    return all(any(words in message.text for message in turn.messages) for words in rule.contains)
+
+
+def _line(message: Message) -> str:
+    calls = "".join(f"\n(calls {call.name} with {call.arguments})" for call in message.tool_calls)
+    return f"[{'result of a tool' if message.role == 'tool' else message.role}]\n{message.text}{calls}"
