@@ -69,7 +69,7 @@ class Conversation:
 
     def _aside(self, turn: Turn) -> Iterator[Event]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
-        helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn.messages))
+        helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
         try:
             yield from self._turn(turn, told_at_once(turn), helper)
         finally:

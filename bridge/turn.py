@@ -66,7 +66,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory."""
+    """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory.
+
+    `reply_format` is what the agent has to be told of the form of its reply.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -76,6 +79,7 @@ class Turn:
     stream: bool = False
     include_usage: bool = False
     aside: bool = False
+    reply_format: str = ""
 
 
 @dataclass(frozen=True, slots=True)

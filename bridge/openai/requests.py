@@ -10,6 +10,7 @@ import math
 from typing import Any, NoReturn
 
 from bridge.errors import InvalidRequest, TooDeep
+from bridge.openai.parameters import check_parameters, wanted_format
 from bridge.openai.tools import parse_tool_choice, parse_tools
 from bridge.turn import JsonObject, Message, ToolCall, Turn
 
@@ -50,9 +51,11 @@ def parse_chat_request(body: JsonObject, *, most_tools: int = 512) -> Turn:
     options = body.get("stream_options")
     choice_is_none = body.get("tool_choice") == "none"
     tools = () if choice_is_none else parse_tools(body, most_tools)
+    check_parameters(body)
     return Turn(
         model=model.removesuffix(ASIDE),
         aside=model.endswith(ASIDE),
+        reply_format=wanted_format(body),
         messages=tuple(_message(item, f"messages[{index}]") for index, item in enumerate(messages)),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),

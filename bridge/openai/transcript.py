@@ -27,7 +27,7 @@ def what_is_new(turn: Turn) -> News:
     return News(
         user_texts=user_texts,
         results=results,
-        instructions=instructions_of(turn.messages),
+        instructions=instructions_of(turn),
         opens_conversation=last == -1,
     )
 
@@ -44,5 +44,7 @@ def _results(before: Sequence[Message], fresh: Sequence[Message]) -> tuple[ToolR
     return tuple(found.values())
 
 
-def instructions_of(messages: tuple[Message, ...]) -> str:
-    return "\n\n".join(message.text for message in messages if message.role == "system" and message.text.strip())
+def instructions_of(turn: Turn) -> str:
+    """All system and developer messages, and what the reply must look like."""
+    given = [message.text for message in turn.messages if message.role == "system" and message.text.strip()]
+    return "\n\n".join([*given, turn.reply_format] if turn.reply_format else given)
