@@ -19,9 +19,11 @@ from bridge.letta.gateway import Gateway
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
 from bridge.web.admin import admin
+from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
 from bridge.web.health import health
 from bridge.web.openai_api import openai_api
+from bridge.web.pages import pages
 from bridge.web.security import harden
 
 
@@ -35,10 +37,13 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     conversation = Conversation(gateway, directory, registry, locks, settings)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.register_blueprint(openai_api(settings, directory, conversation))
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(gateway))
+    app.register_blueprint(pages())
+    allow_origins(app, settings.cors_origins)
     app.cli.add_command(commands(settings, gateway))
     answer_faults(app)
     harden(app)

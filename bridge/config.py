@@ -78,6 +78,12 @@ class Settings:
         "Tools of clients that take only a call of them for the end: plain text becomes such a call",
         names,
     )
+    cors_origins: frozenset[str] = setting(
+        "BRIDGE_CORS_ORIGINS",
+        "",
+        "Origins whose pages may call the API from a browser, between commas; `*` for all",
+        names,
+    )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
     redis_url: str = setting("REDIS_URL", "", "Redis for several machines: `redis://` or `rediss://`", redis_url, True)
     connect_timeout: float = setting(

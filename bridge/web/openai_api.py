@@ -16,6 +16,7 @@ from bridge.errors import BridgeError, UnknownModel
 from bridge.openai.models import model_list, model_object
 from bridge.openai.requests import parse_chat_request, parse_json
 from bridge.turn import Turn
+from bridge.web.bodies import body_of
 from bridge.web.chat import Listener
 from bridge.web.security import client_key
 
@@ -28,7 +29,8 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 
     @api.before_request
     def need_key() -> None:
-        client_key(request, settings.api_keys)
+        if request.method != "OPTIONS":
+            client_key(request, settings.api_keys)
 
     @api.get("/models")
     def list_models() -> Response:
@@ -45,7 +47,7 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
-        turn = parse_chat_request(parse_json(request.get_data(cache=False)), most_tools=settings.max_tools)
+        turn = parse_chat_request(parse_json(body_of(request, settings.max_body)), most_tools=settings.max_tools)
         if request.headers.get(ASIDE_HEADER) == "1":
             turn = replace(turn, aside=True)
         feed = run_in_thread(partial(conversation.events, turn))
