@@ -35,6 +35,14 @@ class Directory:
         agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
         return [(name, agent.created) for name, agent in zip(model_names(agents), agents, strict=True)]
 
+    def model(self, model: str) -> tuple[str, int]:
+        """(public name, time of creation) of the agent of that name or id."""
+        found = self.find(model)
+        for name, created in self.models():
+            if name in (found.name, found.id):
+                return name, created
+        raise _unknown(model)
+
     def locate(self, model: str) -> str:
         """The id of the agent of that name or id; for a name that led to it before, without asking the server."""
         if _AGENT_ID.fullmatch(model):

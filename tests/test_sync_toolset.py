@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -150,8 +151,8 @@ def test_a_bridge_that_was_restarted_finds_what_no_agent_has(letta: SharedLetta,
         ("external_mcp", ("mcp:files",)),
         ("letta_core", ()),
         ("letta_builtin", ()),
-    ]
-    + [("external_mcp", (OWNER,))],
+        ("external_mcp", (OWNER,)),
+    ],
 )
 def test_a_foreign_tool_of_the_same_name_is_untouched(
     letta: SharedLetta, bridge: Bridge, ada: Agent, type: str, tags: tuple[str, ...]
@@ -305,6 +306,31 @@ def test_a_stub_detached_by_hand_is_attached_again_and_leaves_with_its_rule(
     assert letta.agent(ada.id) == ada
 
 
+def test_the_rule_of_a_stub_that_was_detached_by_hand_goes_though_another_bridge_made_it(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ)
+    letta.takes(ada, "read_file")
+    second = Bridge(letta)
+    second.sync(ada)
+    assert letta.agent(ada.id) == ada
+    assert second.counts == {"tools_named": 1, "change_agent": 1}
+
+
+def test_a_rule_of_somebody_else_for_a_tool_that_is_not_there_stays_and_is_looked_at_once(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    letta.has_tool("theirs")
+    loose = [{"type": "run_first", "tool_name": name} for name in ("theirs", "nobodys")]
+    letta.gives(ada, rules=loose)
+    bridge.sync(ada)
+    assert bridge.counts == {"tools_named": 1}
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    assert bridge.counts == {"change_agent": 1}
+    assert rules_of(letta, ada)[2:] == [("run_first", "theirs"), ("run_first", "nobodys")]
+
+
 def test_a_stub_deleted_by_hand_is_made_anew(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ, WRITE)
     letta.delete_tool(letta.tool("read_file").id)
@@ -320,7 +346,7 @@ GONE = [
 
 
 @pytest.mark.parametrize("fault", GONE)
-@pytest.mark.parametrize("verb", ["change_agent", "put_tool", "tools_named", "agent", "tag_tool"])
+@pytest.mark.parametrize("verb", ["change_agent", "put_tool", "tools_named", "tag_tool"])
 def test_a_race_is_repaired_by_reading_again(
     letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.LettaError, verb: str
 ) -> None:
@@ -328,8 +354,6 @@ def test_a_race_is_repaired_by_reading_again(
     bridge.sync(ada)
     letta.edits(letta.tool("read_file"), tags=(*letta.tool("read_file").tags, f"{OWNER}:idle-since=5"))
     letta.meanwhile(verb, lambda: _raise(fault))
-    if verb == "agent" and not isinstance(fault, errors.LettaMissing):
-        letta.meanwhile(verb, lambda: None)
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
     assert [*offered(letta, ada)] == ["send_message", "mine", "read_file", "write_file"]
 
@@ -337,8 +361,8 @@ def test_a_race_is_repaired_by_reading_again(
 def test_a_stub_that_vanishes_between_put_and_change_is_made_anew(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
-    for _ in range(2):
-        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id))
+    for nth in (1, 2):
+        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
     assert bridge.counts["put_tool"] == 4
     assert bridge.counts["change_agent"] == 3
@@ -371,8 +395,8 @@ def test_a_server_that_ignores_a_tool_that_is_gone_is_not_believed(
 
 
 def test_after_two_repairs_the_client_is_told_to_try_again(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
-    for _ in range(3):
-        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id))
+    for nth in (1, 2, 3):
+        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
     with pytest.raises(errors.LettaUnavailable, match="could not be set, 3 times in a row") as caught:
         bridge.sync(ada, READ)
     assert caught.value.status == 503
@@ -394,10 +418,7 @@ def test_after_two_repairs_the_client_is_told_to_try_again(letta: SharedLetta, b
 def test_a_failure_that_is_no_race_is_told_at_once(
     letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.BridgeError, verb: str
 ) -> None:
-    letta.meanwhile(verb, lambda: None)
-    letta.meanwhile(verb, lambda: _raise(fault))
-    if verb != "agent":
-        letta._meanwhile.pop(0)
+    letta.meanwhile(verb, lambda: _raise(fault), nth=2 if verb == "agent" else 1)
     with pytest.raises(type(fault)):
         bridge.sync(ada, READ, WRITE)
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
@@ -468,7 +489,17 @@ def test_a_tool_that_another_bridge_overwrote_before_it_was_attached_is_not_offe
     assert offered(letta, bob)["read_file"]["description"] == "Reads another file."
 
 
-def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(letta: SharedLetta) -> None:
+def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(
+    letta: SharedLetta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = letta.tools_named
+
+    def slow(names: Sequence[str]) -> list[Tool]:
+        found = looking(names)
+        time.sleep(0.005)
+        return found
+
+    monkeypatch.setattr(letta, "tools_named", slow)
     agents = [letta.has_agent(f"Ada {number}") for number in range(16)]
     stubs = [stub("read_file", f"Reads file {number}.") for number in range(16)]
     start = threading.Barrier(16)

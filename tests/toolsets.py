@@ -33,11 +33,15 @@ class SharedLetta(FakeGateway):
 
     def __init__(self) -> None:
         super().__init__()
-        self._meanwhile: list[tuple[str, Callable[[], object]]] = []
+        self._meanwhile: list[list[Any]] = []
 
-    def meanwhile(self, verb: str, action: Callable[[], object]) -> None:
-        """Just before the next call of the verb; for several calls, dictate several times."""
-        self._meanwhile.append((verb, action))
+    def meanwhile(self, verb: str, action: Callable[[], object], nth: int = 1) -> None:
+        """Just before the nth next call of the verb."""
+        self._meanwhile.append([verb, nth, action])
+
+    def forget_meanwhile(self) -> None:
+        """What has not happened yet does not happen."""
+        self._meanwhile.clear()
 
     def gives(self, agent: Agent, *tools: Tool, rules: Sequence[JsonObject] = ()) -> None:
         """Somebody attaches tools and adds rules."""
@@ -67,13 +71,13 @@ class SharedLetta(FakeGateway):
 
     def _called(self, verb: str) -> None:
         super()._called(verb)
-        for index, (awaited, action) in enumerate(self._meanwhile):
-            if awaited == verb:
-                del self._meanwhile[index]
+        for awaited in [one for one in self._meanwhile if one[0] == verb]:
+            awaited[1] -= 1
+            if not awaited[1]:
+                self._meanwhile.remove(awaited)
                 calls = list(self.calls)
-                action()
+                awaited[2]()
                 self.calls = calls
-                return
 
 
 class Bridge:

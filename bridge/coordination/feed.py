@@ -35,12 +35,13 @@ class Feed:
             self._failure, self._ended = failure, True
             self._news.notify_all()
 
-    def wait_for_first(self, seconds: float) -> None:
-        """Until there is something to send, at most `seconds`; raises the failure of a turn that failed before it."""
+    def wait_for_first(self, seconds: float) -> bool:
+        """Whether there is something to send, or the end, within `seconds`; raises a failure that came before it."""
         with self._news:
-            self._news.wait_for(lambda: self._has_sign() or self._ended, seconds)
+            here = self._news.wait_for(lambda: self._has_sign() or self._ended, seconds)
             if self._failure is not None and not self._has_sign():
                 raise self._failure
+            return here
 
     def _has_sign(self) -> bool:
         """Only what is for the client counts: a server may name the run at once and its model fail a moment later."""

@@ -21,7 +21,6 @@ from bridge.sync.ownership import (
     idle_since,
     is_leaving,
     is_marked,
-    is_ours,
     marked_idle,
     marked_leaving,
     unmarked,
@@ -88,11 +87,10 @@ def _delete(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], 
         return ()
     pause(GRACE)
     attached = gateway.attachments()
-    fresh = [
-        tool for tool in gateway.tools_named([tool.name for tool in leaving]) if is_ours(tool) and is_leaving(tool)
-    ]
-    _each([t for t in fresh if t.id in attached], lambda tool: gateway.tag_tool(tool.id, unmarked(tool)))
-    return _each([t for t in fresh if t.id not in attached], lambda tool: gateway.delete_tool(tool.id))
+    fresh = {tool.id: tool for tool in gateway.tools_named([tool.name for tool in leaving])}
+    still = [tool for tool in leaving if tool.id in fresh and is_leaving(fresh[tool.id])]
+    _each([tool for tool in still if tool.id in attached], lambda tool: gateway.tag_tool(tool.id, unmarked(tool)))
+    return _each([tool for tool in still if tool.id not in attached], lambda tool: gateway.delete_tool(tool.id))
 
 
 def _each(tools: Sequence[Tool], change: Callable[[Tool], None]) -> tuple[Tool, ...]:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Agent, Gateway, Tool
@@ -13,6 +14,7 @@ from bridge.stubs.converter import renamed_stub
 from bridge.sync.names import alternative_names, first_free_name
 from bridge.sync.ownership import digest_of, drifted, is_leaving, is_ours, tags_for
 from bridge.sync.parallel import at_once
+from bridge.sync.plan import OUR_RULES
 from bridge.turn import Binding, Stub
 
 MOST_STUBS = 20_000
@@ -32,6 +34,7 @@ class Registry:
         self._naming = naming or (lambda: own)
         self._places: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._names: OrderedDict[str, set[str]] = OrderedDict()
+        self._foreign: OrderedDict[str, set[str]] = OrderedDict()
         self._lock = threading.Lock()
 
     def place(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
@@ -58,10 +61,23 @@ class Registry:
             for stub in stubs:
                 self._places.pop(stub.digest, None)
 
-    def left_behind(self, agent_id: str) -> set[str]:
-        """Names of stubs that the agent has or had; rules may be left of those that it has no more."""
+    def left_behind(self, agent: Agent) -> set[str]:
+        """Names of stubs that the agent has no more, though their rules are still there.
+
+        Somebody detached them by hand. Names that this process has not seen on the agent are looked up, once.
+        """
+        attached = {tool.name for tool in agent.tools}
+        loose = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES} - attached
         with self._lock:
-            return set(self._names.get(agent_id, ()))
+            known = loose.intersection(self._names.get(agent.id, ()))
+            unknown = loose - known - self._foreign.get(agent.id, set())
+        if not unknown:
+            return known
+        ours = {tool.name for tool in self._gateway.tools_named(sorted(unknown)) if is_ours(tool)}
+        with self._lock:
+            self._foreign[agent.id] = loose - known - ours
+            _drop_oldest(self._foreign, MOST_AGENTS)
+        return known | ours
 
     def _learn(self, tools: Iterable[Tool]) -> None:
         with self._lock:
@@ -69,8 +85,7 @@ class Registry:
                 if is_ours(tool) and digest_of(tool) and not is_leaving(tool):
                     self._places[digest_of(tool)] = (tool.id, tool.name)
                     self._places.move_to_end(digest_of(tool))
-            while len(self._places) > MOST_STUBS:
-                self._places.popitem(last=False)
+            _drop_oldest(self._places, MOST_STUBS)
 
     def _known(self, stubs: Sequence[Stub]) -> list[Binding]:
         with self._lock:
@@ -116,8 +131,12 @@ class Registry:
             names.update(tool.name for tool in agent.tools if is_ours(tool))
             names.update(binding.stub.name for binding in bindings)
             self._names[agent.id] = names
-            while len(self._names) > MOST_AGENTS:
-                self._names.popitem(last=False)
+            _drop_oldest(self._names, MOST_AGENTS)
+
+
+def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
+    while len(kept) > most:
+        kept.popitem(last=False)
 
 
 def beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Binding]:

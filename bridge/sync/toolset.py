@@ -52,7 +52,7 @@ def _attempt(
     if made:
         # It took a while, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)
-    change = plan_toolset(agent, bindings, rules_for(bindings), registry.left_behind(agent.id))
+    change = plan_toolset(agent, bindings, rules_for(bindings), registry.left_behind(agent))
     if change is not None:
         agent = gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
     if not _has(agent, bindings):

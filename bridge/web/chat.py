@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from logging import Logger
-from typing import Any
+from typing import Any, NoReturn
 
 from bridge import sse
 from bridge.coordination.feed import Feed
@@ -29,6 +29,15 @@ class Listener:
     environ: Mapping[str, Any]
     log: Logger
     give_up: Callable[[], None]
+
+    def wait_for_first(self, seconds: float) -> None:
+        """Headers wait for the first sign, so that an early failure has its true status; but not for ever."""
+        deadline = time.monotonic() + seconds
+        while not self.feed.wait_for_first(min(TICK, max(0.0, deadline - time.monotonic()))):
+            if client_is_gone(self.environ):
+                self._leave()
+            if time.monotonic() >= deadline:
+                return
 
     def whole(self) -> JsonObject:
         """The unstreamed reply."""
@@ -72,6 +81,9 @@ class Listener:
         """The turn's events, and None in every moment of silence in which the client is still there."""
         for event in self.feed.read(TICK):
             if event is None and client_is_gone(self.environ):
-                self.give_up()
-                raise ClientGone("The client closed the connection before the agent had finished.")
+                self._leave()
             yield event
+
+    def _leave(self) -> NoReturn:
+        self.give_up()
+        raise ClientGone("The client closed the connection before the agent had finished.")

@@ -12,7 +12,7 @@ from bridge.config import Settings
 from bridge.conversation import Conversation
 from bridge.coordination.feed import Feed, run_in_thread
 from bridge.directory import Directory
-from bridge.errors import BridgeError, UnknownModel
+from bridge.errors import BridgeError
 from bridge.openai.models import model_list, model_object
 from bridge.openai.requests import parse_chat_request, parse_json
 from bridge.turn import Turn
@@ -38,12 +38,7 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 
     @api.get("/models/<path:model>")
     def show_model(model: str) -> Response:
-        found = directory.find(model)
-        listed = dict(directory.models())
-        name = next((name for name in (model, found.name, found.id) if name in listed), None)
-        if name is None:
-            raise UnknownModel(f"There is no model {model!r:.100}.", param="model")
-        return jsonify(model_object(name, listed[name]))
+        return jsonify(model_object(*directory.model(model)))
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
@@ -56,8 +51,7 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
         listener = Listener(feed, turn, request.environ, app.logger, give_up)
         if not turn.stream:
             return _named(jsonify(listener.whole()), feed)
-        # Headers wait for the first sign, so that an early failure has its true status; but not for ever.
-        feed.wait_for_first(settings.header_wait)
+        listener.wait_for_first(settings.header_wait)
         frames = listener.frames(settings.ping_interval)
         return _named(Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS), feed)
 
