@@ -17,7 +17,7 @@ test: check
 	$(BIN)/python -m pytest
 
 test-fast: check
-	$(BIN)/python -m pytest -m "not real"
+	$(BIN)/python -m pytest -m "not real" -n auto
 
 test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest -m real

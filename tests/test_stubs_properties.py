@@ -26,7 +26,7 @@ from tests.strategies import parameter_schemas, parameters_with_arguments, texts
 
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "0"))
 hostile = settings(
-    max_examples=EXAMPLES or 40,
+    max_examples=EXAMPLES or 30,
     derandomize=not EXAMPLES,
     deadline=None,
     # Schemas are large by nature; the strategies are as small as they can be.

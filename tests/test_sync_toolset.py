@@ -137,7 +137,7 @@ def test_a_bridge_that_was_restarted_finds_what_no_agent_has(letta: SharedLetta,
     bridge.sync(ada)
     second = Bridge(letta)
     assert second.sync(ada, *FIFTY) == [one.name for one in FIFTY]
-    assert second.counts == {"tools_named": 1, "change_agent": 1}
+    assert second.counts == {"tools_named": 1, "agent": 1, "change_agent": 1}
 
 
 # --- names ------------------------------------------------------------------------------------------------

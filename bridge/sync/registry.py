@@ -38,7 +38,7 @@ class Registry:
         self._lock = threading.Lock()
 
     def place(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
-        """Every stub's binding, in order, and whether a stub had to be put on the server.
+        """Every stub's binding, in order, and whether the server had to be called for it.
 
         What the agent has and what was placed before is known; the others are looked up by name.
         """
@@ -46,14 +46,13 @@ class Registry:
         attached = {tool.id: tool for tool in agent.tools}
         known = {binding.stub.digest: binding for binding in self._known(stubs) if not unfit(attached, binding)}
         missing = [stub for stub in stubs if stub.digest not in known]
-        made = False
         if missing:
             with self._naming():
-                found, made = self._settle(missing, agent.tools)
+                found = self._settle(missing, agent.tools)
             known.update((binding.stub.digest, binding) for binding in found)
         bindings = [known[stub.digest] for stub in stubs]
         self._remember(agent, bindings)
-        return bindings, made
+        return bindings, bool(missing)
 
     def forget(self, stubs: Iterable[Stub]) -> None:
         """What was believed of these stubs is in doubt: they are looked up anew when next wanted."""
@@ -96,7 +95,7 @@ class Registry:
             if place is not None and place[1] in alternative_names(stub)
         ]
 
-    def _settle(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> tuple[list[Binding], bool]:
+    def _settle(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:
         """Names are chosen as if those not asked for were free, until all that were chosen have been asked for."""
         tools = {tool.name: tool for tool in seen}
         asked = set(tools)
@@ -108,12 +107,12 @@ class Registry:
             tools.update((tool.name, tool) for tool in self._gateway.tools_named(unasked))
             asked.update(unasked)
 
-    def _put(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> tuple[list[Binding], bool]:
+    def _put(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
         wanting = [stub for name, stub in chosen.items() if name not in tools or drifted(tools[name], stub)]
         made = at_once(self._put_one, wanting)
         tools |= {stub.name: tool for stub, tool in zip(wanting, made, strict=True)}
         self._learn(tools[name] for name in chosen)
-        return [Binding(stub, tools[name].id) for name, stub in chosen.items()], bool(wanting)
+        return [Binding(stub, tools[name].id) for name, stub in chosen.items()]
 
     def _put_one(self, stub: Stub) -> Tool:
         try:

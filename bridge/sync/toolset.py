@@ -48,8 +48,8 @@ def _attempt(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]] | None:
     """The agent and the bindings, or None when the agent has them otherwise than was wanted."""
-    bindings, made = registry.place(agent, stubs)
-    if made:
+    bindings, called = registry.place(agent, stubs)
+    if called:
         # It took a while, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)
     change = plan_toolset(agent, bindings, rules_for(bindings), registry.left_behind(agent))
