@@ -78,6 +78,12 @@ class Settings:
         "Tools of clients that take only a call of them for the end: plain text becomes such a call",
         names,
     )
+    image_urls: bool = setting(
+        "BRIDGE_IMAGE_URLS",
+        "0",
+        "1: pass addresses of pictures on; then the Letta server fetches what clients name",
+        flag,
+    )
     cors_origins: frozenset[str] = setting(
         "BRIDGE_CORS_ORIGINS",
         "",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from bridge.config import Settings
 from bridge.coordination.locks import AgentLocks
 from bridge.directory import Directory
-from bridge.errors import LettaError
+from bridge.errors import InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
 from bridge.interception.method import Interception, Scene
@@ -47,7 +47,7 @@ class Conversation:
             yield from self._aside(turn)
             return
         news = without_endings(what_is_new(turn))
-        if not news.results and not news.user_texts:
+        if not news.results and not news.said:
             yield from nothing_to_do()
             return
         while not gone.is_set():
@@ -77,6 +77,8 @@ class Conversation:
 
     def _turn(self, turn: Turn, news: News, agent: Agent) -> Iterator[Event]:
         features = self._gateway.features()
+        if any(said.images for said in news.said) and not features.takes_images:
+            raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.of(agent.id, agent.name)
         method = choose_method(features, loop, wanted, turn.tool_choice)

@@ -53,6 +53,24 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture: base64 `data` of its media type, or the `url` where it is."""
+
+    media_type: str = ""
+    data: str = ""
+    url: str = ""
+    detail: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the user says in one message."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of the client's transcript; text parts are joined to one text."""
 
@@ -62,6 +80,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     is_error: bool = False
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +125,7 @@ class News:
     `opens_conversation` is true when the transcript has no assistant message yet.
     """
 
-    user_texts: tuple[str, ...]
+    said: tuple[Said, ...]
     results: tuple[ToolResult, ...] = ()
     instructions: str = ""
     opens_conversation: bool = True

@@ -133,6 +133,10 @@ class FakeGateway:
         self._called("cancel")
         self.cancelled.append((agent_id, run_id))
 
+    def whole_agents(self) -> list[Agent]:
+        self._called("whole_agents")
+        return [kept.agent for kept in self._agents.values()]
+
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
         self._called("change_agent")
         kept = self._kept(agent_id)
@@ -221,14 +225,6 @@ class FakeGateway:
         for kept in self._agents.values():
             left = tuple(tool for tool in kept.agent.tools if tool.id != tool_id)
             kept.agent = replace(kept.agent, tools=left)
-
-    def attachments(self) -> dict[str, list[AgentSummary]]:
-        self._called("attachments")
-        found: dict[str, list[AgentSummary]] = {}
-        for kept in self._agents.values():
-            for tool in kept.agent.tools:
-                found.setdefault(tool.id, []).append(kept.summary)
-        return found
 
     # --- blocks ---------------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ import pytest
 
 from bridge import errors
 from bridge.letta.capabilities import agent_loop, schema_dialect, streams_tokens_faithfully
-from bridge.letta.gateway import AgentChange, Gateway, Say
+from bridge.letta.gateway import AgentChange, Block, Gateway, Say
 from bridge.stubs.converter import make_stub
 from bridge.turn import AgentCall, AgentReturn, Event, Stopped, Stub, Text, ToolSpec, Used
 
 ODD = 'He said "hi" \\ caf\u00e9 \U0001f600 50% <b> {"status": "OK"}\n\t\u2028 end'
-LONG = " ".join(f"word{number}" for number in range(20_000))
+LONG = " ".join(f"word{number}" for number in range(3_000))
 NOBODY = "agent-00000000-0000-4000-8000-000000000000"
 MARK = {"owner": "contract", "purpose": "test"}
 
@@ -32,8 +32,8 @@ class Scene(Protocol):
     def to_say(self, text: str) -> str:
         """What to tell the agent so that it answers with `text`."""
 
-    def to_search_first(self, text: str) -> str:
-        """What to tell the agent so that it calls its conversation_search before it answers."""
+    def to_note_first(self, text: str) -> str:
+        """What to tell the agent so that it calls its core_memory_append before it answers."""
 
     def to_fail(self) -> str:
         """What to tell the agent so that its model fails."""
@@ -51,6 +51,10 @@ def new_stub(scene: Scene, city: str = "city") -> Stub:
     parameters = {"type": "object", "properties": {city: {"type": "string"}}, "required": [city]}
     dialect = schema_dialect(scene.gateway.features(), runs_stubs=False)
     return make_stub(ToolSpec(name, "Tells the weather.", parameters), dialect)
+
+
+def blocks_of(scene: Scene) -> dict[str, Block]:
+    return {block.label: block for block in scene.gateway.agent(scene.agent_id).blocks}
 
 
 class GatewayContract:
@@ -143,10 +147,10 @@ class GatewayContract:
         assert {message.id for message in scene.gateway.newest_messages(scene.agent_id, 2)} & set(after[len(before) :])
 
     def test_a_tool_of_the_agents_own_runs_on_the_server(self, scene: Scene) -> None:
-        events = self.tell(scene, scene.to_search_first("Noted."))
+        events = self.tell(scene, scene.to_note_first("Noted."))
         calls = [event for event in events if isinstance(event, AgentCall)]
         returns = [event for event in events if isinstance(event, AgentReturn)]
-        assert [(call.name, call.held) for call in calls] == [("conversation_search", False)]
+        assert [(call.name, call.held) for call in calls] == [("core_memory_append", False)]
         assert [(one.call_id, one.ok) for one in returns] == [(calls[0].call_id, True)]
         assert [event.text for event in events if isinstance(event, Text)] == ["Noted."]
         (used,) = [event for event in events if isinstance(event, Used)]
@@ -164,11 +168,11 @@ class GatewayContract:
     # --- blocks ---------------------------------------------------------------------------------------
 
     def test_a_block_is_seen_by_the_model_from_the_next_call_on(self, scene: Scene) -> None:
-        own = scene.gateway.agent(scene.agent_id).blocks
+        own = blocks_of(scene)
         block = scene.gateway.add_block(scene.agent_id, "notes", "Value the first.", "What to heed.", MARK)
         self.say(scene, "one")
         assert scene.shown("Value the first.")
-        assert scene.gateway.agent(scene.agent_id).blocks == (*own, block)
+        assert blocks_of(scene) == {**own, "notes": block}
 
         scene.gateway.set_block(scene.agent_id, "notes", "Value the second.")
         self.say(scene, "two")
@@ -178,11 +182,11 @@ class GatewayContract:
         scene.gateway.remove_block(scene.agent_id, block)
         self.say(scene, "three")
         assert not scene.shown("Value the second.")
-        assert scene.gateway.agent(scene.agent_id).blocks == own
+        assert blocks_of(scene) == own
 
     def test_a_block_keeps_what_marks_it(self, scene: Scene) -> None:
         scene.gateway.add_block(scene.agent_id, "notes", ODD, "What to heed.", MARK)
-        (found,) = [block for block in scene.gateway.agent(scene.agent_id).blocks if block.label == "notes"]
+        found = blocks_of(scene)["notes"]
         assert (found.value, found.metadata) == (ODD, MARK)
 
     def test_a_block_can_be_of_any_length(self, scene: Scene) -> None:
@@ -251,7 +255,8 @@ class GatewayContract:
         assert {one.id for one in scene.gateway.agent(scene.agent_id).tools} == set(own_ids)
         assert tool.id not in scene.gateway.attachments()
         back = scene.gateway.change_agent(scene.agent_id, AgentChange(tool_ids=own_ids, rules=own.rules))
-        assert (back.tools, back.message_ids) == (own.tools, own.message_ids)
+        assert {one.id for one in back.tools} == set(own_ids)
+        assert (len(back.rules), back.message_ids) == (len(own.rules), own.message_ids)
 
     def test_variables_are_replaced_as_a_whole(self, scene: Scene) -> None:
         assert scene.gateway.variables(scene.agent_id) == {}

@@ -55,6 +55,7 @@ BAD = [
     ("BRIDGE_STUB_IDLE", "1 day", "number of seconds"),
     ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0"),
     ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
+    ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),
 ]
 

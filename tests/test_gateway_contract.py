@@ -25,11 +25,11 @@ class FakeScene:
         self.letta.will_say(text)
         return "Say it."
 
-    def to_search_first(self, text: str) -> str:
-        call = AgentCall("message-1", "call_1", "conversation_search", "{}")
+    def to_note_first(self, text: str) -> str:
+        call = AgentCall("message-1", "call_1", "core_memory_append", "{}")
         result = AgentReturn("message-2", "call_1", "None")
         self.letta.will(call, result, Text(text), Used(100, 10, 2), Stopped("end_turn"))
-        return "Search."
+        return "Note it."
 
     def to_fail(self) -> str:
         self.letta.will(errors.ModelFailed("It failed."))

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from bridge.interception.ending import ended_by_call, ending_tool, without_endings
-from bridge.turn import Event, News, Reasoning, Stopped, Text, ToolCall, ToolResult, ToolSpec, Used
+from bridge.turn import Event, News, Reasoning, Said, Stopped, Text, ToolCall, ToolResult, ToolSpec, Used
 
 END = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}, "required": ["result"]})
 OTHER = ToolCall("call_1", "read_file", "{}")
@@ -81,5 +81,5 @@ def test_what_the_user_says_to_the_call_is_kept(result: str, said: tuple[str, ..
     call, _ = ended([Text("T"), STOP])
     assert isinstance(call, ToolCall)
     other = ToolResult("call_0", "milk")
-    news = without_endings(News(("context",), (other, ToolResult(call.id, result))))
-    assert news == News((*said, "context"), (other,))
+    news = without_endings(News((Said("context"),), (other, ToolResult(call.id, result))))
+    assert news == News((*map(Said, said), Said("context")), (other,))

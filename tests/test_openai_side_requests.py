@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridge.openai.side_requests import side_rule, told_at_once
-from bridge.turn import Message, ToolCall, ToolSpec, Turn
+from bridge.turn import Message, Said, ToolCall, ToolSpec, Turn
 from bridge.values import side_rules
 
 RULES = side_rules("")
@@ -97,7 +97,7 @@ def test_a_file_that_is_wrong_says_how(tmp_path: Path, content: str, words: str)
 
 
 def test_messages_of_the_user_alone_are_told_as_they_are() -> None:
-    assert told_at_once(turn(system("S"), user("one"), user("two"))).user_texts == ("one", "two")
+    assert told_at_once(turn(system("S"), user("one"), user("two"))).said == (Said("one"), Said("two"))
 
 
 def test_a_history_is_told_as_one_text_before_the_last_message() -> None:
@@ -110,7 +110,7 @@ def test_a_history_is_told_as_one_text_before_the_last_message() -> None:
             user("sum up"),
         )
     )
-    history, last = told.user_texts
+    history, last = (said.text for said in told.said)
     assert last == "sum up"
     for words in ("[user]\nread it", 'calls read_file with {"path": "a"}', "[result of a tool]\nmilk"):
         assert words in history

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bridge import errors
-from bridge.letta.gateway import Agent, AgentSummary, Tool
+from bridge.letta.gateway import Agent, Tool
 from bridge.stubs.converter import name_with_suffix
 from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep
 from bridge.sync.inventory import OwnTool, inventory
@@ -19,7 +19,7 @@ DAY = 86_400.0
 NOW = 1_800_000_000.0
 READ, WRITE = stub("read_file"), stub("write_file")
 STUB = Tool("tool-1", READ.name, "custom", tuple(tags_for(READ)), READ.json_schema, READ.source_code)
-ADA = AgentSummary("agent-1", "Ada")
+ADA = Agent("agent-1", "Ada", "letta_v1_agent")
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def leaving(tool: Tool) -> Tool:
         (leaving(idle(DAY)), (), "deleted"),
     ],
 )
-def test_every_stub_has_its_fate(tool: Tool, agents: tuple[AgentSummary, ...], fate: str) -> None:
+def test_every_stub_has_its_fate(tool: Tool, agents: tuple[Agent, ...], fate: str) -> None:
     assert plan_sweep([OwnTool(tool, agents)], NOW, DAY) == Sweep(**{fate: (tool,)})
 
 
@@ -133,6 +133,18 @@ def test_a_stub_that_a_hidden_agent_or_one_without_a_bridge_has_is_used(
     assert swept(letta, NOW) == swept(letta, NOW + 9 * DAY)
     assert letta.has("read_file")
     assert letta.has("write_file")
+
+
+def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    """It is what a bridge that was restarted meanwhile knows the rule by."""
+    bridge.sync(ada, READ)
+    letta.takes(ada, "read_file")
+    assert names(swept(letta, NOW).kept) == names(swept(letta, NOW + 9 * DAY).kept) == ["read_file"]
+    Bridge(letta).sync(ada)
+    assert rules_of(letta, ada) == []
+    assert names(swept(letta, NOW).marked) == ["read_file"]
 
 
 def test_an_attached_stub_loses_its_mark(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
@@ -212,13 +224,13 @@ def test_a_stub_attached_while_the_sweep_waits_stays_as_long_as_it_is_used(
     assert bridge.counts == {}
 
 
-@pytest.mark.parametrize("verb", ["attachments", "tools_named", "delete_tool"])
+@pytest.mark.parametrize("verb", ["whole_agents", "tools_named", "delete_tool"])
 @pytest.mark.usefixtures("overdue")
 def test_whatever_a_turn_begins_to_use_is_there_when_it_is_used(
     letta: SharedLetta, bridge: Bridge, ada: Agent, verb: str
 ) -> None:
     offers: list[list[str]] = []
-    letta.meanwhile(verb, lambda: offers.append(bridge.sync(ada, READ)), nth=2 if verb == "attachments" else 1)
+    letta.meanwhile(verb, lambda: offers.append(bridge.sync(ada, READ)), nth=2 if verb == "whole_agents" else 1)
     swept(letta, NOW)
     assert [[*offered(letta, ada)]] == [["mine", *offer] for offer in offers]
 
@@ -276,7 +288,7 @@ def test_one_stub_that_cannot_be_changed_does_not_keep_the_others(
     assert names(swept(letta, NOW + DAY).deleted) == ["read_file"]
 
 
-@pytest.mark.parametrize("verb", ["tools", "attachments", "tag_tool"])
+@pytest.mark.parametrize("verb", ["tools", "whole_agents", "tag_tool"])
 def test_a_server_that_is_down_ends_the_sweep(letta: SharedLetta, bridge: Bridge, ada: Agent, verb: str) -> None:
     bridge.sync(ada, READ)
     bridge.sync(ada)

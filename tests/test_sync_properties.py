@@ -98,7 +98,7 @@ class OneServer(RuleBasedStateMachine):
 
     @rule(hours=st.integers(0, 29))
     def a_sweep(self, hours: int) -> None:
-        attached = self.letta.attachments().keys()
+        attached = {tool.id for agent in self.letta.whole_agents() for tool in agent.tools}
         self._sweep_later(hours)
         assert attached <= self.letta._tools.keys()
 

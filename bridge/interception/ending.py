@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bridge.turn import Event, JsonObject, MethodChosen, News, Stopped, Text, ToolCall, ToolSpec
+from bridge.turn import Event, JsonObject, MethodChosen, News, Said, Stopped, Text, ToolCall, ToolSpec
 
 _ID = "call_end_"
 # What clients send for a tool that returned nothing.
@@ -50,9 +50,9 @@ def without_endings(news: News) -> News:
     ours = [result for result in news.results if result.call_id.startswith(_ID)]
     if not ours:
         return news
-    said = tuple(result.text for result in ours if result.text.strip().lower() not in _EMPTY)
+    said = tuple(Said(result.text) for result in ours if result.text.strip().lower() not in _EMPTY)
     others = tuple(result for result in news.results if result not in ours)
-    return replace(news, results=others, user_texts=(*said, *news.user_texts))
+    return replace(news, results=others, said=(*said, *news.said))
 
 
 def nothing_to_do() -> Iterator[Event]:

@@ -37,6 +37,11 @@ class ServerFeatures:
         return self.version < (0, 9, 0)
 
     @property
+    def takes_images(self) -> bool:
+        """Messages may have pictures (0.6.54 refuses them, 0.8.17 takes them)."""
+        return self.version >= (0, 8, 0)
+
+    @property
     def cancels_runs(self) -> bool:
         """A cancelled run really stops (earlier servers answer "cancelled" and go on)."""
         return self.version >= (0, 14, 0)

@@ -82,6 +82,11 @@ class LettaServer:
             body = {"run_ids": [run_id]} if run_id else {}
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
+    def whole_agents(self) -> list[Agent]:
+        """In one call: an agent made or removed between two pages could hide another one."""
+        query = {"limit": EVERYTHING, "include_relationships": "tools", "show_hidden_agents": True}
+        return [rows.agent(row) for row in as_objects(self._http.call("GET", "/v1/agents/", query))]
+
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
         fields = {"tool_ids": change.tool_ids, "tool_rules": change.rules, "message_ids": change.message_ids}
         body: dict[str, Any] = {name: list(value) for name, value in fields.items() if value is not None}
@@ -137,15 +142,6 @@ class LettaServer:
         except (errors.LettaMissing, errors.LettaRejected):
             # 400 "Tool with id … not found." on every version, 404 on none measured.
             return
-
-    def attachments(self) -> dict[str, list[AgentSummary]]:
-        """In one call: an agent made or removed between two pages could hide another one."""
-        query = {"limit": EVERYTHING, "include_relationships": "tools", "show_hidden_agents": True}
-        found: dict[str, list[AgentSummary]] = {}
-        for row in as_objects(self._http.call("GET", "/v1/agents/", query)):
-            for tool in rows.agent(row).tools:
-                found.setdefault(tool.id, []).append(rows.agent_summary(row))
-        return found
 
     # --- messages -------------------------------------------------------------------------------------
 

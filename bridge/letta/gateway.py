@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bridge.letta.capabilities import ServerFeatures
-from bridge.turn import AgentCall, Event, JsonObject, Stub
+from bridge.turn import AgentCall, Event, Image, JsonObject, Stub
 
 # Agents whose names begin so are the bridge's own, and no models.
 HELPER_PREFIX = "letta-tool-bridge-helper-"
@@ -83,6 +83,7 @@ class Say:
 
     role: Literal["user", "system"]
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +178,8 @@ class Gateway(Protocol):
     def delete_tool(self, tool_id: str) -> None:
         """Remove a tool from the server; one that is gone already is no error."""
 
-    def attachments(self) -> dict[str, list[AgentSummary]]:
-        """Which agents have a tool, hidden ones too, by the tool's id; a tool that no agent has is not in it."""
+    def whole_agents(self) -> list[Agent]:
+        """All agents with their tools and rules, hidden ones too; costly."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""

@@ -9,13 +9,13 @@ from typing import assert_never
 
 from bridge.letta.capabilities import V1_AGENT
 from bridge.letta.gateway import HELPER_PREFIX, CallResult, Outgoing, Results, Say
-from bridge.turn import JsonObject
+from bridge.turn import Image, JsonObject
 
 
 def outgoing(item: Outgoing) -> JsonObject:
     match item:
-        case Say(role, text):
-            return {"role": role, "content": text}
+        case Say(role, text, images):
+            return {"role": role, "content": [*_text_part(text), *map(_image, images)] if images else text}
         case Results(results):
             return {"type": "approval", "approvals": [_returned(result) for result in results]}
         case _:
@@ -49,6 +49,18 @@ def helper(model: JsonObject, system: str, *, plain: bool) -> JsonObject:
         "hidden": True,
         "tags": [HELPER_PREFIX.rstrip("-")],
     }
+
+
+def _text_part(text: str) -> list[JsonObject]:
+    return [{"type": "text", "text": text}] if text else []
+
+
+def _image(image: Image) -> JsonObject:
+    """As base64 where it can be: an address would be fetched by the Letta server."""
+    if image.url:
+        return {"type": "image", "source": {"type": "url", "url": image.url}}
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data, "detail": image.detail}
+    return {"type": "image", "source": source}
 
 
 def _returned(result: CallResult) -> JsonObject:

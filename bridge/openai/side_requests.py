@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.turn import Message, News, SideRule, Turn
+from bridge.turn import Message, News, Said, SideRule, Turn
 
 
 def side_rule(turn: Turn, rules: Sequence[SideRule]) -> SideRule | None:
@@ -19,13 +19,13 @@ def told_at_once(turn: Turn) -> News:
     """The whole conversation for an agent that knows nothing of it: the history as one text, then the last message."""
     spoken = [message for message in turn.messages if message.role != "system"]
     if all(message.role == "user" for message in spoken):
-        return News(user_texts=tuple(message.text for message in spoken if message.text.strip()))
+        return News(said=tuple(Said(m.text, m.images) for m in spoken if m.text.strip() or m.images))
     last = spoken[-1]
     history = spoken[:-1] if last.role == "user" else spoken
-    texts = ["The conversation so far:\n\n" + "\n\n".join(_line(message) for message in history)]
+    said = [Said("The conversation so far:\n\n" + "\n\n".join(_line(message) for message in history))]
     if last.role == "user":
-        texts.append(last.text)
-    return News(user_texts=tuple(texts), opens_conversation=False)
+        said.append(Said(last.text, last.images))
+    return News(said=tuple(said), opens_conversation=False)
 
 
 def _fits(turn: Turn, rule: SideRule) -> bool:

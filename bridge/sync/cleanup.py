@@ -16,7 +16,7 @@ from typing import Literal
 
 from bridge.errors import LettaError
 from bridge.letta.gateway import Gateway, Tool
-from bridge.sync.inventory import OwnTool, inventory
+from bridge.sync.inventory import OwnTool, inventory, with_users
 from bridge.sync.ownership import (
     idle_since,
     is_leaving,
@@ -73,7 +73,7 @@ def sweep(
 
 def _fate(own: OwnTool, now: float, longest_idle: float) -> Fate:
     """A mark from the future (the clock was put back) counts as none."""
-    if own.agents:
+    if own.is_used:
         return "unmarked" if is_marked(own.tool) else "kept"
     since = idle_since(own.tool)
     if since is None or since > now:
@@ -86,11 +86,11 @@ def _delete(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], 
     if not leaving:
         return ()
     pause(GRACE)
-    attached = gateway.attachments()
+    agents = gateway.whole_agents()
     fresh = {tool.id: tool for tool in gateway.tools_named([tool.name for tool in leaving])}
-    still = [tool for tool in leaving if tool.id in fresh and is_leaving(fresh[tool.id])]
-    _each([tool for tool in still if tool.id in attached], lambda tool: gateway.tag_tool(tool.id, unmarked(tool)))
-    return _each([tool for tool in still if tool.id not in attached], lambda tool: gateway.delete_tool(tool.id))
+    still = with_users([tool for tool in leaving if tool.id in fresh and is_leaving(fresh[tool.id])], agents)
+    _each([own.tool for own in still if own.is_used], lambda tool: gateway.tag_tool(tool.id, unmarked(tool)))
+    return _each([own.tool for own in still if not own.is_used], lambda tool: gateway.delete_tool(tool.id))
 
 
 def _each(tools: Sequence[Tool], change: Callable[[Tool], None]) -> tuple[Tool, ...]:

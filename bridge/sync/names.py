@@ -6,14 +6,15 @@ from collections.abc import Collection, Mapping
 
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Tool
-from bridge.stubs.converter import name_with_suffix, renamed_stub
+from bridge.stubs.converter import renamed_stub
+from bridge.stubs.naming import suffixed
 from bridge.sync.ownership import stands_for
 from bridge.turn import Stub
 
 
 def alternative_names(stub: Stub) -> tuple[str, ...]:
-    """The plain name, one that tells it from others of that name, and one that nobody else would choose."""
-    return stub.name, name_with_suffix(stub), f"tool_{stub.digest[:40]}"
+    """The plain name, then some that tell it from others of that name: one may be taken, or about to leave."""
+    return stub.name, *(suffixed(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
 
 
 def first_free_name(stub: Stub, tools: Mapping[str, Tool], given: Collection[str] = ()) -> str:

@@ -42,7 +42,8 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
-        turn = parse_chat_request(parse_json(body_of(request, settings.max_body)), most_tools=settings.max_tools)
+        body = parse_json(body_of(request, settings.max_body))
+        turn = parse_chat_request(body, most_tools=settings.max_tools, image_urls=settings.image_urls)
         if request.headers.get(ASIDE_HEADER) == "1":
             turn = replace(turn, aside=True)
         feed = run_in_thread(partial(conversation.events, turn))

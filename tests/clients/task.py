@@ -19,8 +19,11 @@ def secret_in(file: Path) -> str:
 
 
 def call(tool: str, **arguments: Any) -> str:
-    """The step of a script in which the model calls a tool."""
-    return f"!call {tool} {json.dumps(arguments)}"
+    """The step of a script in which the model calls a tool of that name, or one that begins so.
+
+    Where another client's tool has the plain name on the server, the model sees it with an ending.
+    """
+    return f"!call {tool}* {json.dumps(arguments)}"
 
 
 ANSWER = "!answer"

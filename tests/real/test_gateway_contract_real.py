@@ -29,14 +29,14 @@ class RealScene:
         self.agent_id = self.make_agent(self.agent_name)
 
     def make_agent(self, name: str) -> str:
-        self.made.append(self.world.agent(self.agent_type, name=name, tools=["conversation_search"]))
+        self.made.append(self.world.agent(self.agent_type, name=name, tools=["core_memory_append"]))
         return self.made[-1].id
 
     def to_say(self, text: str) -> str:
         return f"!say {_one_line(text)}"
 
-    def to_search_first(self, text: str) -> str:
-        return f'!call conversation_search {{"query": "tea"}} !next !say {_one_line(text)}'
+    def to_note_first(self, text: str) -> str:
+        return f'!call core_memory_append {{"label": "human", "content": "Likes tea."}} !next !say {_one_line(text)}'
 
     def to_fail(self) -> str:
         return "!status 500"
