@@ -14,7 +14,6 @@ from bridge.interception.choose import choose_method
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
 from bridge.interception.method import Interception, Scene
 from bridge.letta.capabilities import (
-    ServerFeatures,
     agent_loop,
     schema_dialect,
     streams_tokens_faithfully,
@@ -26,7 +25,7 @@ from bridge.stubs.converter import make_stub
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import Binding, Event, MethodChosen, News, Stub, Turn, Used
+from bridge.turn import Binding, Event, MethodChosen, News, SchemaDialect, Stub, Turn, Used
 
 
 class Conversation:
@@ -83,7 +82,8 @@ class Conversation:
         wanted = self._settings.methods.of(agent.id, agent.name)
         method = choose_method(features, loop, wanted, turn.tool_choice)
         yield MethodChosen(method.name)
-        stubs = _stubs(turn, features, method)
+        dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
+        stubs = _stubs(turn, dialect, method)
         self._keep_instructions(agent, news)
         agent, bindings = self._offer(agent, stubs, method, turn)
         scene = Scene(
@@ -131,8 +131,7 @@ class Conversation:
         return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
 
 
-def _stubs(turn: Turn, features: ServerFeatures, method: Interception) -> list[Stub]:
-    dialect = schema_dialect(features, runs_stubs=method.runs_stubs)
+def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:
     return [
         make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function")
         for index, spec in enumerate(turn.tools)

@@ -9,7 +9,7 @@ import pytest
 
 from bridge import errors
 from bridge.letta.capabilities import agent_loop, schema_dialect, streams_tokens_faithfully
-from bridge.letta.gateway import AgentChange, Block, Gateway, Say
+from bridge.letta.gateway import HELPER_PREFIX, AgentChange, Block, Gateway, Say
 from bridge.stubs.converter import make_stub
 from bridge.turn import AgentCall, AgentReturn, Event, Stopped, Stub, Text, ToolSpec, Used
 
@@ -55,6 +55,12 @@ def new_stub(scene: Scene, city: str = "city") -> Stub:
 
 def blocks_of(scene: Scene) -> dict[str, Block]:
     return {block.label: block for block in scene.gateway.agent(scene.agent_id).blocks}
+
+
+def holders_of(scene: Scene, tool_id: str) -> list[str]:
+    """The agents that have a tool."""
+    agents = scene.gateway.whole_agents()
+    return [agent.id for agent in agents if tool_id in {tool.id for tool in agent.tools}]
 
 
 class GatewayContract:
@@ -108,6 +114,21 @@ class GatewayContract:
         assert agent.message_ids
         assert all(block.id and block.label for block in agent.blocks)
         assert all(tool.id and tool.name and tool.json_schema for tool in agent.tools)
+
+    def test_a_helper_has_nothing_of_its_own_and_goes_again(self, scene: Scene) -> None:
+        helper = scene.gateway.make_helper(scene.agent_id, "You give titles.")
+        assert helper.name.startswith(HELPER_PREFIX)
+        assert helper.blocks == ()
+        list(scene.gateway.send(helper.id, [Say("user", scene.to_say("A title"))], by_token=False))
+        assert scene.gateway.agent(scene.agent_id).message_ids
+        scene.gateway.delete_agent(helper.id)
+        scene.gateway.delete_agent(helper.id)
+        with pytest.raises(errors.LettaMissing):
+            scene.gateway.agent(helper.id)
+
+    def test_to_end_a_run_that_has_ended_is_no_error(self, scene: Scene) -> None:
+        self.say(scene, "Hello")
+        scene.gateway.cancel(scene.agent_id, "")
 
     # --- messages -------------------------------------------------------------------------------------
 
@@ -249,11 +270,11 @@ class GatewayContract:
         for found in (changed, scene.gateway.agent(scene.agent_id)):
             assert {one.id for one in found.tools} == {*own_ids, tool.id}
             assert (rule["type"], rule["tool_name"]) in [(one["type"], one["tool_name"]) for one in found.rules]
-        assert [one.id for one in scene.gateway.attachments()[tool.id]] == [scene.agent_id]
+        assert holders_of(scene, tool.id) == [scene.agent_id]
 
         scene.gateway.delete_tool(tool.id)
         assert {one.id for one in scene.gateway.agent(scene.agent_id).tools} == set(own_ids)
-        assert tool.id not in scene.gateway.attachments()
+        assert holders_of(scene, tool.id) == []
         back = scene.gateway.change_agent(scene.agent_id, AgentChange(tool_ids=own_ids, rules=own.rules))
         assert {one.id for one in back.tools} == set(own_ids)
         assert (len(back.rules), back.message_ids) == (len(own.rules), own.message_ids)

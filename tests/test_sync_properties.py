@@ -81,11 +81,12 @@ class OneServer(RuleBasedStateMachine):
     def a_turn_in_which_somebody_does_something(
         self, agent: int, bridge: int, stubs: list[Stub], verb: str, act: int, pick: int
     ) -> None:
-        acts = [self._delete_stub, self._sweep_later]
+        acts = [self._sweep_later]
         # Letta can't be told to make a tool only if its name is free, nor to change an agent only if it is as it was:
-        # who comes between reading and writing is too late.
+        # who comes between reading and writing is too late. And what is deleted after the last reading is not missed.
         acts += [self._add_foreign] if verb != "put_tool" else []
         acts += [self._attach] if verb in ("put_tool", "agent", "tag_tool") else []
+        acts += [self._delete_stub] if verb != "tag_tool" else []
         happening = acts[act % len(acts)]
         self.letta.meanwhile(verb, lambda: happening(pick))
         self.bridges[bridge].sync(self.agents[agent], *stubs)

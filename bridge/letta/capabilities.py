@@ -13,6 +13,16 @@ Loop = Literal["old", "v2", "v3"]
 Version = tuple[int, int, int]
 
 V1_AGENT = "letta_v1_agent"
+# Up to 0.16.2 these go through OpenAI's Responses API, where Letta makes every tool strict.
+_RESPONSES_MODELS = ("o1", "o3", "o4", "gpt-5")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentModel:
+    """What an agent thinks with; `endpoint` is the kind of API that Letta calls."""
+
+    name: str = ""
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +111,22 @@ def streams_tokens_faithfully(loop: Loop) -> bool:
     return loop == "v3"
 
 
-def schema_dialect(features: ServerFeatures, *, runs_stubs: bool) -> SchemaDialect:
-    """What becomes of a tool's schema on this server; `runs_stubs`: the method lets the server run the stub."""
-    modern = features.version >= (0, 13, 0)
-    return SchemaDialect(verbatim=modern, nullable_types=modern, identifier_names=runs_stubs)
+def schema_dialect(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs_stubs: bool) -> SchemaDialect:
+    """What becomes of a tool's schema on its way to the agent's model [read in Letta's source, each version run].
+
+    `runs_stubs`: the method lets the server run the stub, in a script that uses names as code.
+    """
+    if runs_stubs or features.version < (0, 8, 0):
+        return SchemaDialect(verbatim=False, nullable_types=False, identifier_names=True)
+    if model.endpoint.startswith("google"):
+        return SchemaDialect(verbatim=False, nullable_types=False)
+    if features.version < (0, 13, 0):
+        return SchemaDialect(verbatim=False)
+    if features.version > (0, 16, 2):
+        return SchemaDialect()
+    if loop == "v3" and model.name.startswith(_RESPONSES_MODELS):
+        return SchemaDialect(verbatim=False)
+    return SchemaDialect(converts=True)
 
 
 def _dig(value: Any, *keys: str) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from bridge.letta.capabilities import ServerFeatures
+from bridge.letta.capabilities import AgentModel, ServerFeatures
 from bridge.turn import AgentCall, Event, Image, JsonObject, Stub
 
 # Agents whose names begin so are the bridge's own, and no models.
@@ -55,6 +55,7 @@ class Agent:
     rules: tuple[JsonObject, ...] = ()
     message_ids: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
+    model: AgentModel = field(default_factory=AgentModel)
 
 
 @dataclass(frozen=True, slots=True)

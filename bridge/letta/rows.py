@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from bridge.letta.capabilities import AgentModel
 from bridge.letta.gateway import Agent, AgentSummary, Block, StoredMessage, Tool
 from bridge.turn import AgentCall, JsonObject
 
@@ -22,7 +23,12 @@ def agent(row: JsonObject) -> Agent:
         rules=_objects(row.get("tool_rules")),
         message_ids=tuple(item for item in row.get("message_ids") or () if isinstance(item, str)),
         blocks=tuple(map(block, _objects(_memory_blocks(row)))),
+        model=_model(_object(row.get("llm_config"))),
     )
+
+
+def _model(config: JsonObject) -> AgentModel:
+    return AgentModel(text(config.get("model")), text(config.get("model_endpoint_type")))
 
 
 def tool(row: JsonObject) -> Tool:
