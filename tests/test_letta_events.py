@@ -25,9 +25,9 @@ def test_a_stream_means_the_same_byte_by_byte(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_means_the_same_cut_in_two_at_every_byte(case: str) -> None:
     body = stream(case)
-    whole = list(messages([body]))
+    whole = list(sse.decode([body]))
     for at in range(len(body)):
-        assert list(messages([body[:at], body[at:]])) == whole
+        assert list(sse.decode([body[:at], body[at:]])) == whole
 
 
 @pytest.mark.parametrize("case", CASES)

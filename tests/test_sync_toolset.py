@@ -13,10 +13,11 @@ import pytest
 
 from bridge import errors
 from bridge.letta.gateway import Agent, AgentChange, Tool
-from bridge.stubs.converter import name_with_suffix
+from bridge.stubs.converter import make_stub, name_with_suffix
 from bridge.sync.names import alternative_names
 from bridge.sync.ownership import OWNER, idle_since, is_leaving, is_ours, marked_idle, marked_leaving, tags_for
 from bridge.sync.registry import Registry, beside_own_tools
+from bridge.turn import SchemaDialect, ToolSpec
 from tests.toolsets import GATE, Bridge, SharedLetta, offered, rules_of, stub
 
 READ, WRITE = stub("read_file"), stub("write_file")
@@ -255,6 +256,20 @@ def test_a_stub_that_returns_something_else_has_a_name_of_its_own(
     assert letta.tool(name).source != letta.tool("read_file").source
 
 
+def test_a_name_that_one_method_cannot_use_is_not_used_by_it(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, bob: Agent
+) -> None:
+    """Where the server runs stubs, names must be Python's; the stubs are otherwise equal."""
+    spec = ToolSpec("read-file", "", {"type": "object", "properties": {}})
+    any_name = make_stub(spec, SchemaDialect())
+    python_name = make_stub(spec, SchemaDialect(identifier_names=True))
+    assert any_name.digest == python_name.digest
+    assert bridge.sync(ada, any_name) == ["read-file"]
+    for agent, one in ((bob, python_name), (ada, any_name), (bob, python_name)):
+        (name,) = bridge.sync(agent, one)
+        assert name.isidentifier() == (one is python_name)
+
+
 def test_tools_that_go_with_the_request_avoid_the_names_of_the_agents_own(letta: SharedLetta, ada: Agent) -> None:
     mine = stub("mine")
     rival = stub(name_with_suffix(mine), "A rival.")
@@ -305,6 +320,13 @@ def test_a_stub_detached_by_hand_is_attached_again_and_leaves_with_its_rule(
     bridge.sync(ada, READ)
     assert "read_file" in offered(letta, ada)
     letta.takes(ada, "read_file")
+    bridge.sync(ada)
+    assert letta.agent(ada.id) == ada
+
+
+def test_the_rule_of_a_stub_that_was_deleted_by_hand_goes(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ)
+    letta.delete_tool(letta.tool("read_file").id)
     bridge.sync(ada)
     assert letta.agent(ada.id) == ada
 

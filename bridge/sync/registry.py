@@ -81,7 +81,7 @@ class Registry:
     def _learn(self, tools: Iterable[Tool]) -> None:
         with self._lock:
             for tool in tools:
-                if is_ours(tool) and digest_of(tool) and not is_leaving(tool):
+                if is_ours(tool) and digest_of(tool):
                     self._places[digest_of(tool)] = (tool.id, tool.name)
                     self._places.move_to_end(digest_of(tool))
             _drop_oldest(self._places, MOST_STUBS)
