@@ -145,6 +145,8 @@ def api_keys(value: str) -> tuple[ApiKey, ...]:
         hashed = re.fullmatch(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})", item)
         if hashed:
             keys.append(ApiKey(hashed[1], hashed[2].lower()))
+        elif re.fullmatch(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}", item):
+            raise ValueError(f"key {number} looks like `name:sha256`, but a SHA-256 has 64 hex digits")
         elif len(item) < 8:
             raise ValueError(f"key {number} is shorter than 8 characters")
         elif not item.isascii():

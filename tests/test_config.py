@@ -37,6 +37,7 @@ BAD = [
     ("BRIDGE_API_KEYS", "short", "key 1 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "a-long-enough-key,short", "key 2 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 31, "key 1 looks like `name:sha256`"),
     ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),

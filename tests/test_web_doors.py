@@ -54,6 +54,7 @@ def test_a_packed_body_is_unpacked(client: FlaskClient, letta: FakeGateway, enco
         (BODY, "br", 400),
         (gzip.compress(b"x" * 30_000_000), "gzip", 413),
     ],
+    ids=["not packed", "cut short", "of another kind", "too large"],
 )
 def test_a_body_that_cannot_be_unpacked_is_refused(
     client: FlaskClient, data: bytes, encoding: str, status: int

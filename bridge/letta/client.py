@@ -202,7 +202,12 @@ class LettaServer:
             "metadata": dict(metadata),
         }
         block = rows.block(as_object(self._http.call("POST", "/v1/blocks/", body=body)))
-        self._http.call("PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/attach/{block.id}")
+        try:
+            self._http.call("PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/attach/{block.id}")
+        except errors.LettaError:
+            with suppress(errors.LettaError):
+                self._http.call("DELETE", f"/v1/blocks/{block.id}")
+            raise
         features = self.features()
         if features.attached_block_is_late:
             self.set_block(agent_id, label, value)
