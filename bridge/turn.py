@@ -105,14 +105,16 @@ class Turn:
 class SideRule:
     """How to know a request that is not for the agent: a title, a summary, an extraction of memories.
 
-    The first message of `role` begins with `begins`, and some message contains all of `contains`. With `alone` it is
-    the only message; with `tools` false the request offers none. Every condition has to hold.
+    The first message of `role` begins with `begins`, and each of `contains` stands in some message. With `last` it is
+    the last message of all instead of the first of its role; with `alone` it is the only one besides system prompts;
+    with `tools` false the request offers none. Every condition has to hold.
     """
 
     name: str
     role: Literal["system", "user"]
     begins: str
     contains: tuple[str, ...] = ()
+    last: bool = False
     alone: bool = False
     tools: bool = False
 

@@ -12,6 +12,8 @@ from bridge.turn import Message, Said, ToolCall, ToolSpec, Turn
 from bridge.values import side_rules
 
 RULES = side_rules("")
+COMPACTION = "You are the component that summarizes a conversation when its context window is about to overflow."
+LATER = (Message("system", "You are Qwen Code."), Message("user", "hi"), Message("assistant", "hello"))
 TASK = "### Task:\nGenerate tags.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>"
 
 
@@ -44,7 +46,19 @@ def user(text: str) -> Message:
             turn(system("You are performing a managed memory dream over files."), user("go"), tools=True),
             "memory dream of Qwen Code",
         ),
-        (turn(user(TASK)), "title, tags and follow-ups of Open WebUI"),
+        (turn(user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
+        (turn(system("Always be kind."), user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
+        (turn(system(COMPACTION), *LATER[1:], user("Sum up.")), "summary of Qwen Code"),
+        (
+            turn(
+                *LATER,
+                user(
+                    f"{COMPACTION}\n<state_snapshot>\nDo not call tools; tool execution is disabled for this request."
+                ),
+                tools=True,
+            ),
+            "summary of Qwen Code, where it hopes for the cache of the conversation",
+        ),
     ],
 )
 def test_what_programs_send_is_known(request_: Turn, name: str) -> None:
@@ -60,7 +74,15 @@ def test_what_programs_send_is_known(request_: Turn, name: str) -> None:
         turn(user("### Task:\nWrite an essay.")),
         turn(user("hello"), Message("assistant", "hi"), user(TASK)),
         turn(user(TASK), tools=True),
+        turn(user("### Task:\nRespond to the query by these sources.\n<context>\n<source>milk</source>\n</context>")),
         turn(system("You are a title generator"), user("hi"), tools=True),
+        turn(*LATER, user(COMPACTION)),
+        turn(
+            system("You are Qwen Code."),
+            user(f"{COMPACTION} <state_snapshot> tool execution is disabled for this request"),
+            Message("assistant", "Is that so?"),
+            user("Yes."),
+        ),
         turn(system("You are Roo."), user("CRITICAL: This summarization request is a SYSTEM OPERATION")),
         turn(system("You are a helpful AI assistant tasked with summarizing conversations"), user("hi"), tools=True),
         turn(system("Be kind. You are a title generator"), user("hi")),

@@ -347,6 +347,16 @@ def test_a_client_that_hangs_up_frees_the_worker_that_held_its_answer(
     assert "client_gone" in caplog.text
 
 
+@pytest.mark.parametrize("headers", [{"X-Bridge-Aside": "1"}, {"X-Parent-Session-Id": "ses_1"}])
+def test_a_header_says_that_a_request_is_not_for_the_agents_memory(
+    chat: Chat, letta: FakeGateway, headers: dict[str, str]
+) -> None:
+    chat.ask(headers=headers)
+    (prompt,) = letta.prompts
+    assert prompt.agent_id != letta.agents_named("Ada")[0].id
+    assert letta.calls.count("delete_agent") == 1
+
+
 def _open_stream(client: FlaskClient, connection: socket.socket | None = None) -> Any:
     body = {"model": "Ada", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
     overrides = {} if connection is None else {"gunicorn.socket": connection}

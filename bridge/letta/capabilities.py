@@ -36,6 +36,7 @@ class ServerFeatures:
     message_rewrite: bool
     recompile: bool
     tools_by_names: bool
+    rule_prompts: bool = False
 
     @property
     def version_text(self) -> str:
@@ -90,6 +91,7 @@ def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
             isinstance(parameter, Mapping) and parameter.get("name") == "names"
             for parameter in _dig(paths, "/v1/tools/", "get").get("parameters", ())
         ),
+        rule_prompts="prompt_template" in _dig(schemas, "TerminalToolRule", "properties"),
     )
 
 

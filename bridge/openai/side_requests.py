@@ -29,10 +29,11 @@ def told_at_once(turn: Turn) -> News:
 
 
 def _fits(turn: Turn, rule: SideRule) -> bool:
-    first = next((message for message in turn.messages if message.role == rule.role), None)
-    if first is None or not first.text.startswith(rule.begins):
+    asking = turn.messages[-1:] if rule.last else [message for message in turn.messages if message.role == rule.role]
+    if not asking or asking[0].role != rule.role or not asking[0].text.startswith(rule.begins):
         return False
-    if (rule.alone and len(turn.messages) > 1) or (turn.tools and not rule.tools):
+    spoken = sum(message.role != "system" for message in turn.messages)
+    if (rule.alone and spoken > 1) or (turn.tools and not rule.tools):
         return False
     return all(any(words in message.text for message in turn.messages) for words in rule.contains)
 

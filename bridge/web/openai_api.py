@@ -22,6 +22,8 @@ from bridge.web.security import client_key
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
 ASIDE_HEADER = "X-Bridge-Aside"
+# With it OpenCode and Kilo name the session for which a subagent works: a conversation of its own, within another.
+PARENT_HEADER = "X-Parent-Session-Id"
 
 
 def openai_api(settings: Settings, directory: Directory, conversation: Conversation) -> Blueprint:
@@ -44,7 +46,7 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
     def chat_completions() -> Response:
         body = parse_json(body_of(request, settings.max_body))
         turn = parse_chat_request(body, most_tools=settings.max_tools, image_urls=settings.image_urls)
-        if request.headers.get(ASIDE_HEADER) == "1":
+        if request.headers.get(ASIDE_HEADER) == "1" or request.headers.get(PARENT_HEADER):
             turn = replace(turn, aside=True)
         feed = run_in_thread(partial(conversation.events, turn))
         app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]

@@ -28,6 +28,6 @@ def _start(program: str, say: Progress) -> Sequence[str]:
     if program in ON_NODE:
         # Node looks for packages from where the program stands.
         folder = folder_of(ON_NODE[program], say)
-        return [str(node(say).program), shutil.copy(PROGRAMS / f"{program}.mjs", folder)]
+        return [str(node(say).program), str(shutil.copy(PROGRAMS / f"{program}.mjs", folder))]
     python = python_of(ON_PYTHON[program], say) if program in ON_PYTHON else Path(sys.executable)
     return [str(python), str(PROGRAMS / f"{program}.py")]

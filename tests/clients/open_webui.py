@@ -80,6 +80,12 @@ class OpenWebUI:
         kept: dict[str, Any] = self._get(f"/api/v1/chats/{chat_id}")["chat"]
         return kept | {"answer": kept["history"]["messages"][answered]}
 
+    def task(self, kind: str, model: str, messages: list[dict[str, str]]) -> str:
+        """What the model says when Open WebUI asks it for a title, for tags or for follow-ups of a chat."""
+        body = {"model": model, "messages": messages}
+        said = self._post(f"/api/v1/tasks/{kind}/completions", body)
+        return str(said["choices"][0]["message"]["content"])
+
     def _until(self, ended: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + CHAT_SECONDS
         while not ended():

@@ -39,3 +39,15 @@ def test_it_reads_writes_runs_and_goes_on(
     assert second in session.prompt("And which one in later.txt?", goes_on=True)
     assert len(wire.asked) == 6
     assert wire.failures() == []
+
+
+def test_a_subagent_of_opencode_works_beside_the_agent_that_waits_for_it(
+    agent: Agent, scratch: Scratch, wire: Wire
+) -> None:
+    errand = "Go and look.\n!say There is no milk."
+    teach(agent, call("task", description="Look", prompt=errand, subagent_type="general"), ANSWER)
+    session = OpenCode(wire.url, agent.name, scratch, say)
+    assert "There is no milk." in session.prompt("Have somebody look.")
+    assert [call.headers.get("x-parent-session-id") is not None for call in wire.asked] == [False, True, False]
+    assert not [line for line in agent.story() if line.startswith("user: Go and look.")]
+    assert wire.failures() == []

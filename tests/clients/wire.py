@@ -33,7 +33,7 @@ class Wire:
         return self.proxy.calls("POST", COMPLETIONS)
 
     def failures(self) -> list[tuple[str, int | None, str]]:
-        """The requests that were not answered whole and with 200."""
+        """The requests that were not answered as they should, by the bridge's doing."""
         calls = self.proxy.calls()
         return [(call.path, call.status, call.outcome) for call in calls if not _went_well(call)]
 
@@ -46,8 +46,14 @@ def first_words(call: Call, role: str) -> str:
     return ""
 
 
+def last_words(call: Call) -> str:
+    """The beginning of the last message of all."""
+    return _text(call.body["messages"][-1]["content"])[:200]
+
+
 def _went_well(call: Call) -> bool:
-    return call.status == 200 and call.outcome == "answered"
+    """Some clients hang up at `[DONE]`, which comes before the last bytes of the HTTP answer."""
+    return call.status == 200 and call.outcome in ("answered", "client left")
 
 
 def _text(content: Any) -> str:

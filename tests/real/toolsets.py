@@ -75,7 +75,7 @@ def delete_tool(world: World, tool_id: str) -> None:
 
 
 def whole_state(agent: Agent) -> Json:
-    """All that Letta says of an agent, but for what every message changes, and without an order where Letta has none."""
+    """All that Letta says of an agent, but for what every message changes; without order where Letta has none."""
     state = agent.state()
     for moving in ("updated_at", "message_ids", "last_run_completion", "last_run_duration_ms", "last_stop_reason"):
         state.pop(moving, None)
