@@ -8,7 +8,7 @@ CHECKED := app.py gunicorn.conf.py bridge testbed tests
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast test-matrix check format lock clean
+.PHONY: run test test-fast test-matrix test-clients check format lock clean
 
 run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
@@ -17,10 +17,13 @@ test: check
 	$(BIN)/python -m pytest
 
 test-fast: check
-	$(BIN)/python -m pytest -m "not real"
+	$(BIN)/python -m pytest -m "not real" -n auto
 
 test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest -m real
+
+test-clients: $(VENV)/.can-test
+	$(BIN)/python -m pytest -m clients tests/clients tests/real
 
 check: $(VENV)/.can-test
 	$(BIN)/ruff format --check $(CHECKED)

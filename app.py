@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from flask import Flask
+from flask import Flask, Response, request
 
+from bridge.cli import commands
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
 from bridge.coordination.locks import AgentLocks
+from bridge.coordination.once import Background, OnceAnInterval
 from bridge.directory import Directory
 from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
+from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
 from bridge.web.admin import admin
+from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
 from bridge.web.health import health
 from bridge.web.openai_api import openai_api
+from bridge.web.pages import pages
 from bridge.web.security import harden
 
 
@@ -28,16 +33,33 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     gateway = gateway or LettaServer(settings)
     directory = Directory(gateway)
     locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
-    conversation = Conversation(gateway, directory, Registry(gateway), locks, settings)
+    registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
+    conversation = Conversation(gateway, directory, registry, locks, settings)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.register_blueprint(openai_api(settings, directory, conversation))
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(gateway))
+    app.register_blueprint(pages())
+    allow_origins(app, settings.cors_origins)
+    app.cli.add_command(commands(settings, gateway))
     answer_faults(app)
     harden(app)
+    _sweep_after_turns(app, settings, gateway)
     return app
+
+
+def _sweep_after_turns(app: Flask, settings: Settings, gateway: Gateway) -> None:
+    due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
+    sweeps = Background("sweep", due.is_due, lambda: sweep(gateway, settings.stub_idle))
+
+    @app.after_request
+    def sweep_when_sent(response: Response) -> Response:
+        if request.endpoint == "openai.chat_completions":
+            response.call_on_close(sweeps.start_if_due)
+        return response
 
 
 def _folder(path: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
-from bridge.turn import SystemPromptMode
+from bridge.turn import SideRule, SystemPromptMode
 from bridge.values import (
     ApiKey,
     Methods,
@@ -18,9 +18,11 @@ from bridge.values import (
     base_url,
     flag,
     methods,
+    names,
     one_of,
     redis_url,
     seconds,
+    side_rules,
     text,
     token,
     whole,
@@ -64,6 +66,30 @@ class Settings:
         " opens the conversation), `ignore`",
         one_of(SystemPromptMode),
     )
+    side_rules: tuple[SideRule, ...] = setting(
+        "BRIDGE_SIDE_REQUESTS",
+        "",
+        "File with more rules to know requests that must not reach the agent's memory, as in bridge/side_requests.json",
+        side_rules,
+    )
+    final_tools: frozenset[str] = setting(
+        "BRIDGE_FINAL_TOOLS",
+        "attempt_completion,submit_and_exit",
+        "Tools of clients that take only a call of them for the end: plain text becomes such a call",
+        names,
+    )
+    image_urls: bool = setting(
+        "BRIDGE_IMAGE_URLS",
+        "0",
+        "1: pass addresses of pictures on; then the Letta server fetches what clients name",
+        flag,
+    )
+    cors_origins: frozenset[str] = setting(
+        "BRIDGE_CORS_ORIGINS",
+        "",
+        "Origins whose pages may call the API from a browser, between commas; `*` for all",
+        names,
+    )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
     redis_url: str = setting("REDIS_URL", "", "Redis for several machines: `redis://` or `rediss://`", redis_url, True)
     connect_timeout: float = setting(
@@ -89,6 +115,18 @@ class Settings:
     )
     max_body: int = setting("BRIDGE_MAX_BODY", "20000000", "Largest request body, in bytes", whole(1000, 10**9))
     max_tools: int = setting("BRIDGE_MAX_TOOLS", "512", "Most tools that one request may offer", whole(1, 10_000))
+    stub_idle: float = setting(
+        "BRIDGE_STUB_IDLE",
+        "86400",
+        "Seconds that a client's tool may stand on the Letta server while no agent has it",
+        seconds(0, 31_536_000),
+    )
+    sweep_interval: float = setting(
+        "BRIDGE_SWEEP_INTERVAL",
+        "3600",
+        "Seconds between two sweeps for such tools; 0: only by the command `sweep`",
+        seconds(0, 31_536_000),
+    )
 
 
 def variables() -> list[dict[str, str]]:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.config import Settings
 from bridge.coordination.locks import AgentLocks
 from bridge.directory import Directory
-from bridge.errors import LettaError
+from bridge.errors import InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
+from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
 from bridge.interception.method import Interception, Scene
 from bridge.letta.capabilities import (
-    ServerFeatures,
     agent_loop,
     schema_dialect,
     streams_tokens_faithfully,
 )
 from bridge.letta.gateway import Agent, Gateway, Say
-from bridge.openai.transcript import what_is_new
+from bridge.openai.side_requests import side_rule, told_at_once
+from bridge.openai.transcript import instructions_of, what_is_new
 from bridge.stubs.converter import make_stub
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import Binding, Event, MethodChosen, News, Stub, Turn, Used
+from bridge.turn import Binding, Event, MethodChosen, News, SchemaDialect, Stub, Turn, Used
 
 
 class Conversation:
@@ -39,23 +41,50 @@ class Conversation:
         self._registry = registry
         self._settings = settings
 
-    def events(self, turn: Turn) -> Iterator[Event]:
-        news = what_is_new(turn)
-        while True:
+    def events(self, turn: Turn, gone: threading.Event) -> Iterator[Event]:
+        """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
+        if turn.aside or side_rule(turn, self._settings.side_rules):
+            yield from self._aside(turn)
+            return
+        news = without_endings(what_is_new(turn))
+        if not news.results and not news.said:
+            yield from nothing_to_do()
+            return
+        while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
             with self._locks.hold(agent_id) as settled:
                 agent = self._directory.find(turn.model)
-                if agent.id == agent_id:
-                    yield from self._turn(turn, news, agent, settled)
+                if agent.id == agent_id and not gone.is_set():
+                    yield from self._ended(turn, self._turn(turn, news, agent, settled))
                     return
+
+    def cancel(self, turn: Turn, run_id: str) -> None:
+        """End the run of a turn that has begun and that nobody waits for, where the server can."""
+        if self._gateway.features().cancels_runs:
+            self._gateway.cancel(self._directory.locate(turn.model), run_id)
+
+    def _ended(self, turn: Turn, events: Iterator[Event]) -> Iterator[Event]:
+        tool = ending_tool(turn.tools, self._settings.final_tools)
+        return ended_by_call(events, tool) if tool else events
+
+    def _aside(self, turn: Turn) -> Iterator[Event]:
+        """A request that must not reach the agent: answered by its model through an agent made for this one request."""
+        helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
+        try:
+            yield from self._turn(turn, told_at_once(turn), helper, True)
+        finally:
+            self._gateway.delete_agent(helper.id)
 
     def _turn(self, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Event]:
         features = self._gateway.features()
+        if any(said.images for said in news.said) and not features.takes_images:
+            raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.of(agent.id, agent.name)
         method = choose_method(features, loop, wanted, turn.tool_choice)
         yield MethodChosen(method.name)
-        stubs = _stubs(turn, features, method)
+        dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
+        stubs = _stubs(turn, dialect, method)
         self._keep_instructions(agent, news)
         unsettled = not settled and any(map(is_ours, agent.tools))
         agent, bindings = self._offer(agent, stubs, method, turn)
@@ -107,8 +136,7 @@ class Conversation:
         return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
 
 
-def _stubs(turn: Turn, features: ServerFeatures, method: Interception) -> list[Stub]:
-    dialect = schema_dialect(features, runs_stubs=method.runs_stubs)
+def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:
     return [
         make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function")
         for index, spec in enumerate(turn.tools)

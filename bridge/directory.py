@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from bridge.errors import LettaMissing, UnknownModel
-from bridge.letta.gateway import Agent, AgentSummary, Gateway
+from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
 
 _AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -32,8 +32,16 @@ class Directory:
 
     def models(self) -> list[tuple[str, int]]:
         """(public name, time of creation) of every agent."""
-        agents = self._gateway.agents()
+        agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
         return [(name, agent.created) for name, agent in zip(model_names(agents), agents, strict=True)]
+
+    def model(self, model: str) -> tuple[str, int]:
+        """(public name, time of creation) of the agent of that name or id."""
+        found = self.find(model)
+        for name, created in self.models():
+            if name in (found.name, found.id):
+                return name, created
+        raise _unknown(model)
 
     def locate(self, model: str) -> str:
         """The id of the agent of that name or id; for a name that led to it before, without asking the server."""

@@ -35,6 +35,8 @@ class BridgeError(Exception):
     type = "server_error"
     code: str | None = None
     retry_after: int | None = None
+    # Whether the same request may well succeed a little later.
+    may_pass = False
 
     def __init__(
         self,
@@ -91,6 +93,7 @@ class WrongMethod(BridgeError):
 
 class Busy(BridgeError):
     status = 429
+    may_pass = True
     type = "rate_limit_error"
     code = "busy"
     retry_after = 2
@@ -113,6 +116,7 @@ class InternalFailure(BridgeError):
 
 class LettaError(BridgeError):
     status = 502
+    may_pass = True
     type = "server_error"
     code = "letta_error"
 
@@ -134,20 +138,24 @@ class LettaTimeout(LettaError):
 
 
 class LettaRefusedCredentials(LettaError):
+    may_pass = False
     code = "letta_credentials"
 
 
 class LettaConflict(LettaError):
+    may_pass = False
     status = 409
     code = "agent_busy"
     retry_after = 2
 
 
 class LettaRejected(LettaError):
+    may_pass = False
     code = "letta_rejected"
 
 
 class LettaMissing(LettaError):
+    may_pass = False
     status = 404
     code = "letta_missing"
 

@@ -53,6 +53,24 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture: base64 `data` of its media type, or the `url` where it is."""
+
+    media_type: str = ""
+    data: str = ""
+    url: str = ""
+    detail: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the user says in one message."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of the client's transcript; text parts are joined to one text."""
 
@@ -62,11 +80,15 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     is_error: bool = False
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request to the chat API, checked."""
+    """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory.
+
+    `reply_format` is what the agent has to be told of the form of its reply.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -75,6 +97,26 @@ class Turn:
     parallel_tool_calls: bool = True
     stream: bool = False
     include_usage: bool = False
+    aside: bool = False
+    reply_format: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SideRule:
+    """How to know a request that is not for the agent: a title, a summary, an extraction of memories.
+
+    The first message of `role` begins with `begins`, and each of `contains` stands in some message. With `last` it is
+    the last message of all instead of the first of its role; with `alone` it is the only one besides system prompts;
+    with `tools` false the request offers none. Every condition has to hold.
+    """
+
+    name: str
+    role: Literal["system", "user"]
+    begins: str
+    contains: tuple[str, ...] = ()
+    last: bool = False
+    alone: bool = False
+    tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +127,7 @@ class News:
     `opens_conversation` is true when the transcript has no assistant message yet.
     """
 
-    user_texts: tuple[str, ...]
+    said: tuple[Said, ...]
     results: tuple[ToolResult, ...] = ()
     instructions: str = ""
     opens_conversation: bool = True

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
-from bridge.turn import Method
+from bridge.turn import Method, SideRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,38 @@ def methods(value: str) -> Methods:
     return Methods(default, by_agent)
 
 
+def names(value: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in value.split(",") if name.strip())
+
+
+def side_rules(value: str) -> tuple[SideRule, ...]:
+    """The rules that come with the bridge, and those of a file of the same form."""
+    files = [Path(__file__).parent / "side_requests.json", *([Path(value)] if value else [])]
+    return tuple(_side_rule(row, file) for file in files for row in _rows(file))
+
+
+def _rows(file: Path) -> list[Any]:
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise ValueError(f"can't be read as JSON: {fault}") from None
+    if not isinstance(rows, list):
+        raise ValueError("must hold a JSON array of rules")
+    return rows
+
+
+def _side_rule(row: Any, file: Path) -> SideRule:
+    try:
+        rule = SideRule(**{**row, "contains": tuple(row.get("contains", ()))})
+    except (TypeError, AttributeError):
+        raise ValueError(
+            f"a rule in {file.name} is not of the form of those in bridge/side_requests.json: {row!r:.200}"
+        ) from None
+    if rule.role not in ("system", "user") or len(rule.begins) < 8:
+        raise ValueError(f"the rule {rule.name!r} in {file.name} needs a role and at least 8 characters in `begins`")
+    return rule
+
+
 def base_url(value: str) -> str:
     match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
     if match is None or int(match[2] or 0) > 65535:
@@ -111,6 +145,8 @@ def api_keys(value: str) -> tuple[ApiKey, ...]:
         hashed = re.fullmatch(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})", item)
         if hashed:
             keys.append(ApiKey(hashed[1], hashed[2].lower()))
+        elif re.fullmatch(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}", item):
+            raise ValueError(f"key {number} looks like `name:sha256`, but a SHA-256 has 64 hex digits")
         elif len(item) < 8:
             raise ValueError(f"key {number} is shorter than 8 characters")
         elif not item.isascii():

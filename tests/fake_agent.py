@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bridge import errors
-from bridge.letta.gateway import Agent, AgentChange, Outgoing, Results, StoredMessage, Tool
+from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Outgoing, Results, StoredMessage, Tool
 from bridge.turn import AgentCall, AgentReturn
 
 
@@ -20,6 +20,11 @@ class KeptAgent:
     messages: list[StoredMessage] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
     held: StoredMessage | None = None
+    hidden: bool = False
+
+    @property
+    def summary(self) -> AgentSummary:
+        return AgentSummary(self.agent.id, self.agent.name, self.created)
 
     def store(self, message: StoredMessage) -> StoredMessage:
         self.messages.append(message)

@@ -10,7 +10,17 @@ from typing import Any
 
 from bridge import errors
 from bridge.letta.capabilities import ServerFeatures
-from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Block, Outgoing, Say, StoredMessage, Tool
+from bridge.letta.gateway import (
+    HELPER_PREFIX,
+    Agent,
+    AgentChange,
+    AgentSummary,
+    Block,
+    Outgoing,
+    Say,
+    StoredMessage,
+    Tool,
+)
 from bridge.turn import AgentCall, AgentReturn, Event, JsonObject, Stopped, Stub, Text, Used
 from tests.fake_agent import KeptAgent, new_id
 
@@ -50,6 +60,7 @@ class FakeGateway:
         self.calls: list[str] = []
         self.prompts: list[Prompt] = []
         self.step_sizes: dict[str, int] = {}
+        self.cancelled: list[tuple[str, str]] = []
         self._features = features
         self._agents: dict[str, KeptAgent] = {}
         self._tools: dict[str, Tool] = {}
@@ -98,15 +109,33 @@ class FakeGateway:
 
     def agents(self) -> list[AgentSummary]:
         self._called("agents")
-        return [AgentSummary(kept.agent.id, kept.agent.name, kept.created) for kept in self._agents.values()]
+        return [kept.summary for kept in self._agents.values() if not kept.hidden]
 
     def agents_named(self, name: str) -> list[AgentSummary]:
         self._called("agents_named")
-        return [AgentSummary(kept.agent.id, name) for kept in self._agents.values() if kept.agent.name == name]
+        return [kept.summary for kept in self._agents.values() if kept.agent.name == name and not kept.hidden]
 
     def agent(self, agent_id: str) -> Agent:
         self._called("agent")
         return self._kept(agent_id).agent
+
+    def make_helper(self, agent_id: str, system: str) -> Agent:
+        self._called("make_helper")
+        agent = Agent(new_id("agent"), f"{HELPER_PREFIX}{len(self._agents)}", self._kept(agent_id).agent.type)
+        self._agents[agent.id] = KeptAgent(agent, 0, hidden=True)
+        return agent
+
+    def delete_agent(self, agent_id: str) -> None:
+        self._called("delete_agent")
+        self._agents.pop(agent_id, None)
+
+    def cancel(self, agent_id: str, run_id: str) -> None:
+        self._called("cancel")
+        self.cancelled.append((agent_id, run_id))
+
+    def whole_agents(self) -> list[Agent]:
+        self._called("whole_agents")
+        return [kept.agent for kept in self._agents.values()]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
         self._called("change_agent")
@@ -181,7 +210,7 @@ class FakeGateway:
         with self._lock:
             held = next((tool for tool in self._tools.values() if tool.name == stub.name), None)
             tool_id = held.id if held else new_id("tool")
-            return self._set_tool(Tool(tool_id, stub.name, "custom", tuple(tags), stub.json_schema))
+            return self._set_tool(Tool(tool_id, stub.name, "custom", tuple(tags), stub.json_schema, stub.source_code))
 
     def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
         self._called("tag_tool")
@@ -196,10 +225,6 @@ class FakeGateway:
         for kept in self._agents.values():
             left = tuple(tool for tool in kept.agent.tools if tool.id != tool_id)
             kept.agent = replace(kept.agent, tools=left)
-
-    def attached_tool_ids(self) -> set[str]:
-        self._called("attached_tool_ids")
-        return {tool.id for kept in self._agents.values() for tool in kept.agent.tools}
 
     # --- blocks ---------------------------------------------------------------------------------------
 

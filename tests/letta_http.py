@@ -26,7 +26,10 @@ class LettaHttp(httpx.BaseTransport):
     def on(self, method: str, path: str, *answers: Any) -> None:
         """Each answer is a value to send as JSON, a whole response, an exception to raise, or a function."""
         self._answers[method, path] = [
-            answer if isinstance(answer, Answer) else httpx.Response(200, json=answer) for answer in answers
+            answer
+            if isinstance(answer, httpx.Response | Exception) or callable(answer)
+            else httpx.Response(200, json=answer)
+            for answer in answers
         ]
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

@@ -1,7 +1,8 @@
 """What becomes of a tool's schema between Letta's database and an OpenAI model, by server version.
 
 Written after Letta's `enable_strict_mode` and `convert_to_structured_output`. What Letta adds of its own (thinking,
-request_heartbeat) is left out. `Poison` is raised where Letta would fail at every message to the agent.
+request_heartbeat) is left out; from 0.16.4 on it is about agents whose model configuration asks for `strict`. `Poison`
+is raised where Letta would fail at every message to the agent.
 """
 
 from __future__ import annotations

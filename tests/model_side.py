@@ -28,7 +28,7 @@ def _object(
     if forced:
         clients = {server: client for client, server in names.items()}
         for name, inner in properties.items():
-            if name not in given and name not in schema["required"]:
+            if name not in given and "leaves it out" in inner["description"]:
                 given[name] = _nothing(stub, inner, (*path, clients.get(name, name)))
     return given
 

@@ -91,31 +91,30 @@ _KEYWORDS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+def _some_of(keywords: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    chosen = st.lists(st.sampled_from(sorted(keywords)), max_size=5, unique=True)
+    return chosen.flatmap(lambda keys: st.fixed_dictionaries({key: keywords[key] for key in keys}))
+
+
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     schemas = st.lists(inner, min_size=1, max_size=3)
-    members = st.dictionaries(parameter_names, inner, max_size=4)
-    return st.fixed_dictionaries(
-        {},
-        optional={
-            **_KEYWORDS,
-            "properties": members,
-            "required": st.lists(parameter_names, max_size=3),
-            "items": st.one_of(inner, schemas),
-            "prefixItems": schemas,
-            "additionalProperties": inner,
-            "patternProperties": st.dictionaries(st.sampled_from(["^x-", "y"]), inner, max_size=2),
-            "anyOf": schemas,
-            "oneOf": schemas,
-            "allOf": schemas,
-            "not": inner,
-            "if": inner,
-        },
-    )
+    nesting = {
+        "properties": st.dictionaries(parameter_names, inner, max_size=4),
+        "required": st.lists(parameter_names, max_size=3),
+        "items": st.one_of(inner, schemas),
+        "prefixItems": schemas,
+        "additionalProperties": inner,
+        "patternProperties": st.dictionaries(st.sampled_from(["^x-", "y"]), inner, max_size=2),
+        "anyOf": schemas,
+        "oneOf": schemas,
+        "allOf": schemas,
+        "not": inner,
+        "if": inner,
+    }
+    return st.one_of(_some_of(nesting), _some_of({**_KEYWORDS, **nesting}))
 
 
-schemas: st.SearchStrategy[Any] = st.recursive(
-    st.one_of(st.booleans(), st.fixed_dictionaries({}, optional=_KEYWORDS)), _nested, max_leaves=6
-)
+schemas: st.SearchStrategy[Any] = st.recursive(st.one_of(st.booleans(), _some_of(_KEYWORDS)), _nested, max_leaves=5)
 
 
 @st.composite

@@ -37,6 +37,7 @@ BAD = [
     ("BRIDGE_API_KEYS", "short", "key 1 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "a-long-enough-key,short", "key 2 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 31, "key 1 looks like `name:sha256`"),
     ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
@@ -52,6 +53,10 @@ BAD = [
     ("BRIDGE_MAX_BODY", "999", "whole number from 1000 to"),
     ("BRIDGE_MAX_BODY", "20 MB", "whole number"),
     ("BRIDGE_MAX_TOOLS", "0", "whole number from 1"),
+    ("BRIDGE_STUB_IDLE", "1 day", "number of seconds"),
+    ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0"),
+    ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
+    ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),
 ]
 
@@ -70,7 +75,13 @@ def test_a_bad_value_is_told_with_the_name_of_its_variable(variable: str, value:
 
 
 def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> None:
-    anything_goes = {"BRIDGE_HOST", "BRIDGE_ADMIN_PASSWORD", "BRIDGE_DATA_DIR"}
+    anything_goes = {
+        "BRIDGE_HOST",
+        "BRIDGE_ADMIN_PASSWORD",
+        "BRIDGE_DATA_DIR",
+        "BRIDGE_FINAL_TOOLS",
+        "BRIDGE_CORS_ORIGINS",
+    }
     assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event as Signal
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
+from bridge.coordination.locks import AgentLocks
 from bridge.directory import Directory
 from bridge.letta.gateway import Say
 from bridge.sync.instructions import LABEL
@@ -21,14 +23,18 @@ KIND = Message("system", "be kind")
 Ask = Callable[..., list[Event]]
 
 
+def made(letta: FakeGateway, settings: Settings) -> Conversation:
+    locks = AgentLocks(settings.data_dir, settings.wait)
+    return Conversation(letta, Directory(letta), Registry(letta), locks, settings)
+
+
 @pytest.fixture
 def ask(letta: FakeGateway, settings: Settings) -> Ask:
-    directory = Directory(letta)
-    conversation = Conversation(letta, directory, Registry(letta), settings)
+    conversation = made(letta, settings)
 
     def ask(*messages: Message, **fields: Any) -> list[Event]:
         turn = Turn(fields.pop("model", "Ada"), messages or (HELLO,), **fields)
-        return [event for event in conversation.events(turn) if isinstance(event, Text | Used | Stopped)]
+        return [event for event in conversation.events(turn, Signal()) if isinstance(event, Text | Used | Stopped)]
 
     return ask
 
@@ -108,9 +114,8 @@ def test_where_instructions_are_kept_otherwise_no_block_of_ours_stays(
 ) -> None:
     ask(KIND, HELLO)
     prompt_mode(mode, environment)
-    directory = Directory(letta)
-    conversation = Conversation(letta, directory, Registry(letta), read_settings(environment))
-    list(conversation.events(Turn("Ada", (KIND, HELLO))))
+    conversation = made(letta, read_settings(environment))
+    list(conversation.events(Turn("Ada", (KIND, HELLO)), Signal()))
     assert letta.prompts[-1].memory == {"persona": "I am Ada."}
 
 
@@ -134,8 +139,8 @@ class TestAsMessages:
 
 def test_instructions_can_be_ignored(letta: FakeGateway, environment: dict[str, str]) -> None:
     prompt_mode("ignore", environment)
-    conversation = Conversation(letta, Directory(letta), Registry(letta), read_settings(environment))
-    list(conversation.events(Turn("Ada", (KIND, HELLO))))
+    conversation = made(letta, read_settings(environment))
+    list(conversation.events(Turn("Ada", (KIND, HELLO)), Signal()))
     assert letta.prompts[0].memory == {"persona": "I am Ada."}
     assert letta.prompts[0].messages == (Say("user", "Hello"),)
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-from bridge.coordination.feed import Feed, run_in_thread
+from bridge.coordination.feed import Feed
+from bridge.coordination.feed import run_in_thread as run_with_signal
 from bridge.errors import LettaUnreachable
 from bridge.turn import AgentCall, AgentReturn, Event, MethodChosen, Reasoning, RunStarted, Stopped, Text, ToolCall
 
@@ -16,6 +17,10 @@ PREPARING: list[Event] = [
     AgentCall("message-1", "call_1", "search", "{}"),
     AgentReturn("message-2", "call_1", "None"),
 ]
+
+
+def run_in_thread(events: Iterable[Event]) -> Feed:
+    return run_with_signal(lambda gone: events)
 
 
 def happening(*steps: Event | Exception | threading.Event) -> Iterator[Event]:

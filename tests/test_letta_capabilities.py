@@ -5,14 +5,17 @@ from typing import Any
 import pytest
 
 from bridge.letta.capabilities import (
+    AgentModel,
     Loop,
     ServerFeatures,
     Version,
     agent_loop,
     parse_version,
     read_features,
+    schema_dialect,
     streams_tokens_faithfully,
 )
+from bridge.turn import SchemaDialect
 
 # The parts of each server's OpenAPI document that its features are read from: fields of LettaRequest, fields of
 # ApprovalCreate (none: there is no such schema), whether messages may be changed, parameters of the list of tools,
@@ -142,3 +145,40 @@ def test_the_loop_of_an_agent_depends_on_its_type_and_its_server(version: str, a
 def test_only_one_loop_streams_by_token_without_damage() -> None:
     loops: list[Loop] = ["old", "v2", "v3"]
     assert [loop for loop in loops if streams_tokens_faithfully(loop)] == ["v3"]
+
+
+# --- what becomes of a tool's schema ------------------------------------------------------------------
+
+AS_IT_STANDS = SchemaDialect()
+CONVERTED = SchemaDialect(converts=True)
+SQUEEZED = SchemaDialect(verbatim=False)
+IN_A_SCRIPT = SchemaDialect(verbatim=False, nullable_types=False, identifier_names=True)
+
+
+@pytest.mark.parametrize(
+    ("version", "loop", "model", "dialect"),
+    [
+        ("0.6.54", "old", "gpt-4o-mini", IN_A_SCRIPT),
+        ("0.7.29", "old", "gpt-4o-mini", IN_A_SCRIPT),
+        ("0.8.17", "v2", "gpt-4o-mini", SQUEEZED),
+        ("0.11.7", "v2", "gpt-4o-mini", SQUEEZED),
+        ("0.12.1", "v3", "gpt-4o-mini", SQUEEZED),
+        ("0.13.0", "v2", "gpt-4o-mini", CONVERTED),
+        ("0.16.1", "v3", "gpt-4o-mini", CONVERTED),
+        ("0.16.2", "v3", "gpt-4o-mini", CONVERTED),
+        ("0.16.1", "v3", "gpt-5-mini", SQUEEZED),
+        ("0.16.1", "v2", "gpt-5-mini", CONVERTED),
+        ("0.16.4", "v3", "gpt-5-mini", AS_IT_STANDS),
+        ("0.16.8", "v2", "gpt-4o-mini", AS_IT_STANDS),
+    ],
+)
+def test_a_schema_is_made_for_the_way_it_goes(version: str, loop: Loop, model: str, dialect: SchemaDialect) -> None:
+    features = read_features(version, openapi(version))
+    assert schema_dialect(features, loop, AgentModel(model, "openai"), runs_stubs=False) == dialect
+    assert schema_dialect(features, loop, AgentModel(model, "openai"), runs_stubs=True) == IN_A_SCRIPT
+
+
+def test_google_takes_no_lists_of_types() -> None:
+    features = read_features("0.16.8", openapi("0.16.8"))
+    dialect = schema_dialect(features, "v3", AgentModel("gemini", "google_ai"), runs_stubs=False)
+    assert dialect == SchemaDialect(verbatim=False, nullable_types=False)

@@ -116,12 +116,12 @@ def test_a_list_that_fits_a_page_is_one_call_without_the_weight_of_tools_and_blo
 ) -> None:
     http.on("GET", "/v1/agents/", [AGENT])
     assert server.agents() == [AgentSummary(ID, "Ada", 1795002161)]
-    assert http.queries == [{"limit": ["200"], "include_relationships": [""]}]
+    assert http.queries == [{"limit": ["200"], "include_relationships": ["tags"]}]
 
 
 def test_an_agent_is_found_by_its_whole_name(server: LettaServer, http: LettaHttp) -> None:
     """Old servers do not care much for what `name` says."""
-    http.on("GET", "/v1/agents/", [{**AGENT, "name": name} for name in ("ada", "Ada", "Ada Lovelace", "")])
+    http.on("GET", "/v1/agents/", [{"id": name, "name": name} for name in ("ada", "Ada", "Ada Lovelace", "")])
     assert [agent.name for agent in server.agents_named("Ada")] == ["Ada"]
     assert http.queries[0]["name"] == ["Ada"]
 

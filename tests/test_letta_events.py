@@ -1,51 +1,14 @@
-"""Streams as servers of each generation send them, and odd ones: `cases/streams/<name>/letta.sse` and what it means."""
-
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from bridge import sse
 from bridge.errors import BridgeError, LettaUnreachable
 from bridge.letta.events import read_run
-from bridge.turn import Event, JsonObject, Text
-
-CASES = {folder.name: folder for folder in sorted((Path(__file__).parent / "cases" / "streams").iterdir())}
-
-
-def messages(pieces: Iterable[bytes]) -> Iterator[JsonObject | None]:
-    for _, data in sse.decode(pieces):
-        yield None if data == sse.DONE else json.loads(data)
-
-
-def outcome(pieces: Iterable[bytes]) -> dict[str, Any]:
-    """The events of a stream, those of their fields that say something, and the failure that ended it, if any."""
-    events: list[Event] = []
-    failure = None
-    try:
-        for event in read_run(messages(pieces)):
-            events.append(event)
-    except BridgeError as fault:
-        failure = {"kind": type(fault).__name__, "code": fault.code}
-    named = [
-        {"kind": type(event).__name__, **{k: v for k, v in asdict(event).items() if v not in ("", 0, False)}}
-        for event in events
-    ]
-    return {"events": named, "failure": failure}
-
-
-def stream(case: str) -> bytes:
-    return (CASES[case] / "letta.sse").read_bytes()
-
-
-def expected(case: str) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads((CASES[case] / "expected.json").read_text())
-    return value
+from bridge.turn import JsonObject, Text
+from tests.stream_cases import CASES, expected, messages, outcome, stream
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -62,9 +25,9 @@ def test_a_stream_means_the_same_byte_by_byte(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_means_the_same_cut_in_two_at_every_byte(case: str) -> None:
     body = stream(case)
-    whole = list(messages([body]))
+    whole = list(sse.decode([body]))
     for at in range(len(body)):
-        assert list(messages([body[:at], body[at:]])) == whole
+        assert list(sse.decode([body[:at], body[at:]])) == whole
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -35,7 +35,7 @@ def test_an_agent_is_read_with_all_that_it_has() -> None:
         id="agent-1",
         name="Ada",
         type="memgpt_v2_agent",
-        tools=(Tool("tool-1", "read", "custom", ("one", "two"), {"name": "read", "parameters": {}}),),
+        tools=(Tool("tool-1", "read", "custom", ("one", "two"), {"name": "read", "parameters": {}}, "…"),),
         rules=({"type": "exit_loop", "tool_name": "send_message"},),
         message_ids=("message-1", "message-2"),
         blocks=(Block("block-1", "human", "x", {"a": 1}),),

@@ -4,7 +4,7 @@ import pytest
 
 from bridge.errors import InvalidRequest
 from bridge.openai.transcript import what_is_new
-from bridge.turn import Message, News, ToolCall, Turn
+from bridge.turn import Message, News, Said, ToolCall, Turn
 
 
 def system(text: str) -> Message:
@@ -28,19 +28,22 @@ def news(*messages: Message) -> News:
 
 
 def test_a_first_message_opens_the_conversation() -> None:
-    assert news(user("Hello")) == News(user_texts=("Hello",), opens_conversation=True)
+    assert news(user("Hello")) == News(said=(Said("Hello"),), opens_conversation=True)
 
 
 def test_only_what_stands_after_the_last_answer_is_new() -> None:
     found = news(user("one"), assistant("two"), user("three"), assistant("four"), user("five"), user("six"))
-    assert found.user_texts == ("five", "six")
+    assert found.said == (
+        Said("five"),
+        Said("six"),
+    )
     assert not found.opens_conversation
 
 
 def test_instructions_are_those_of_the_whole_transcript_wherever_they_stand() -> None:
     found = news(system("first"), user("one"), assistant("two"), system("second"), user("three"), system("third"))
     assert found.instructions == "first\n\nsecond\n\nthird"
-    assert found.user_texts == ("three",)
+    assert found.said == (Said("three"),)
 
 
 def test_there_may_be_no_instructions_or_blank_ones() -> None:
@@ -49,17 +52,17 @@ def test_there_may_be_no_instructions_or_blank_ones() -> None:
 
 
 def test_blank_texts_of_the_user_are_not_told_to_the_agent() -> None:
-    assert news(user(""), user(" \n"), user("Hello")).user_texts == ("Hello",)
+    assert news(user(""), user(" \n"), user("Hello")).said == (Said("Hello"),)
 
 
 def test_texts_are_told_as_they_stand() -> None:
-    assert news(user("  Hello \n")).user_texts == ("  Hello \n",)
+    assert news(user("  Hello \n")).said == (Said("  Hello \n"),)
 
 
 def test_results_keep_their_calls_and_a_text_behind_them_stays() -> None:
     found = news(user("go"), assistant("", "a", "b"), tool("b", "two"), tool("a", ""), user("and now"))
     assert [(result.call_id, result.text) for result in found.results] == [("b", "two"), ("a", "")]
-    assert found.user_texts == ("and now",)
+    assert found.said == (Said("and now"),)
 
 
 def test_results_of_an_earlier_turn_are_not_new() -> None:

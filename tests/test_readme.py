@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bridge.config import variables
+from bridge.openai.parameters import PARAMETERS
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -20,3 +21,9 @@ def test_the_table_of_the_environment_has_no_other_variable() -> None:
     listed = {line.split("`")[1] for line in README.read_text().splitlines() if line.startswith("| `")}
     named = {name for name in listed if name.isupper()}
     assert named == {row["variable"] for row in variables()}
+
+
+@pytest.mark.parametrize(("fields", "treatment", "words"), PARAMETERS)
+def test_the_table_of_the_fields_is_that_of_the_code(fields: str, treatment: str, words: str) -> None:
+    rows = [line.replace("`", "") for line in README.read_text().splitlines() if line.startswith("| ")]
+    assert f"| {fields} | {treatment} | {words} |".replace("`", "") in rows

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bridge.errors import InvalidRequest, TooDeep, TooLarge
+from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.checks import Limits
 from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
 from bridge.turn import SchemaDialect, ToolSpec
@@ -137,6 +138,38 @@ def test_definitions_that_multiply_are_spelt_out_to_a_limit() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions}
     for dialect in (VERBATIM, CONVERTING, STRICT, SANDBOXED):
         assert len(json.dumps(make_stub(ToolSpec("a", "", schema), dialect).json_schema)) < 200_000
+
+
+def test_a_schema_that_is_too_large_once_spelt_out_is_refused() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "string", "description": "x" * 5000}}}
+    properties = {f"p{number}": {"$ref": "#/$defs/Point"} for number in range(400)}
+    spec = ToolSpec("a", "", {"type": "object", "properties": properties, "$defs": {"Point": point}})
+    assert len(json.dumps(make_stub(spec, VERBATIM).json_schema)) < 100_000
+    with pytest.raises(TooLarge) as caught:
+        make_stub(spec, CONVERTING, where="tools[1].function")
+    assert caught.value.param == "tools[1].function.parameters"
+
+
+REFERENCES = [{"$ref": f"#/$defs/d{number}"} for number in range(25)]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": REFERENCES[0]}, "$defs": {f"d{n}": {"anyOf": REFERENCES} for n in range(25)}},
+        {"properties": {"a": REFERENCES[0]}, "$defs": {f"d{n}": {"allOf": REFERENCES} for n in range(25)}},
+        {"allOf": REFERENCES, "$defs": {f"d{n}": {"allOf": REFERENCES} for n in range(25)}},
+        {"anyOf": REFERENCES, "$defs": {f"d{n}": {"oneOf": REFERENCES} for n in range(25)}},
+        {"$ref": "#", "allOf": [{"$ref": "#"}] * 20},
+        {"properties": {"a": REFERENCES[0]}, "$defs": {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(1500)}},
+    ],
+    ids=["alternatives", "parts", "parts at the top", "alternatives at the top", "the whole", "a long way"],
+)
+def test_references_in_circles_come_to_an_end(schema: dict[str, Any]) -> None:
+    for dialect in (VERBATIM, CONVERTING, STRICT, SANDBOXED):
+        stub = make_stub(ToolSpec("a", "", {"type": "object", **schema}), dialect)
+        assert len(json.dumps(stub.json_schema)) < 200_000
+        assert json.loads(restore_arguments(stub, '{"a": {"b": [1]}, "thinking": ""}')) == {"a": {"b": [1]}}
 
 
 def test_what_was_changed_is_told_in_sentences() -> None:

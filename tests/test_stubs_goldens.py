@@ -26,7 +26,7 @@ from tests.stub_cases import (
 )
 
 FOLDERS = tool_folders()
-CASES = [pytest.param(folder, dialect, id=f"{folder.name}-{dialect}") for folder in FOLDERS for dialect in DIALECTS]
+each_tool = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
 
 def test_there_are_enough_cases_and_each_has_calls_for_every_dialect() -> None:
@@ -35,41 +35,45 @@ def test_there_are_enough_cases_and_each_has_calls_for_every_dialect() -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize(("folder", "dialect"), CASES)
-def test_letta_gets_what_was_reviewed(folder: Path, dialect: str) -> None:
-    stub = stub_of(folder, dialect)
-    assert golden(stub, dialect) == read(folder / f"stub.{dialect}.json")
-    assert stub.source_code == source_file(folder, dialect).read_text(encoding="utf-8")
+@each_tool
+def test_letta_gets_what_was_reviewed(folder: Path) -> None:
+    for dialect in DIALECTS:
+        stub = stub_of(folder, dialect)
+        assert golden(stub, dialect) == read(folder / f"stub.{dialect}.json")
+        assert stub.source_code == source_file(folder, dialect).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("folder", "dialect"), CASES)
-def test_the_client_gets_its_own_arguments(folder: Path, dialect: str) -> None:
-    stub = stub_of(folder, dialect)
-    for call in calls_of(folder, dialect):
-        assert restore_arguments(stub, call.model) == call.client
+@each_tool
+def test_the_client_gets_its_own_arguments(folder: Path) -> None:
+    for dialect in DIALECTS:
+        stub = stub_of(folder, dialect)
+        for call in calls_of(folder, dialect):
+            assert restore_arguments(stub, call.model) == call.client
 
 
-@pytest.mark.parametrize(("folder", "dialect"), CASES)
-def test_neither_letta_nor_the_model_chokes_on_it(folder: Path, dialect: str) -> None:
-    stub = stub_of(folder, dialect)
-    jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
-    count_tokens(stub.json_schema, dialect)
-    seen = seen_by_model(stub.json_schema, dialect)
-    assert list(schema_findings(stub.name, seen["parameters"])) == []
-    assert not seen.get("strict") or list(strict_findings(stub.name, seen["parameters"])) == []
+@each_tool
+def test_neither_letta_nor_the_model_chokes_on_it(folder: Path) -> None:
+    for dialect in DIALECTS:
+        stub = stub_of(folder, dialect)
+        jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
+        count_tokens(stub.json_schema, dialect)
+        seen = seen_by_model(stub.json_schema, dialect)
+        assert list(schema_findings(stub.name, seen["parameters"])) == []
+        assert not seen.get("strict") or list(strict_findings(stub.name, seen["parameters"])) == []
 
 
-@pytest.mark.parametrize(("folder", "dialect"), CASES)
-def test_the_source_is_one_harmless_function(folder: Path, dialect: str) -> None:
-    stub = stub_of(folder, dialect)
-    assert f"def {stub.name}" in stub.source_code
-    (function,) = ast.parse(stub.source_code).body
-    assert isinstance(function, ast.FunctionDef)
-    namespace: dict[str, object] = {}
-    exec(stub.source_code, namespace)
-    stand_in = namespace[function.name]
-    assert callable(stand_in)
-    assert stand_in(anything=1, at_all=None) == PLACEHOLDER
+@each_tool
+def test_the_source_is_one_harmless_function(folder: Path) -> None:
+    for dialect in DIALECTS:
+        stub = stub_of(folder, dialect)
+        assert f"def {stub.name}" in stub.source_code
+        (function,) = ast.parse(stub.source_code).body
+        assert isinstance(function, ast.FunctionDef)
+        namespace: dict[str, object] = {}
+        exec(stub.source_code, namespace)
+        stand_in = namespace[function.name]
+        assert callable(stand_in)
+        assert stand_in(anything=1, at_all=None) == PLACEHOLDER
 
 
 @pytest.mark.parametrize("path", sorted(BAD_TOOLS.glob("*.json")), ids=lambda path: path.stem)

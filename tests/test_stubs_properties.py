@@ -10,7 +10,6 @@ import re
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,13 +26,12 @@ from tests.strategies import parameter_schemas, parameters_with_arguments, texts
 
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "0"))
 hostile = settings(
-    max_examples=EXAMPLES or 60,
+    max_examples=EXAMPLES or 30,
     derandomize=not EXAMPLES,
     deadline=None,
     # Schemas are large by nature; the strategies are as small as they can be.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 
 
 def shuffled(value: Any, order: random.Random) -> Any:
@@ -101,70 +99,69 @@ def test_the_digest_does_not_depend_on_the_order_of_keys(
         assert second.name != stub.name
 
 
-@each_dialect
 @hostile
-@given(schema=parameter_schemas(), description=texts)
-def test_no_schema_makes_letta_or_the_model_fail(dialect: str, schema: dict[str, Any], description: str) -> None:
-    stub = make_stub(ToolSpec("tool", description, schema), DIALECTS[dialect])
-    jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
-    json.dumps(stub.json_schema, allow_nan=False).encode()
-    count_tokens(stub.json_schema, dialect)
-    seen = seen_by_model(stub.json_schema, dialect)
-    assert list(schema_findings("tool", seen["parameters"])) == []
-    assert not seen.get("strict") or list(strict_findings("tool", seen["parameters"])) == []
+@given(parameter_schemas(), texts)
+def test_no_schema_makes_letta_or_the_model_fail(schema: dict[str, Any], description: str) -> None:
+    for dialect in DIALECTS:
+        stub = make_stub(ToolSpec("tool", description, schema), DIALECTS[dialect])
+        jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
+        json.dumps(stub.json_schema, allow_nan=False).encode()
+        count_tokens(stub.json_schema, dialect)
+        seen = seen_by_model(stub.json_schema, dialect)
+        assert list(schema_findings("tool", seen["parameters"])) == []
+        assert not seen.get("strict") or list(strict_findings("tool", seen["parameters"])) == []
 
 
-@pytest.mark.parametrize("dialect", ["verbatim", "converting"])
 @hostile
-@given(schema=parameter_schemas())
-def test_the_model_sees_the_schema_as_it_stands(dialect: str, schema: dict[str, Any]) -> None:
-    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
-    seen = seen_by_model(stub.json_schema, dialect)
-    if not seen.get("strict"):
-        assert seen["parameters"] == stub.json_schema["parameters"]
-    else:
-        assert seen["parameters"]["properties"].keys() == stub.json_schema["parameters"]["properties"].keys()
-        assert set(seen["parameters"]["required"]) == set(stub.json_schema["parameters"]["required"])
+@given(parameter_schemas())
+def test_the_model_sees_the_schema_as_it_stands(schema: dict[str, Any]) -> None:
+    for dialect in ("verbatim", "converting"):
+        parameters = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect]).json_schema["parameters"]
+        seen = seen_by_model(make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect]).json_schema, dialect)
+        if not seen.get("strict"):
+            assert seen["parameters"] == parameters
+        else:
+            assert seen["parameters"]["properties"].keys() == parameters["properties"].keys()
+            assert set(seen["parameters"]["required"]) == set(parameters["required"])
 
 
-@pytest.mark.parametrize("dialect", ["strict", "sandboxed"])
 @hostile
-@given(schema=parameter_schemas())
-def test_where_letta_squeezes_schemas_everything_has_one_type(dialect: str, schema: dict[str, Any]) -> None:
-    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
-    for part in schemas_in(stub.json_schema["parameters"]):
-        named = part["type"] if isinstance(part["type"], list) else [part["type"]]
-        assert [kind for kind in named if kind != "null"][1:] == []
-        assert dialect == "strict" or isinstance(part["type"], str)
-        assert part.keys() <= {"type", "description", "enum", "properties", "required", "items"}
-        assert part["type"] != "array" or "items" in part
-        assert part["type"] != "object" or part["properties"]
-        assert all(isinstance(value, str) for value in part.get("enum", []))
+@given(parameter_schemas())
+def test_where_letta_squeezes_schemas_everything_has_one_type(schema: dict[str, Any]) -> None:
+    for dialect in ("strict", "sandboxed"):
+        stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
+        for part in schemas_in(stub.json_schema["parameters"]):
+            named = part["type"] if isinstance(part["type"], list) else [part["type"]]
+            assert [kind for kind in named if kind != "null"][1:] == []
+            assert dialect == "strict" or isinstance(part["type"], str)
+            assert part.keys() <= {"type", "description", "enum", "properties", "required", "items"}
+            assert part["type"] != "array" or "items" in part
+            assert part["type"] != "object" or part["properties"]
+            assert all(isinstance(value, str) for value in part.get("enum", []))
 
 
-@each_dialect
 @hostile
-@given(case=parameters_with_arguments(), forced=st.booleans())
+@given(parameters_with_arguments(), st.booleans())
 def test_the_client_gets_the_arguments_that_the_model_meant(
-    dialect: str, case: tuple[dict[str, Any], dict[str, Any]], forced: bool
+    case: tuple[dict[str, Any], dict[str, Any]], forced: bool
 ) -> None:
     schema, arguments = case
-    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
     jsonschema.validate(arguments, schema)
-    from_model = arguments_from_model(stub, arguments, forced and not DIALECTS[dialect].verbatim)
-    if not forced:
-        own = {key: value for key, value in from_model.items() if key not in ("thinking", "request_heartbeat")}
-        jsonschema.validate(own, stub.json_schema["parameters"])
-    restored = restore_arguments(stub, json.dumps(from_model))
-    without_order = json.dumps(arguments, sort_keys=True)
-    assert json.dumps(json.loads(restored), sort_keys=True) == without_order
+    for dialect in DIALECTS.values():
+        stub = make_stub(ToolSpec("tool", "", schema), dialect)
+        from_model = arguments_from_model(stub, arguments, forced and not dialect.verbatim)
+        if not forced:
+            own = {key: value for key, value in from_model.items() if key not in ("thinking", "request_heartbeat")}
+            jsonschema.validate(own, stub.json_schema["parameters"])
+        restored = json.loads(restore_arguments(stub, json.dumps(from_model)))
+        assert json.dumps(restored, sort_keys=True) == json.dumps(arguments, sort_keys=True)
 
 
-@each_dialect
 @hostile
-@given(schema=parameter_schemas(), arguments=st.one_of(st.text(), st.recursive(texts, st.lists).map(json.dumps)))
-def test_no_arguments_make_the_bridge_fail(dialect: str, schema: dict[str, Any], arguments: str) -> None:
-    stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
-    assert isinstance(restore_arguments(stub, arguments), str)
-    odd = json.dumps({name: arguments for name in stub.json_schema["parameters"]["properties"]})
-    assert len(json.loads(restore_arguments(stub, odd))) <= len(json.loads(odd))
+@given(parameter_schemas(), st.one_of(st.text(), st.recursive(texts, st.lists, max_leaves=3).map(json.dumps)))
+def test_no_arguments_make_the_bridge_fail(schema: dict[str, Any], arguments: str) -> None:
+    for dialect in DIALECTS.values():
+        stub = make_stub(ToolSpec("tool", "", schema), dialect)
+        assert isinstance(restore_arguments(stub, arguments), str)
+        odd = json.dumps({name: arguments for name in stub.json_schema["parameters"]["properties"]})
+        assert len(json.loads(restore_arguments(stub, odd))) <= len(json.loads(odd))

@@ -12,11 +12,11 @@ from openai.types import Model
 from bridge import errors
 from bridge.letta.events import read_run
 from bridge.turn import AgentCall, AgentReturn, Event, Reasoning, RunStarted, Stopped, Text, Used
-from bridge.web import openai_api
+from bridge.web import chat as web_chat
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.sse_checker import check_error
-from tests.test_letta_events import CASES, messages, stream
+from tests.stream_cases import CASES, messages, stream
 
 SOON = 10.0
 
@@ -287,7 +287,7 @@ def test_the_words_of_letta_are_logged_of_a_failure_in_mid_stream_too(
 
 @pytest.fixture
 def short_tick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_api, "TICK", 0.001)
+    monkeypatch.setattr(web_chat, "TICK", 0.001)
 
 
 @pytest.mark.usefixtures("short_tick")
@@ -345,6 +345,16 @@ def test_a_client_that_hangs_up_frees_the_worker_that_held_its_answer(
     go_on.set()
     assert response.status_code == 499
     assert "client_gone" in caplog.text
+
+
+@pytest.mark.parametrize("headers", [{"X-Bridge-Aside": "1"}, {"X-Parent-Session-Id": "ses_1"}])
+def test_a_header_says_that_a_request_is_not_for_the_agents_memory(
+    chat: Chat, letta: FakeGateway, headers: dict[str, str]
+) -> None:
+    chat.ask(headers=headers)
+    (prompt,) = letta.prompts
+    assert prompt.agent_id != letta.agents_named("Ada")[0].id
+    assert letta.calls.count("delete_agent") == 1
 
 
 def _open_stream(client: FlaskClient, connection: socket.socket | None = None) -> Any:

@@ -145,8 +145,7 @@ def test_nothing_but_its_static_files_is_served(client: FlaskClient, path: str) 
 
 
 def test_the_admin_page_is_found_without_its_slash(client: FlaskClient) -> None:
-    response = client.get("/admin")
-    assert (response.status_code, response.headers["Location"]) == (308, "http://localhost/admin/")
+    assert client.get("/admin").status_code == client.get("/admin/").status_code == 401
 
 
 # --- every reply ------------------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ def test_every_reply_is_hardened(
 @pytest.mark.parametrize(
     ("method", "route", "status", "code"),
     [
-        ("GET", "/", 404, "not_found"),
+        ("GET", "/nowhere", 404, "not_found"),
         ("GET", "/v1", 404, "not_found"),
         ("GET", "/v1/embeddings", 404, "not_found"),
         ("POST", "/v1/responses", 404, "not_found"),

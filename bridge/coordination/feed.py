@@ -6,19 +6,20 @@ So a reader can see to its client while the agent is silent, and a client that g
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from bridge.turn import Event, MethodChosen, Reasoning, Text, ToolCall
+from bridge.turn import Event, MethodChosen, Reasoning, RunStarted, Text, ToolCall
 
 
 class Feed:
-    """Append-only; one thread writes, any number read."""
+    """Append-only; one thread writes, any number read. `gone` is set when nobody will read any more."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
         self._ended = False
         self._failure: BaseException | None = None
         self._news = threading.Condition()
+        self.gone = threading.Event()
 
     def run(self, events: Iterable[Event]) -> None:
         """Write all events, then the end, or the failure that ended them."""
@@ -34,12 +35,13 @@ class Feed:
             self._failure, self._ended = failure, True
             self._news.notify_all()
 
-    def wait_for_first(self, seconds: float) -> None:
-        """Until there is something to send, at most `seconds`; raises the failure of a turn that failed before it."""
+    def wait_for_first(self, seconds: float) -> bool:
+        """Whether there is something to send, or the end, within `seconds`; raises a failure that came before it."""
         with self._news:
-            self._news.wait_for(lambda: self._has_sign() or self._ended, seconds)
+            here = self._news.wait_for(lambda: self._has_sign() or self._ended, seconds)
             if self._failure is not None and not self._has_sign():
                 raise self._failure
+            return here
 
     def _has_sign(self) -> bool:
         """Only what is for the client counts: a server may name the run at once and its model fail a moment later."""
@@ -67,8 +69,19 @@ class Feed:
             if not fresh:
                 yield None
 
+    @property
+    def running(self) -> bool:
+        """Whether the turn has begun (it may have to wait for its agent) and not ended."""
+        return bool(self._events) and not self._ended
 
-def run_in_thread(events: Iterable[Event]) -> Feed:
+    @property
+    def run_id(self) -> str:
+        """Letta's name of the run, "" while it has told none."""
+        return next((event.run_id for event in reversed(self._events) if isinstance(event, RunStarted)), "")
+
+
+def run_in_thread(events: Callable[[threading.Event], Iterable[Event]]) -> Feed:
+    """`events` is given what tells that nobody reads any more."""
     feed = Feed()
-    threading.Thread(target=feed.run, args=(events,), name="turn", daemon=True).start()
+    threading.Thread(target=feed.run, args=(events(feed.gone),), name="turn", daemon=True).start()
     return feed

@@ -57,10 +57,10 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
     if loop == "v3" and features.tool_returns:
         methods["approval"] = Approval()
     if features.message_rewrite:
-        methods["rewrite"] = Rewrite(gated=_denies_cleanly(features, loop))
+        methods["rewrite"] = Rewrite(gated=_denies_cleanly(features, loop), rule_prompts=features.rule_prompts)
     if loop == "v2" and features.approvals:
         methods["relay"] = Relay()
-    methods["message"] = Message(gated=_denies_cleanly(features, loop))
+    methods["message"] = Message(gated=_denies_cleanly(features, loop), rule_prompts=features.rule_prompts)
     methods["prompt"] = Prompt()
     return methods
 

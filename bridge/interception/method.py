@@ -57,7 +57,7 @@ class Scene:
 
     @property
     def says(self) -> list[Say]:
-        return [*self.opening, *(Say("user", text) for text in self.news.user_texts)]
+        return [*self.opening, *(Say("user", said.text, said.images) for said in self.news.said)]
 
     @property
     def bound(self) -> Mapping[str, Binding]:
@@ -114,7 +114,7 @@ def results_for(scene: Scene, message_id: str) -> dict[int, ToolResult]:
 
 def refuse_stale(scene: Scene) -> None:
     """Results that belong to no waiting call are passed over beside a user's message, and refused without one."""
-    if scene.news.user_texts:
+    if scene.news.said:
         return
     named = ", ".join(repr(result.call_id)[:60] for result in scene.news.results[:5])
     raise InvalidRequest(

@@ -35,6 +35,10 @@ from bridge.turn import (
     ToolResult,
 )
 
+# Letta tells the model of every exit rule, and up to 0.11 fails beyond 5,000 characters of it, some 50 tools: so the
+# template that it says this by renders to nothing. Later versions ignore it and have no such limit.
+NO_WORDS = "{# #}"
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -55,13 +59,14 @@ class Rewrite:
     # What the return of a call says until the client's result comes.
     until_then = NO_RESULT
 
-    def __init__(self, *, gated: bool) -> None:
+    def __init__(self, *, gated: bool, rule_prompts: bool = False) -> None:
         self._gated = gated
         self.runs_stubs = not gated
+        stop: JsonObject = {"type": "requires_approval" if gated else "exit_loop"}
+        self._stop = stop if gated or not rule_prompts else {**stop, "prompt_template": NO_WORDS}
 
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        kind = "requires_approval" if self._gated else "exit_loop"
-        stops: list[JsonObject] = [{"type": kind, "tool_name": binding.stub.name} for binding in bindings]
+        stops = [{**self._stop, "tool_name": binding.stub.name} for binding in bindings]
         return [*stops, *forcing_rules(bindings, choice)]
 
     def play(self, scene: Scene) -> Iterator[Event]:

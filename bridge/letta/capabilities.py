@@ -13,6 +13,16 @@ Loop = Literal["old", "v2", "v3"]
 Version = tuple[int, int, int]
 
 V1_AGENT = "letta_v1_agent"
+# Up to 0.16.2 these go through OpenAI's Responses API, where Letta makes every tool strict.
+_RESPONSES_MODELS = ("o1", "o3", "o4", "gpt-5")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentModel:
+    """What an agent thinks with; `endpoint` is the kind of API that Letta calls."""
+
+    name: str = ""
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,7 @@ class ServerFeatures:
     message_rewrite: bool
     recompile: bool
     tools_by_names: bool
+    rule_prompts: bool = False
 
     @property
     def version_text(self) -> str:
@@ -35,6 +46,11 @@ class ServerFeatures:
     def continues_without_message(self) -> bool:
         """`messages: []` goes on with the run (measured up to 0.8.17; 400 on 0.11.7 and later)."""
         return self.version < (0, 9, 0)
+
+    @property
+    def takes_images(self) -> bool:
+        """Messages may have pictures (0.6.54 refuses them, 0.8.17 takes them)."""
+        return self.version >= (0, 8, 0)
 
     @property
     def cancels_runs(self) -> bool:
@@ -100,6 +116,7 @@ def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
             isinstance(parameter, Mapping) and parameter.get("name") == "names"
             for parameter in _dig(paths, "/v1/tools/", "get").get("parameters", ())
         ),
+        rule_prompts="prompt_template" in _dig(schemas, "TerminalToolRule", "properties"),
     )
 
 
@@ -121,13 +138,22 @@ def streams_tokens_faithfully(loop: Loop) -> bool:
     return loop == "v3"
 
 
-def schema_dialect(features: ServerFeatures, *, runs_stubs: bool) -> SchemaDialect:
-    """What becomes of a tool's schema on this server; `runs_stubs`: the method lets the server run the stub.
+def schema_dialect(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs_stubs: bool) -> SchemaDialect:
+    """What becomes of a tool's schema on its way to the agent's model [read in Letta's source, each version run].
 
-    To run it, every server makes Python of the arguments by the one type that each parameter must have.
+    `runs_stubs`: the method lets the server run the stub, in a script that uses names as code.
     """
-    verbatim = features.version >= (0, 13, 0) and not runs_stubs
-    return SchemaDialect(verbatim=verbatim, nullable_types=verbatim, identifier_names=runs_stubs)
+    if runs_stubs or features.version < (0, 8, 0):
+        return SchemaDialect(verbatim=False, nullable_types=False, identifier_names=True)
+    if model.endpoint.startswith("google"):
+        return SchemaDialect(verbatim=False, nullable_types=False)
+    if features.version < (0, 13, 0):
+        return SchemaDialect(verbatim=False)
+    if features.version > (0, 16, 2):
+        return SchemaDialect()
+    if loop == "v3" and model.name.startswith(_RESPONSES_MODELS):
+        return SchemaDialect(verbatim=False)
+    return SchemaDialect(converts=True)
 
 
 def _dig(value: Any, *keys: str) -> Mapping[str, Any]:

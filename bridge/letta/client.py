@@ -23,7 +23,9 @@ NAMES_AT_ONCE = 100
 CALLS_AT_ONCE = 8
 RETURN_CHAR_LIMIT = 1_000_000
 REWRITE_WINDOW = 20
+EVERYTHING = 1_000_000  # no version has an upper limit for the size of a page
 _RELATIONS = ("tools", "memory")
+_LEAST = "tags"  # without their tools and blocks agents weigh a half; letta-client does not send an empty value
 
 
 class LettaServer:
@@ -55,16 +57,35 @@ class LettaServer:
     # --- agents ---------------------------------------------------------------------------------------
 
     def agents(self) -> list[AgentSummary]:
-        return [rows.agent_summary(row) for row in self._http.pages("/v1/agents/", include_relationships="")]
+        return [rows.agent_summary(row) for row in self._http.pages("/v1/agents/", include_relationships=_LEAST)]
 
     def agents_named(self, name: str) -> list[AgentSummary]:
-        found = self._http.pages("/v1/agents/", name=name, include_relationships="")
+        found = self._http.pages("/v1/agents/", name=name, include_relationships=_LEAST)
         return [row for row in map(rows.agent_summary, found) if row.name == name]
 
     def agent(self, agent_id: str) -> Agent:
         return rows.agent(
             as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": _RELATIONS}))
         )
+
+    def make_helper(self, agent_id: str, system: str) -> Agent:
+        model = as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": _LEAST}))
+        body = payloads.helper(model, system, plain=self.features().version >= (0, 12, 0))
+        return rows.agent(as_object(self._http.call("POST", "/v1/agents/", body=body)))
+
+    def delete_agent(self, agent_id: str) -> None:
+        with suppress(errors.LettaMissing):
+            self._http.call("DELETE", f"/v1/agents/{agent_id}")
+
+    def cancel(self, agent_id: str, run_id: str) -> None:
+        with suppress(errors.LettaConflict):
+            body = {"run_ids": [run_id]} if run_id else {}
+            self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
+
+    def whole_agents(self) -> list[Agent]:
+        """In one call: an agent made or removed between two pages could hide another one."""
+        query = {"limit": EVERYTHING, "include_relationships": "tools", "show_hidden_agents": True}
+        return [rows.agent(row) for row in as_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
         fields = {"tool_ids": change.tool_ids, "tool_rules": change.rules, "message_ids": change.message_ids}
@@ -87,7 +108,8 @@ class LettaServer:
     # --- tools ----------------------------------------------------------------------------------------
 
     def tools(self) -> list[Tool]:
-        return [rows.tool(row) for row in self._http.pages("/v1/tools/")]
+        """In one call: paging skips tools on 0.6 to 0.8 and goes round in a circle on 0.11.7."""
+        return [rows.tool(row) for row in as_objects(self._http.call("GET", "/v1/tools/", {"limit": EVERYTHING}))]
 
     def tools_named(self, names: Sequence[str]) -> list[Tool]:
         """Servers that know no list of names ignore it and answer with all tools, so these are asked name by name."""
@@ -127,10 +149,6 @@ class LettaServer:
         except (errors.LettaMissing, errors.LettaRejected):
             # 400 "Tool with id … not found." on every version, 404 on none measured.
             return
-
-    def attached_tool_ids(self) -> set[str]:
-        agents = self._http.pages("/v1/agents/", include_relationships="tools", show_hidden_agents=True)
-        return {rows.text(tool.get("id")) for agent in agents for tool in agent.get("tools") or ()}
 
     # --- messages -------------------------------------------------------------------------------------
 
@@ -201,7 +219,12 @@ class LettaServer:
             "metadata": dict(metadata),
         }
         block = rows.block(as_object(self._http.call("POST", "/v1/blocks/", body=body)))
-        self._http.call("PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/attach/{block.id}")
+        try:
+            self._http.call("PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/attach/{block.id}")
+        except errors.LettaError:
+            with suppress(errors.LettaError):
+                self._http.call("DELETE", f"/v1/blocks/{block.id}")
+            raise
         features = self.features()
         if features.attached_block_is_late:
             self.set_block(agent_id, label, value)

@@ -51,6 +51,11 @@ class Connection:
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
 
+    def close(self) -> None:
+        """Let go of the connections that are kept open for the next call."""
+        self._sdk.close()
+        self._session.close()
+
     def stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
         """The messages of a stream as they come, then None when the server says that it is done.
 

@@ -39,6 +39,7 @@ class _Run:
         self.used: Used | None = None
         self.call: AgentCall | None = None
         self.indexed_message: str | None = None
+        self.spoken: dict[str, str] = {}
         self.index = 0
 
     def read(self, raw: JsonObject) -> Iterator[Event]:
@@ -68,12 +69,12 @@ class _Run:
         yield Stopped(self.stop_reason or "end_turn")
 
     def reasoning(self, raw: JsonObject) -> Iterator[Event]:
-        text = _content(raw.get("reasoning"))
+        text = self._apart(raw, _content(raw.get("reasoning")))
         if text:
             yield Reasoning(text)
 
     def answer(self, raw: JsonObject) -> Iterator[Event]:
-        text = _content(raw.get("content"))
+        text = self._apart(raw, _content(raw.get("content")))
         if text:
             yield Text(text)
 
@@ -116,6 +117,14 @@ class _Run:
     def failed(self, raw: JsonObject) -> Iterator[Event]:
         raise _failure([raw.get("error_type"), raw.get("message"), raw.get("detail")], self.stop_reason)
         yield
+
+    def _apart(self, raw: JsonObject, text: str) -> str:
+        """The text, with an empty line before it where it opens a further message of its kind."""
+        kind, message_id = str(raw.get("message_type")), _text(raw.get("id"))
+        last = self.spoken.get(kind)
+        if text:
+            self.spoken[kind] = message_id
+        return f"\n\n{text}" if text and last is not None and last != message_id else text
 
     def _finish_call(self) -> Iterator[Event]:
         if self.call is not None:

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from bridge.letta.capabilities import ServerFeatures
-from bridge.turn import AgentCall, Event, JsonObject, Stub
+from bridge.letta.capabilities import AgentModel, ServerFeatures
+from bridge.turn import AgentCall, Event, Image, JsonObject, Stub
+
+# Agents whose names begin so are the bridge's own, and no models.
+HELPER_PREFIX = "letta-tool-bridge-helper-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Tool:
     type: str = "custom"
     tags: tuple[str, ...] = ()
     json_schema: JsonObject = field(default_factory=dict)
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Agent:
     blocks: tuple[Block, ...] = ()
     parallel_calls: bool = False
     metadata: JsonObject = field(default_factory=dict)
+    model: AgentModel = field(default_factory=AgentModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ class Say:
 
     role: Literal["user", "system"]
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,15 @@ class Gateway(Protocol):
 
     def agent(self, agent_id: str) -> Agent:
         """One agent; LettaMissing when there is none of that id."""
+
+    def make_helper(self, agent_id: str, system: str) -> Agent:
+        """A hidden agent with the same model, no memory and no tools of its own, for one request."""
+
+    def delete_agent(self, agent_id: str) -> None:
+        """Remove an agent that `make_helper` made."""
+
+    def cancel(self, agent_id: str, run_id: str) -> None:
+        """End a run; all runs of the agent when `run_id` is "". One that has ended meanwhile is no error."""
 
     def send(
         self,
@@ -177,13 +192,13 @@ class Gateway(Protocol):
         """Make the stub's tool, or make the tool of that name equal to it."""
 
     def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
-        """Replace the tags of a tool."""
+        """Replace the tags of a tool, and nothing else of it."""
 
     def delete_tool(self, tool_id: str) -> None:
         """Remove a tool from the server; one that is gone already is no error."""
 
-    def attached_tool_ids(self) -> set[str]:
-        """The ids of all tools that any agent has."""
+    def whole_agents(self) -> list[Agent]:
+        """All agents with their tools and rules, hidden ones too; costly."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import secrets
 from datetime import UTC, datetime
 from typing import assert_never
 
-from bridge.letta.gateway import CallResult, Outgoing, Results, Say
-from bridge.turn import JsonObject
+from bridge.letta.capabilities import V1_AGENT
+from bridge.letta.gateway import HELPER_PREFIX, CallResult, Outgoing, Results, Say
+from bridge.turn import Image, JsonObject
 
 
 def outgoing(item: Outgoing) -> JsonObject:
     match item:
-        case Say(role, text):
-            return {"role": role, "content": text}
+        case Say(role, text, images):
+            return {"role": role, "content": [*_text_part(text), *map(_image, images)] if images else text}
         case Results(results):
             return {"type": "approval", "approvals": [_returned(result) for result in results]}
         case _:
@@ -30,6 +32,35 @@ def rewritten_return(text: str, ok: bool) -> JsonObject:
     now = datetime.now(UTC).strftime("%Y-%m-%d %I:%M:%S %p UTC%z")
     packed = {"status": "OK" if ok else "Failed", "message": text, "time": now}
     return {"message_type": "user_message", "content": json.dumps(packed)}
+
+
+def helper(model: JsonObject, system: str, *, plain: bool) -> JsonObject:
+    """An agent that thinks with the model of another. `plain`: the server has agents that answer without a tool."""
+    return {
+        "name": HELPER_PREFIX + secrets.token_hex(8),
+        "agent_type": V1_AGENT if plain else "memgpt_agent",
+        "llm_config": {**model["llm_config"], "put_inner_thoughts_in_kwargs": not plain},
+        "embedding_config": model["embedding_config"],
+        "system": system or "You are a helpful assistant.",
+        "tools": [] if plain else ["send_message"],
+        "memory_blocks": [],
+        "include_base_tools": False,
+        "initial_message_sequence": [],
+        "hidden": True,
+        "tags": [HELPER_PREFIX.rstrip("-")],
+    }
+
+
+def _text_part(text: str) -> list[JsonObject]:
+    return [{"type": "text", "text": text}] if text else []
+
+
+def _image(image: Image) -> JsonObject:
+    """As base64 where it can be: an address would be fetched by the Letta server."""
+    if image.url:
+        return {"type": "image", "source": {"type": "url", "url": image.url}}
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data, "detail": image.detail}
+    return {"type": "image", "source": source}
 
 
 def _returned(result: CallResult) -> JsonObject:

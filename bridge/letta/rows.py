@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from bridge.letta.capabilities import AgentModel
 from bridge.letta.gateway import Agent, AgentSummary, Block, StoredMessage, Tool
 from bridge.turn import AgentCall, JsonObject
 
@@ -25,7 +26,12 @@ def agent(row: JsonObject) -> Agent:
         blocks=tuple(map(block, _objects(_memory_blocks(row)))),
         parallel_calls=_object(row.get("llm_config")).get("parallel_tool_calls") is True,
         metadata=_object(row.get("metadata")),
+        model=_model(_object(row.get("llm_config"))),
     )
+
+
+def _model(config: JsonObject) -> AgentModel:
+    return AgentModel(text(config.get("model")), text(config.get("model_endpoint_type")))
 
 
 def tool(row: JsonObject) -> Tool:
@@ -35,6 +41,7 @@ def tool(row: JsonObject) -> Tool:
         type=text(row.get("tool_type")) or "custom",
         tags=tuple(item for item in row.get("tags") or () if isinstance(item, str)),
         json_schema=_object(row.get("json_schema")),
+        source=text(row.get("source_code")),
     )
 
 

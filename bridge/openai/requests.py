@@ -10,6 +10,8 @@ import math
 from typing import Any, NoReturn
 
 from bridge.errors import InvalidRequest, TooDeep
+from bridge.openai.content import parse_content, storable
+from bridge.openai.parameters import check_parameters, wanted_format
 from bridge.openai.tools import parse_tool_choice, parse_tools
 from bridge.turn import JsonObject, Message, ToolCall, Turn
 
@@ -21,7 +23,8 @@ ROLES = {
     "tool": "tool",
     "function": "tool",
 }
-_SEPARATOR = "\n\n"
+# Behind the name of a model: this request is not for the agent's memory.
+ASIDE = ":aside"
 
 
 def parse_json(body: bytes) -> JsonObject:
@@ -37,9 +40,9 @@ def parse_json(body: bytes) -> JsonObject:
     return value
 
 
-def parse_chat_request(body: JsonObject, *, most_tools: int = 512) -> Turn:
+def parse_chat_request(body: JsonObject, *, most_tools: int = 512, image_urls: bool = False) -> Turn:
     model = body.get("model")
-    model = _storable(model).strip() if isinstance(model, str) else ""
+    model = storable(model).strip() if isinstance(model, str) else ""
     if not model:
         raise InvalidRequest("`model` must be the name or id of an agent; GET /v1/models lists them.", param="model")
     messages = body.get("messages")
@@ -48,9 +51,12 @@ def parse_chat_request(body: JsonObject, *, most_tools: int = 512) -> Turn:
     options = body.get("stream_options")
     choice_is_none = body.get("tool_choice") == "none"
     tools = () if choice_is_none else parse_tools(body, most_tools)
+    check_parameters(body)
     return Turn(
-        model=model,
-        messages=tuple(_message(item, f"messages[{index}]") for index, item in enumerate(messages)),
+        model=model.removesuffix(ASIDE),
+        aside=model.endswith(ASIDE),
+        reply_format=wanted_format(body),
+        messages=tuple(_message(item, f"messages[{index}]", image_urls) for index, item in enumerate(messages)),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
         parallel_tool_calls=body.get("parallel_tool_calls") is None or _flag(body, "parallel_tool_calls"),
@@ -59,7 +65,7 @@ def parse_chat_request(body: JsonObject, *, most_tools: int = 512) -> Turn:
     )
 
 
-def _message(value: Any, where: str) -> Message:
+def _message(value: Any, where: str, image_urls: bool) -> Message:
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     role = value.get("role")
@@ -67,43 +73,17 @@ def _message(value: Any, where: str) -> Message:
         raise InvalidRequest(f"`{where}.role` must be one of {', '.join(ROLES)}.", param=f"{where}.role")
     name = value.get("name")
     call_id = value.get("tool_call_id")
+    text, images = parse_content(value.get("content"), ROLES[role], f"{where}.content", image_urls=image_urls)
     return Message(
         role=ROLES[role],  # type: ignore[arg-type]
-        text=_text(value.get("content"), role, f"{where}.content"),
+        text=text,
+        images=images,
         name=name if isinstance(name, str) else "",
         tool_calls=_calls(value.get("tool_calls")),
         tool_call_id=call_id if isinstance(call_id, str) else "",
         # OpenAI has no field for it; these are what clients of other makes use.
         is_error=value.get("is_error") is True or value.get("status") == "error",
     )
-
-
-def _text(content: Any, role: str, where: str) -> str:
-    """The text of a message, its parts joined. What is odd in an assistant's is let be: it echoes ours."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return _storable(content)
-    if not isinstance(content, list):
-        raise InvalidRequest(f"`{where}` must be a string or an array of parts.", param=where)
-    parts = [_part(item, role, f"{where}[{index}]") for index, item in enumerate(content)]
-    return _storable(_SEPARATOR.join(part for part in parts if part))
-
-
-def _part(value: Any, role: str, where: str) -> str:
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, dict):
-        raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
-    kind = value.get("type")
-    if kind in ("text", "input_text", "output_text", "refusal", None):
-        text = value.get("text", value.get("refusal"))
-        if isinstance(text, str):
-            return text
-        raise InvalidRequest(f"`{where}.text` must be a string.", param=f"{where}.text")
-    if role == "assistant":
-        return ""
-    raise InvalidRequest(f"`{where}` is of type {kind!r:.40}; the bridge takes text parts only.", param=where)
 
 
 def _calls(value: Any) -> tuple[ToolCall, ...]:
@@ -125,11 +105,6 @@ def _flag(body: JsonObject, name: str, prefix: str = "") -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(f"`{prefix}{name}` must be true or false.", param=prefix + name)
     return value
-
-
-def _storable(text: str) -> str:
-    """Without what no database of Letta's can keep: NUL is dropped, a lone surrogate becomes U+FFFD."""
-    return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _finite(digits: str) -> float:

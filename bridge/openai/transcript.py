@@ -9,27 +9,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.errors import InvalidRequest
-from bridge.turn import Message, News, ToolCall, ToolResult, Turn
+from bridge.turn import Message, News, Said, ToolCall, ToolResult, Turn
 
 
 def what_is_new(turn: Turn) -> News:
     """System and developer messages count wherever they stand: clients put them first, last or in between."""
     last = max((index for index, message in enumerate(turn.messages) if message.role == "assistant"), default=-1)
     fresh = turn.messages[last + 1 :]
-    user_texts = tuple(message.text for message in fresh if message.role == "user" and message.text.strip())
+    said = _said(fresh)
     results = _results(turn.messages[: last + 1], fresh)
-    if not user_texts and not results:
+    if not said and not results:
         raise InvalidRequest(
             "Nothing new to answer: after the last assistant message there must be a user message with text"
             " or a tool result.",
             param="messages",
         )
     return News(
-        user_texts=user_texts,
+        said=said,
         results=results,
-        instructions=_instructions(turn.messages),
+        instructions=instructions_of(turn),
         opens_conversation=last == -1,
     )
+
+
+def _said(fresh: Sequence[Message]) -> tuple[Said, ...]:
+    """What the user says; pictures that a tool returned are shown beside its result, which can hold text only."""
+    found = []
+    for message in fresh:
+        if message.role == "user" and (message.text.strip() or message.images):
+            found.append(Said(message.text, message.images))
+        elif message.role == "tool" and message.images:
+            found.append(Said("(pictures that the tool returned)", message.images))
+    return tuple(found)
 
 
 def _results(before: Sequence[Message], fresh: Sequence[Message]) -> tuple[ToolResult, ...]:
@@ -44,5 +55,7 @@ def _results(before: Sequence[Message], fresh: Sequence[Message]) -> tuple[ToolR
     return tuple(found.values())
 
 
-def _instructions(messages: tuple[Message, ...]) -> str:
-    return "\n\n".join(message.text for message in messages if message.role == "system" and message.text.strip())
+def instructions_of(turn: Turn) -> str:
+    """All system and developer messages, and what the reply must look like."""
+    given = [message.text for message in turn.messages if message.role == "system" and message.text.strip()]
+    return "\n\n".join([*given, turn.reply_format] if turn.reply_format else given)

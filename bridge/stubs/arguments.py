@@ -11,7 +11,7 @@ from typing import Any
 from bridge.stubs.naming import LETTA_PARAMETERS
 from bridge.stubs.references import Definitions
 from bridge.stubs.root import tidied
-from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of, kinds
+from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of
 from bridge.turn import ArgumentPath, Stub
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -85,34 +85,36 @@ class _Restoration:
             yield name, restored
 
     def _takes_null(self, schemas: list[Any]) -> bool:
-        return any("null" in kinds(schema, self.definitions.lookup) for schema in schemas)
+        return any("null" in self.definitions.kinds(schema) for schema in schemas)
 
     def _read(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
         """A value asked for as JSON text. What can't be meant as JSON is meant as it stands."""
-        wanted = frozenset[str]().union(*(kinds(schema, self.definitions.lookup) for schema in schemas or [True]))
+        wanted = frozenset[str]().union(*map(self.definitions.kinds, schemas or [True]))
         if wanted <= {"string", "null"}:
             return None if text.strip() == "null" else text
-        if any(text in (part.get("const"), *part.get("enum", ())) for s in schemas for part in self._parts(s)):
-            return text
         try:
             value = _parsed(text)
         except (ValueError, RecursionError):
             return text
-        if value is not None and _kind(value) not in wanted:
+        choices = [choice for schema in schemas for part in self._parts(schema) for choice in part.get("enum", ())]
+        if (value is not None and _kind(value) not in wanted) or (text in choices and value not in choices):
             return text
         return value if isinstance(value, str) else self.of(value, schemas, path)
 
-    def _parts(self, schema: Any, followed: frozenset[str] = frozenset()) -> Iterator[Schema]:
+    def _parts(self, schema: Any) -> Iterator[Schema]:
         """The schema and all it is made of: what it refers to, all of `allOf`, every alternative."""
-        if not isinstance(schema, dict):
-            return
-        yield schema
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in followed:
-            yield from self._parts(self.definitions.lookup(reference), followed | {reference})
-        for key in ("allOf", *ALTERNATIVES):
-            for inner in schema.get(key, ()):
-                yield from self._parts(inner, followed)
+        waiting, followed = [schema], set[str]()
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part, dict):
+                continue
+            yield part
+            reference = part.get("$ref")
+            if isinstance(reference, str) and reference not in followed:
+                followed.add(reference)
+                waiting.append(self.definitions.lookup(reference))
+            for key in ("allOf", *ALTERNATIVES):
+                waiting.extend(part.get(key, ()))
 
 
 def _member(possible: list[Schema], name: str) -> Iterator[Any]:

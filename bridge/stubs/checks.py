@@ -23,10 +23,14 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a tool's schema may be. `depth` counts nested JSON arrays and objects, `size` characters of JSON."""
+    """How large a tool's schema may be. `depth` counts nested JSON arrays and objects, `size` characters of JSON.
+
+    `spelt_out` is for the schema as Letta gets it, where what it refers to may stand many times.
+    """
 
     depth: int = 64
     size: int = 256 * 1024
+    spelt_out: int = 1024 * 1024
 
 
 def check_schema(parameters: Any, where: str, limits: Limits) -> None:
@@ -38,6 +42,16 @@ def check_schema(parameters: Any, where: str, limits: Limits) -> None:
         _refuse(where, "must be an object (a JSON Schema)")
     if parameters:
         _check_node(parameters, where)
+
+
+def check_spelt_out(schema: dict[str, Any], where: str, limits: Limits) -> None:
+    size = len(json.dumps(schema, ensure_ascii=False))
+    if size > limits.spelt_out:
+        raise TooLarge(
+            f"`{where}` comes to {size} characters of JSON with its references spelt out; "
+            f"{limits.spelt_out} are allowed.",
+            param=where,
+        )
 
 
 def storable(text: str) -> str:

@@ -14,6 +14,8 @@ from bridge.stubs.source import stub_source, template_digest
 from bridge.stubs.verbatim import NON_STRICT_MARK, is_strict, plain_text
 from bridge.turn import JsonObject, SchemaDialect, Stub, StubKind, ToolSpec
 
+USUAL_LIMITS = Limits()
+
 
 def make_stub(
     spec: ToolSpec,
@@ -21,7 +23,7 @@ def make_stub(
     *,
     kind: StubKind = "placeholder",
     where: str = "tools[0].function",
-    limits: Limits = Limits(),  # noqa: B008 a frozen value
+    limits: Limits = USUAL_LIMITS,
 ) -> Stub:
     """`where` is the tool's place in the request; the InvalidRequest that a bad tool ends in names it."""
     check_tool_name(spec.name, where)

@@ -6,27 +6,33 @@ keeps the properties alone.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from bridge.stubs.subschemas import Schema, mapped
+from bridge.stubs.subschemas import KINDS, Schema, kinds, mapped
 from bridge.stubs.words import described
 
 # How often a definition may contain itself when it is unrolled, and how much unrolling may yield in all.
 UNROLLED = 2
 MAX_NODES = 1000
 MAX_DEPTH = 24
+# How many references are followed to find out what kind of value they stand for.
+MAX_REFERENCES = 100
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
 _ANNOTATIONS = frozenset({"description", "title", "default", "examples", "example", "deprecated", "$comment"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Definitions:
     """What the references of one client's schema can lead to."""
 
     root: Schema
+    _kinds: dict[str, frozenset[str]] = field(default_factory=dict)
+    _recursive: frozenset[str] | None = None
 
     def lookup(self, reference: str) -> Any:
         """The schema referred to; True (anything goes) for one that is not there."""
@@ -42,52 +48,80 @@ class Definitions:
             name = _unescaped(part)
             if isinstance(here, dict) and name in here:
                 here = here[name]
-            elif isinstance(here, list) and name.isdigit() and int(name) < len(here):
+            elif isinstance(here, list) and name.isdecimal() and int(name) < len(here):
                 here = here[int(name)]
             else:
                 return None
         return here if isinstance(here, (dict, bool)) else None
 
+    def kinds(self, schema: Any) -> frozenset[str]:
+        return kinds(schema, self._kinds_of)
+
+    def _kinds_of(self, reference: str) -> frozenset[str]:
+        """Found out once; on the way any kind will do, so that circles and long ways come to an end."""
+        if reference not in self._kinds:
+            self._kinds[reference] = KINDS
+            if len(self._kinds) < MAX_REFERENCES:
+                self._kinds[reference] = kinds(self.lookup(reference), self._kinds_of)
+        return self._kinds[reference]
+
     def is_recursive(self, reference: str) -> bool:
-        """Whether following it can lead to it again."""
-        reached: set[str] = set()
-        waiting = self._mentioned(self.find(reference))
-        while waiting:
-            found = waiting.pop()
-            if found == reference:
-                return True
-            if found not in reached:
-                reached.add(found)
-                waiting |= self._mentioned(self.find(found))
-        return False
+        """Whether following it leads to it again (or lies between two that do)."""
+        if self._recursive is None:
+            mentioned = self._reachable(self.root)
+            circular = _unsortable(mentioned)
+            backwards: dict[str, set[str]] = {found: set() for found in circular}
+            for found in circular:
+                for other in mentioned[found] & circular:
+                    backwards[other].add(found)
+            self._recursive = frozenset(_unsortable(backwards))
+        return reference in self._recursive
 
     def needed(self, schema: Schema) -> dict[str, Any]:
         """The definitions that the schema's references need, under the keywords they stand under."""
         result: dict[str, Any] = {}
-        waiting, seen = self._mentioned(schema), set[str]()
-        while waiting:
-            reference = waiting.pop()
-            if reference in seen or not is_definition(reference):
-                continue
-            seen.add(reference)
+        for reference in filter(is_definition, self._reachable(schema)):
             keyword, name = map(_unescaped, reference[2:].split("/")[:2])
             if name in self.root.get(keyword, {}):
                 result.setdefault(keyword, {})[name] = self.root[keyword][name]
-                waiting |= self._mentioned(self.root[keyword][name])
-        return {key: dict(sorted(result[key].items())) for key in sorted(result)}
+        return result
 
-    def _mentioned(self, schema: Any) -> set[str]:
-        found: set[str] = set()
+    def _reachable(self, schema: Schema) -> dict[str, set[str]]:
+        """Every reference in the schema and in what they lead to, each with those in what it leads to."""
+        result: dict[str, set[str]] = {}
+        waiting = _mentioned(schema)
+        while waiting:
+            reference = waiting.pop()
+            if reference not in result:
+                result[reference] = _mentioned(self.find(reference))
+                waiting |= result[reference]
+        return result
 
-        def collect(inner: Any) -> Any:
-            if isinstance(inner, dict):
-                if isinstance(inner.get("$ref"), str):
-                    found.add(inner["$ref"])
-                mapped(inner, collect)
-            return inner
 
-        collect(schema)
-        return found
+def _mentioned(schema: Any) -> set[str]:
+    found: set[str] = set()
+
+    def collect(inner: Any) -> Any:
+        if isinstance(inner, dict):
+            if isinstance(inner.get("$ref"), str):
+                found.add(inner["$ref"])
+            mapped(inner, collect)
+        return inner
+
+    collect(schema)
+    return found
+
+
+def _unsortable(graph: dict[str, set[str]]) -> set[str]:
+    """What no order can bring behind all that it mentions: what is part of a circle or leads into one."""
+    sorter = TopologicalSorter(graph)
+    with suppress(CycleError):
+        sorter.prepare()
+    left = set(graph)
+    while ready := sorter.get_ready():
+        sorter.done(*ready)
+        left.difference_update(ready)
+    return left
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ Both refuse alternatives at the top; Letta also fails at every message for a too
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,6 @@ _MAY_BE_NULL = ("const", "default")
 _MAY_BE_FLAGS = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
 # OpenAI takes none of these beside the properties.
 _NOT_AT_THE_TOP = ("not", "enum", "const")
-_MAX_FOLLOWED = 16
 
 
 def tidied(schema: Any) -> Schema:
@@ -34,8 +32,7 @@ def tidied(schema: Any) -> Schema:
         clean["prefixItems"] = clean.pop("items")
         clean["items"] = clean.pop("additionalItems", {})
     if clean.get("items") is False:
-        clean["items"] = {}
-        clean["maxItems"] = min(len(clean.get("prefixItems", [])), clean.get("maxItems", math.inf))
+        clean |= {"items": {}, "maxItems": len(clean.get("prefixItems", []))}
     flags = {key: clean[key] for key in _MAY_BE_FLAGS if isinstance(clean.get(key), bool)}
     clean = mapped(clean, tidied) | flags
     if "array" in _types(clean):
@@ -73,30 +70,32 @@ def object_root(parameters: Schema, definitions: Definitions, where: str) -> Roo
     return root
 
 
-def _flattened(schema: Any, definitions: Definitions, level: int = 0) -> Schema:
+def _flattened(schema: Any, definitions: Definitions) -> Schema:
     """With what it refers to, and all of `allOf`, in one schema."""
-    if not isinstance(schema, dict):
-        return {}
-    result = dict(schema)
-    parts = result.pop("allOf", [])
-    reference = result.pop("$ref", None)
-    if reference is not None:
-        parts = [definitions.lookup(reference), *parts]
-    for part in parts:
-        if level < _MAX_FOLLOWED:
-            _absorb(result, _flattened(part, definitions, level + 1), "allOf")
+    result: Schema = {}
+    waiting, followed = [schema], set[str]()
+    while waiting:
+        part = waiting.pop(0)
+        if not isinstance(part, dict):
+            continue
+        reference = part.get("$ref")
+        if reference is not None and reference not in followed:
+            followed.add(reference)
+            waiting.append(definitions.lookup(reference))
+        waiting.extend(part.get("allOf", []))
+        _absorb(result, part)
     return result
 
 
-def _absorb(result: Schema, part: Schema, both: str) -> None:
+def _absorb(result: Schema, part: Schema) -> None:
+    # Each part knows its own properties only; whether others may be added is said by the outermost.
+    unsaid = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
     for key, value in part.items():
         if key == "properties":
-            _absorb_properties(result.setdefault("properties", {}), value, both)
+            _absorb_properties(result.setdefault("properties", {}), value, "allOf")
         elif key == "required":
             result["required"] = [*result.get("required", []), *value]
-        elif key == "additionalProperties":
-            continue  # Each part knows its own properties only; for all of them together it says nothing.
-        else:
+        elif key not in unsaid:
             result.setdefault(key, value)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bridge.stubs.checks import Limits, check_schema
+from bridge.stubs.checks import Limits, check_schema, check_spelt_out
 from bridge.stubs.naming import parameter_names
 from bridge.stubs.references import Definitions, Inlining
 from bridge.stubs.root import object_root, tidied
@@ -42,6 +42,7 @@ def convert(parameters: JsonObject | None, dialect: SchemaDialect, where: str, l
         simplification = Simplification(definitions, dialect.nullable_types)
         schema, as_text, changes = simplification.of(schema), simplification.as_text, simplification.changes
         root.words += simplification.words
+    check_spelt_out(schema, where, limits)
     names = parameter_names(schema["properties"], dialect.identifier_names)
     renamed = {server: client for client, server in names.items() if server != client}
     changes += [f"{name!r} is called {server!r} on the server." for server, name in renamed.items()]

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bridge.stubs.references import Definitions
-from bridge.stubs.subschemas import ALTERNATIVES, KINDS, Schema, kinds
+from bridge.stubs.subschemas import ALTERNATIVES, KINDS, Schema
 from bridge.stubs.verbatim import MAX_STRICT_LEVELS, is_countable
 from bridge.stubs.words import compact, constraints, described
 from bridge.turn import ArgumentPath
 
 Place = Literal["required", "optional", "item"]
 
+# How long a JSON Schema may be, in characters, to stand in a description.
+MAX_QUOTED = 8000
 _SCALARS = {"string": "text", "number": "a number", "integer": "a whole number", "boolean": "true or false"}
 _RECORD = frozenset({"type", "properties", "required", "additionalProperties", "nullable"})
 _LIST = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems", "nullable"})
@@ -54,10 +56,10 @@ class Simplification:
 
     def _node(self, schema: Schema, path: ArgumentPath, place: Place) -> Schema:
         plain = _without_null(_merged(schema))
-        nullable = "null" in kinds(schema, self.definitions.lookup)
-        kind = _single(kinds(plain, self.definitions.lookup))
+        nullable = "null" in self.definitions.kinds(schema)
+        kind = _single(self.definitions.kinds(plain))
         absent = _absence(place, nullable)
-        if place == "optional":
+        if place == "optional" and not nullable:
             self.changes.append("What is optional may be null, which leaves it out.")
         if kind in _SCALARS and ((self.nullable_types and place != "item") or not absent):
             return self._scalar(plain, kind, path, absent)
@@ -99,10 +101,11 @@ class Simplification:
 
     def _asked_for(self, schema: Schema) -> str:
         bare = {key: value for key, value in schema.items() if key not in ("description", "title", "$schema")}
-        found = kinds(schema, self.definitions.lookup)
+        found = self.definitions.kinds(schema)
         if found == KINDS and not bare.keys() - _NOTES:
             return "any value, as JSON text"
-        text = f"fitting the JSON Schema {compact({**bare, **self.definitions.needed(bare)})}"
+        whole = compact({**bare, **self.definitions.needed(bare)})
+        text = f"fitting the JSON Schema {whole}" if len(whole) <= MAX_QUOTED else "of a form too long to be said here"
         return f"plain text, or JSON text {text}" if "string" in found else f"as JSON text {text}"
 
     def _said(self, schema: Schema, path: ArgumentPath, listed: frozenset[str] = frozenset()) -> list[str]:
@@ -114,9 +117,9 @@ class Simplification:
 
 def _absence(place: Place, nullable: bool) -> str:
     """What the description says about null; "" when there must be a value."""
-    if place == "optional":
-        return "optional: null leaves it out"
-    return "null if there is none" if nullable else ""
+    if nullable:
+        return "null if there is none"
+    return "optional: null leaves it out" if place == "optional" else ""
 
 
 def _single(found: frozenset[str]) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 Schema = dict[str, Any]
-Lookup = Callable[[str], Any]
 
 KINDS = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
@@ -49,19 +48,18 @@ def kind_of(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def kinds(schema: Any, lookup: Lookup, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+def kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozenset[str]:
     """The kinds of JSON value that can satisfy the schema; every kind where it does not say."""
     if not isinstance(schema, dict):
         return frozenset() if schema is False else KINDS
     result = _typed(schema)
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference not in seen:
-        result &= kinds(lookup(reference), lookup, seen | {reference})
+    if isinstance(schema.get("$ref"), str):
+        result &= of_reference(schema["$ref"])
     for key in ALTERNATIVES:
         if isinstance(schema.get(key), list):
-            result &= _either(kinds(inner, lookup, seen) for inner in schema[key])
+            result &= _either(kinds(inner, of_reference) for inner in schema[key])
     for inner in schema.get("allOf", ()):
-        result &= kinds(inner, lookup, seen)
+        result &= kinds(inner, of_reference)
     return result
 
 

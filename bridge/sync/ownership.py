@@ -5,17 +5,21 @@ Whatever carries no mark of ours is foreign and is never changed or removed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.letta.gateway import Tool
 from bridge.turn import Stub
 
 OWNER = "letta-tool-bridge"
 _DIGEST = f"{OWNER}:digest="
 _CLIENT_NAME = f"{OWNER}:client-name="
+_KIND = f"{OWNER}:kind="
 _IDLE_SINCE = f"{OWNER}:idle-since="
+_LEAVING = f"{OWNER}:leaving"
 
 
 def tags_for(stub: Stub) -> list[str]:
-    return [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}"]
+    return [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
 
 
 def is_ours(tool: Tool) -> bool:
@@ -32,16 +36,55 @@ def client_name_of(tool: Tool) -> str:
     return _tagged(tool, _CLIENT_NAME) or tool.name
 
 
+def stands_for(tool: Tool, stub: Stub) -> bool:
+    """Whether the tool is this stub: as it was put there, changed by hand, or made by another version of the bridge."""
+    if not is_ours(tool) or is_leaving(tool):
+        return False
+    made_alike = f"{_KIND}{stub.kind}" in tool.tags and client_name_of(tool) == stub.spec.name
+    return digest_of(tool) == stub.digest or (made_alike and tool.json_schema == stub.json_schema)
+
+
+def drifted(tool: Tool, stub: Stub) -> bool:
+    """Whether the stub on the server is no more what was put there."""
+    return digest_of(tool) != stub.digest or tool.json_schema != stub.json_schema or tool.source != stub.source_code
+
+
+# --- marks of the sweep -------------------------------------------------------------------------------
+
+
 def idle_since(tool: Tool) -> int | None:
     """When the sweep first found the tool attached to no agent; None while nothing is known of that."""
     value = _tagged(tool, _IDLE_SINCE)
-    return int(value) if value.isdigit() else None
+    return int(value) if value.isdecimal() else None
+
+
+def is_leaving(tool: Tool) -> bool:
+    """Whether the tool is about to be deleted: from then on nobody may begin to use it."""
+    return _LEAVING in tool.tags
+
+
+def is_marked(tool: Tool) -> bool:
+    return idle_since(tool) is not None or is_leaving(tool)
 
 
 def marked_idle(tool: Tool, since: int) -> list[str]:
-    """The tool's tags with the mark of the sweep."""
-    return [*(tag for tag in tool.tags if not tag.startswith(_IDLE_SINCE)), f"{_IDLE_SINCE}{since}"]
+    """The tool's tags with the sweep's first mark."""
+    return [*unmarked(tool), f"{_IDLE_SINCE}{since}"]
+
+
+def marked_leaving(tool: Tool) -> list[str]:
+    """The tool's tags with the sweep's last mark besides."""
+    return [*(tag for tag in tool.tags if tag != _LEAVING), _LEAVING]
+
+
+def unmarked(tool: Tool) -> list[str]:
+    """The tool's tags without the marks of the sweep."""
+    return [tag for tag in tool.tags if tag != _LEAVING and not tag.startswith(_IDLE_SINCE)]
 
 
 def _tagged(tool: Tool, prefix: str) -> str:
-    return next((tag.removeprefix(prefix) for tag in tool.tags if tag.startswith(prefix)), "")
+    return next(_values(tool, prefix), "")
+
+
+def _values(tool: Tool, prefix: str) -> Iterator[str]:
+    return (tag.removeprefix(prefix) for tag in tool.tags if tag.startswith(prefix))

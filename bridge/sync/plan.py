@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from bridge.letta.gateway import Agent, Tool
-from bridge.sync.ownership import digest_of, idle_since, is_ours
+from bridge.letta.gateway import Agent
+from bridge.sync.ownership import is_ours
 from bridge.turn import Binding, JsonObject
+
+# The types of rules that the bridge makes. A rule of another type for a stub was made by somebody else.
+OUR_RULES = frozenset({"requires_approval", "exit_loop", "run_first"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,32 +26,25 @@ def plan_toolset(
     agent: Agent,
     bindings: Sequence[Binding],
     rules: Sequence[JsonObject],
-    known_names: Collection[str] = (),
+    left_behind: Collection[str] = (),
 ) -> ToolsetChange | None:
     """What makes the agent's toolset its own tools plus `bindings` with `rules`; None when it is so already.
 
-    `known_names` are names of stubs of ours that may be attached no more: their rules leave with them.
+    `left_behind` are names of stubs that the agent had: a stub that somebody detached or deleted leaves its rule.
     """
     own = [tool for tool in agent.tools if not is_ours(tool)]
-    attached = {tool.id for tool in agent.tools if is_ours(tool)}
-    kept = _own_rules(agent, {tool.name for tool in own}, {binding.stub.name for binding in bindings} | {*known_names})
-    same_tools = attached == {binding.tool_id for binding in bindings}
-    same_rules = _counted(agent.rules) == _counted([*kept, *rules])
-    if same_tools and same_rules:
+    attached = [tool for tool in agent.tools if is_ours(tool)]
+    our_names = {tool.name for tool in attached} | {binding.stub.name for binding in bindings} | {*left_behind}
+    kept = _without_ours(agent.rules, our_names - {tool.name for tool in own})
+    same_tools = {tool.id for tool in attached} == {binding.tool_id for binding in bindings}
+    if same_tools and _counted(agent.rules) == _counted([*kept, *rules]):
         return None
     tool_ids = dict.fromkeys([*(tool.id for tool in own), *(binding.tool_id for binding in bindings)])
     return ToolsetChange(tuple(tool_ids), (*kept, *rules))
 
 
-def drifted(tool: Tool, binding: Binding) -> bool:
-    """Whether the stub on the server is no more what was put there, or is marked for the sweep."""
-    stub = binding.stub
-    return digest_of(tool) != stub.digest or tool.json_schema != stub.json_schema or idle_since(tool) is not None
-
-
-def _own_rules(agent: Agent, own_names: Collection[str], our_names: Collection[str]) -> list[JsonObject]:
-    ours = {tool.name for tool in agent.tools if is_ours(tool)} | {*our_names}
-    return [rule for rule in agent.rules if rule.get("tool_name") in own_names or rule.get("tool_name") not in ours]
+def _without_ours(rules: Sequence[JsonObject], our_names: Collection[str]) -> list[JsonObject]:
+    return [rule for rule in rules if rule.get("type") not in OUR_RULES or rule.get("tool_name") not in our_names]
 
 
 def _counted(rules: Sequence[JsonObject]) -> Counter[tuple[object, object]]:

@@ -20,3 +20,16 @@ def client_is_gone(environ: Mapping[str, Any]) -> bool:
         return bool(waiting.poll(0)) and connection.recv(1, socket.MSG_PEEK) == b""
     except (OSError, ValueError):
         return True
+
+
+def cut(environ: Mapping[str, Any]) -> bool:
+    """Break the connection, so that a reply under way is known for broken; False where the socket is not lent."""
+    connection = environ.get("gunicorn.socket")
+    if not isinstance(connection, socket.socket):
+        return False
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        # The client was faster.
+        return True
+    return True

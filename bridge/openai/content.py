@@ -1,0 +1,86 @@
+"""The content of a message: a string, nothing, or parts of text and pictures."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from bridge.errors import InvalidRequest
+from bridge.turn import Image
+
+_SEPARATOR = "\n\n"
+_TEXT_KINDS = ("text", "input_text", "output_text", "refusal", None)
+_DATA_URL = re.compile(r"data:(image/(?:png|jpeg|jpg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
+_ADDRESS = re.compile(r"https?://[^\s/@]+(/\S*)?\Z")
+
+
+def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> tuple[str, tuple[Image, ...]]:
+    """(text, pictures); the parts' texts are joined. What is odd in an assistant's is let be: it echoes ours."""
+    if content is None:
+        return "", ()
+    if isinstance(content, str):
+        return storable(content), ()
+    if not isinstance(content, list):
+        raise InvalidRequest(f"`{where}` must be a string or an array of parts.", param=where)
+    parts = [_part(item, role, f"{where}[{index}]", image_urls) for index, item in enumerate(content)]
+    texts = [part for part in parts if isinstance(part, str) and part]
+    return storable(_SEPARATOR.join(texts)), tuple(part for part in parts if isinstance(part, Image))
+
+
+def storable(text: str) -> str:
+    """Without what no database of Letta's can keep: NUL is dropped, a lone surrogate becomes U+FFFD."""
+    return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
+    kind = value.get("type")
+    if kind in _TEXT_KINDS:
+        text = value.get("text", value.get("refusal"))
+        if isinstance(text, str):
+            return text
+        raise InvalidRequest(f"`{where}.text` must be a string.", param=f"{where}.text")
+    if role == "assistant":
+        return ""
+    if kind == "image_url" and role in ("user", "tool"):
+        return _image(value.get("image_url"), f"{where}.image_url", image_urls)
+    raise InvalidRequest(
+        f"`{where}` is of type {kind!r:.40}; an agent takes text and, from users and tools, pictures.",
+        param=where,
+    )
+
+
+def _image(value: Any, where: str, image_urls: bool) -> Image:
+    url = value.get("url") if isinstance(value, dict) else value
+    detail = value.get("detail") if isinstance(value, dict) else None
+    if not isinstance(url, str):
+        raise InvalidRequest(f"`{where}.url` must be a string.", param=f"{where}.url")
+    detail = detail if detail in ("low", "high") else "auto"
+    picture = _DATA_URL.match(url)
+    if picture:
+        return Image(picture[1].replace("jpg", "jpeg"), _checked(picture[2], where), detail=detail)
+    if not _ADDRESS.match(url):
+        raise InvalidRequest(
+            f"`{where}.url` must be a data URL of a PNG, JPEG, GIF or WebP picture in base64.", param=f"{where}.url"
+        )
+    if not image_urls:
+        raise InvalidRequest(
+            f"`{where}.url` is an address. Send the picture itself as a data URL, or let the operator set"
+            " BRIDGE_IMAGE_URLS=1: then the Letta server fetches it.",
+            param=f"{where}.url",
+        )
+    return Image(url=url, detail=detail)
+
+
+def _checked(data: str, where: str) -> str:
+    packed = re.sub(r"\s+", "", data)
+    try:
+        base64.b64decode(packed, validate=True)
+    except binascii.Error:
+        raise InvalidRequest(f"`{where}.url` is not valid base64.", param=f"{where}.url") from None
+    return packed

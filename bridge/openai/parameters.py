@@ -1,0 +1,71 @@
+"""What becomes of each field of a chat request: one table, for the code and for the README."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from bridge.errors import InvalidRequest
+from bridge.turn import JsonObject
+
+# (fields, treatment, in a few words)
+PARAMETERS = (
+    ("model", "enforced", "the agent, by name or id; with `:aside` behind it, the agent's memory is left alone"),
+    ("messages", "enforced", "what stands after the last assistant message reaches the agent"),
+    ("stream, stream_options", "enforced", "as OpenAI does"),
+    ("tools, tool_choice", "enforced", "by what the server offers to the model"),
+    ("parallel_tool_calls", "enforced", "`false`: one call in a reply"),
+    (
+        "response_format",
+        "asked",
+        "`json_object` and `json_schema` are put to the agent in words; the reply is not checked",
+    ),
+    ("temperature, top_p, seed, stop, max_tokens, max_completion_tokens", "accepted", "the agent's own settings hold"),
+    ("frequency_penalty, presence_penalty, logit_bias", "accepted", "the agent's own settings hold"),
+    ("reasoning_effort, verbosity, service_tier, prediction", "accepted", "the agent's own settings hold"),
+    ("user, store, metadata and any other field", "accepted", "ignored"),
+    ("n", "refused", "more than 1"),
+    ("logprobs, top_logprobs", "refused", "a Letta agent has none"),
+    ("modalities, audio", "refused", "anything but text"),
+    ("functions, function_call", "refused", "use `tools`"),
+    ("web_search_options", "refused", "give the agent a search tool of its own"),
+)
+
+
+def check_parameters(body: JsonObject) -> None:
+    """Refuse what would change the reply and cannot be done; silence would be a lie."""
+    _refuse(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
+    _refuse(body, "logprobs", bool, "a Letta agent has no log probabilities")
+    _refuse(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
+    _refuse(body, "modalities", lambda value: value not in (None, [], ["text"]), "the bridge gives text only")
+    _refuse(body, "audio", bool, "the bridge gives text only")
+    _refuse(body, "web_search_options", lambda value: value is not None, "give the agent a search tool of its own")
+
+
+def wanted_format(body: JsonObject) -> str:
+    """What to tell the agent of the form that its reply must have, "" when any will do."""
+    wanted = body.get("response_format")
+    if wanted is None:
+        return ""
+    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    if kind == "text":
+        return ""
+    if kind == "json_object":
+        return "Answer with one valid JSON object and nothing else: no code fence, no words around it."
+    described = wanted.get("json_schema") if kind == "json_schema" and isinstance(wanted, dict) else None
+    schema = described.get("schema") if isinstance(described, dict) else None
+    if not isinstance(schema, dict):
+        raise InvalidRequest(
+            '`response_format` must be {"type": "text"}, {"type": "json_object"} or a "json_schema" with its `schema`.',
+            param="response_format",
+        )
+    return (
+        "Answer with one valid JSON value that fits this JSON Schema, and nothing else: no code fence, no words around"
+        f" it.\n{json.dumps(schema, ensure_ascii=False)}"
+    )
+
+
+def _refuse(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:
+    if is_wrong(body.get(name)):
+        raise InvalidRequest(f"`{name}` is not supported: {why}.", param=name, code="unsupported_parameter")

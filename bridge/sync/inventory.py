@@ -1,0 +1,46 @@
+"""What the bridge has on the server: read from the server each time, the bridge keeps no list."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bridge.letta.gateway import Agent, Gateway, Tool
+from bridge.sync.ownership import is_ours
+from bridge.sync.plan import OUR_RULES
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTool:
+    """A tool of ours and the agents that have it.
+
+    `ruled` are agents that have only a rule for it, as somebody detached it by hand: the tool is what tells that the
+    rule is ours, so it stays until the agent's next turn has removed the rule.
+    """
+
+    tool: Tool
+    agents: tuple[Agent, ...] = ()
+    ruled: tuple[Agent, ...] = ()
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.agents or self.ruled)
+
+
+def inventory(gateway: Gateway) -> list[OwnTool]:
+    """Every tool of ours, by name; the agents are listed only where there is one."""
+    tools = sorted(filter(is_ours, gateway.tools()), key=lambda tool: tool.name)
+    return with_users(tools, gateway.whole_agents()) if tools else []
+
+
+def with_users(tools: Sequence[Tool], agents: Sequence[Agent]) -> list[OwnTool]:
+    having: defaultdict[str, list[Agent]] = defaultdict(list)
+    ruling: defaultdict[str, list[Agent]] = defaultdict(list)
+    for agent in agents:
+        for tool in agent.tools:
+            having[tool.id].append(agent)
+        attached = {tool.name for tool in agent.tools}
+        for name in {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES} - attached:
+            ruling[name].append(agent)
+    return [OwnTool(tool, tuple(having[tool.id]), tuple(ruling[tool.name])) for tool in tools]

@@ -1,0 +1,32 @@
+"""The body of a request, unpacked: some clients and proxies send it compressed."""
+
+from __future__ import annotations
+
+import zlib
+
+from flask import Request
+
+from bridge.errors import InvalidRequest, TooLarge
+
+# The forms that zlib reads: with gzip's head, and with zlib's.
+_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+
+def body_of(request: Request, limit: int) -> bytes:
+    """Never more than `limit` bytes, however small they were packed."""
+    packed = request.get_data(cache=False)
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in ("", "identity"):
+        return packed
+    if encoding not in _WINDOWS:
+        raise InvalidRequest(f"The Content-Encoding {encoding!r:.40} is not supported; send gzip, deflate or none.")
+    unpacker = zlib.decompressobj(_WINDOWS[encoding])
+    try:
+        body = unpacker.decompress(packed, limit + 1)
+    except zlib.error:
+        raise InvalidRequest(f"The request body is not valid {encoding}.", code="invalid_encoding") from None
+    if len(body) > limit:
+        raise TooLarge(f"The request body is larger than {limit} bytes when unpacked (BRIDGE_MAX_BODY).")
+    if not unpacker.eof:
+        raise InvalidRequest(f"The request body ends in the middle of its {encoding}.", code="invalid_encoding")
+    return body

@@ -1,0 +1,89 @@
+"""A turn and the client that waits for it: frames as they come, signs of life meanwhile, and an ear for its going."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from logging import Logger
+from typing import Any, NoReturn
+
+from bridge import sse
+from bridge.coordination.feed import Feed
+from bridge.errors import BridgeError, ClientGone
+from bridge.openai.errors import error_object
+from bridge.openai.responses import Envelope, Reply, completion
+from bridge.turn import Event, JsonObject, Turn
+from bridge.web.faults import as_told
+from bridge.web.hangup import client_is_gone, cut
+
+TICK = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """The connected client. `give_up` is called when it has gone before the turn ended."""
+
+    feed: Feed
+    turn: Turn
+    environ: Mapping[str, Any]
+    log: Logger
+    give_up: Callable[[], None]
+
+    def wait_for_first(self, seconds: float) -> None:
+        """Headers wait for the first sign, so that an early failure has its true status; but not for ever."""
+        deadline = time.monotonic() + seconds
+        while not self.feed.wait_for_first(min(TICK, max(0.0, deadline - time.monotonic()))):
+            if client_is_gone(self.environ):
+                self._leave()
+            if time.monotonic() >= deadline:
+                return
+
+    def whole(self) -> JsonObject:
+        """The unstreamed reply."""
+        events = (event for event in self._events() if event is not None)
+        return completion(events, Envelope(self.turn.model))
+
+    def frames(self, ping_interval: float) -> Iterator[bytes]:
+        """The streamed reply, with a comment whenever it was quiet for `ping_interval` seconds."""
+        try:
+            yield from self._frames(ping_interval)
+        except ClientGone:
+            return
+        except GeneratorExit:
+            self.give_up()
+            raise
+        except Exception as fault:  # the status is sent; what is left is to end as a failure
+            yield from self._failure(as_told(fault, self.log))
+
+    def _frames(self, ping_interval: float) -> Iterator[bytes]:
+        reply = Reply(Envelope(self.turn.model), include_usage=self.turn.include_usage)
+        quiet_since = time.monotonic()
+        for event in self._events():
+            if event is not None:
+                for chunk in reply.chunks(event):
+                    yield sse.encode(chunk)
+                    quiet_since = time.monotonic()
+            elif time.monotonic() - quiet_since >= ping_interval:
+                yield sse.PING
+                quiet_since = time.monotonic()
+        for chunk in reply.end():
+            yield sse.encode(chunk)
+        yield sse.END
+
+    def _failure(self, failure: BridgeError) -> Iterator[bytes]:
+        """Coding clients try again after a broken connection and give up after an error event: each where it helps."""
+        if failure.may_pass and cut(self.environ):
+            return
+        yield sse.encode(error_object(failure))
+
+    def _events(self) -> Iterator[Event | None]:
+        """The turn's events, and None in every moment of silence in which the client is still there."""
+        for event in self.feed.read(TICK):
+            if event is None and client_is_gone(self.environ):
+                self._leave()
+            yield event
+
+    def _leave(self) -> NoReturn:
+        self.give_up()
+        raise ClientGone("The client closed the connection before the agent had finished.")

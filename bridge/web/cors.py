@@ -1,0 +1,33 @@
+"""Clients that run in a browser, where the operator allows their origins."""
+
+from __future__ import annotations
+
+from flask import Flask, Response, request
+
+METHODS = "GET, POST, HEAD, OPTIONS"
+HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Bridge-Aside"
+EXPOSED = "X-Bridge-Method, X-Request-Id, Retry-After"
+KEPT_SECONDS = "600"
+
+
+def allow_origins(app: Flask, origins: frozenset[str]) -> None:
+    """No credentials are ever allowed: a key goes in a header, which a page has to know."""
+
+    @app.before_request
+    def preflight() -> Response | None:
+        asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+        return Response(status=204) if asks and request.path.startswith("/v1") else None
+
+    @app.after_request
+    def allowed(response: Response) -> Response:
+        origin = request.headers.get("Origin", "")
+        if not origins or not request.path.startswith("/v1"):
+            return response
+        response.vary.add("Origin")
+        if "*" in origins or origin in origins:
+            response.headers["Access-Control-Allow-Origin"] = "*" if "*" in origins else origin
+            response.headers["Access-Control-Allow-Methods"] = METHODS
+            response.headers["Access-Control-Allow-Headers"] = HEADERS
+            response.headers["Access-Control-Expose-Headers"] = EXPOSED
+            response.headers["Access-Control-Max-Age"] = KEPT_SECONDS
+        return response

@@ -1,0 +1,33 @@
+"""The libraries, each by a small agent of its own: how it is started."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.cache import Progress
+from tests.clients.installed import folder_of, node, python_of
+from tests.clients.pins import LANGCHAIN, OPENAI_NODE, PYDANTIC_AI, VERCEL_AI
+from tests.clients.process import Scratch, run_to_end
+
+PROGRAMS = Path(__file__).parent / "programs"
+ON_PYTHON = {"langchain_agent": LANGCHAIN, "pydantic_ai_agent": PYDANTIC_AI}
+ON_NODE = {"openai_node": OPENAI_NODE, "vercel_ai": VERCEL_AI}
+SECONDS = 90.0
+
+
+def answer_of(program: str, how: str, prompt: str, *, url: str, model: str, scratch: Scratch, say: Progress) -> str:
+    """Run an agent to its end and return its answer."""
+    settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "MODEL": model}
+    return run_to_end([*_start(program, say), how, prompt], scratch, settings, seconds=SECONDS)
+
+
+def _start(program: str, say: Progress) -> Sequence[str]:
+    if program in ON_NODE:
+        # Node looks for packages from where the program stands.
+        folder = folder_of(ON_NODE[program], say)
+        return [str(node(say).program), str(shutil.copy(PROGRAMS / f"{program}.mjs", folder))]
+    python = python_of(ON_PYTHON[program], say) if program in ON_PYTHON else Path(sys.executable)
+    return [str(python), str(PROGRAMS / f"{program}.py")]

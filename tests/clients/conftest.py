@@ -1,0 +1,39 @@
+"""Real Letta servers for the clients: those of the tests beside, with one agent type each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.proxy import FaultProxy
+from testbed.versions import agent_types
+from tests.clients.process import Scratch
+from tests.clients.wire import Wire
+from tests.real.conftest import agent, model, wanted_versions, world
+from tests.real.world import World
+
+__all__ = ["agent", "model", "scratch", "wire", "world"]
+
+# The last servers of the two long-lived lines: the V2 loop, and the loop of letta_v1_agent.
+USUAL = ("0.11.7", "0.16.1")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "agent_type" in metafunc.fixturenames:
+        versions = wanted_versions() if os.environ.get("TEST_LETTA") else USUAL
+        pairs = [(version, agent_types(version)[-1]) for version in versions]
+        metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Scratch:
+    return Scratch.below(tmp_path)
+
+
+@pytest.fixture
+def wire(world: World) -> Iterator[Wire]:
+    with FaultProxy(world.bridge.url) as proxy:
+        yield Wire(proxy)

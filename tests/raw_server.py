@@ -1,0 +1,74 @@
+"""A server that answers every request with the bytes a test gives it, however wrong, and then hangs up or waits."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+WAIT = threading.Event()
+
+
+class RawServer:
+    """Sends `pieces` one by one to each request; WAIT among them keeps the connection open until the end of the test.
+
+    `requests` are the requests as they came, head and body.
+    """
+
+    def __init__(self, pieces: Iterable[bytes | threading.Event]) -> None:
+        self.requests: list[bytes] = []
+        self._pieces = list(pieces)
+        self._over = threading.Event()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._thread.join(10)
+        self._listening.close()
+
+    def _serve(self) -> None:
+        while not self._over.is_set():
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            with connection:
+                self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        self.requests.append(_read_request(connection))
+        try:
+            for piece in self._pieces:
+                if isinstance(piece, bytes):
+                    connection.sendall(piece)
+                else:
+                    self._over.wait(10)
+        except OSError:
+            return
+
+
+def _read_request(connection: socket.socket) -> bytes:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    missing = int(lengths[0].partition(b":")[2]) - len(body) if lengths else 0
+    while missing > 0:
+        more = connection.recv(65536)
+        data, missing = data + more, missing - len(more)
+    return data

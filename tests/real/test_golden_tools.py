@@ -1,0 +1,151 @@
+"""Every golden tool on real servers: the model is shown it, calls it, and the agent goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.interception.choose import choose_method
+from bridge.letta.capabilities import AgentModel, agent_loop, read_features, schema_dialect
+from bridge.stubs.converter import make_stub
+from bridge.turn import Stub, ToolChoice
+from testbed.agents import MODEL
+from testbed.versions import V1_AGENT, agent_types
+from tests.letta_schemas import DIALECTS, seen_by_model
+from tests.real.toolsets import LETTA_PARAMETERS, stubs_of, whole_state
+from tests.real.world import Agent, World
+from tests.stub_cases import calls_of, read, spec_of, tool_folders
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+
+# So many tools are offered while each of them is called.
+GROUP = 10
+
+
+@pytest.fixture
+def agents(world: World) -> Iterator[list[Agent]]:
+    """One agent for each loop that the server has."""
+    types = agent_types(world.version)
+    made = [world.agent(kind) for kind in (types[1:2] or types) + ((V1_AGENT,) if V1_AGENT in types else ())]
+    yield made
+    for agent in made:
+        agent.delete()
+
+
+@pytest.fixture
+def goldens(world: World, agents: list[Agent]) -> list[tuple[Agent, dict[Path, Stub], str]]:
+    """Each agent with the stubs that it is to get, and the name of their dialect."""
+    openapi = world.letta("GET", "/openapi.json")
+    features = read_features(world.version, openapi)
+    found = []
+    for agent in agents:
+        loop = agent_loop(features.version, agent.type)
+        method = choose_method(features, loop, "auto", ToolChoice())
+        dialect = schema_dialect(features, loop, AgentModel(MODEL, "openai"), runs_stubs=method.runs_stubs)
+        stubs = {
+            folder: make_stub(spec_of(read(folder / "tool.json")), dialect, kind=method.stub_kind)
+            for folder in tool_folders()
+        }
+        found.append((agent, stubs, next(name for name, one in DIALECTS.items() if one == dialect)))
+    return found
+
+
+def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]) -> None:
+    for agent, stubs, dialect in goldens:
+        before = whole_state(agent)
+        for batch in batches(stubs):
+            assert agent.ask("!say ok", tools=[read(folder / "tool.json") for folder in batch]).text == "ok"
+            functions = {one["function"]["name"]: one["function"] for one in world.model.last_request().body["tools"]}
+            names = server_names(agent, batch)
+            for folder, stub in batch.items():
+                shown = functions[names[folder]]
+                assert shown["description"] == stub.description, folder.name
+                possible = [stub.json_schema["parameters"], seen_by_model(stub.json_schema, dialect)["parameters"]]
+                parameters = without_lettas(shown["parameters"], stub)
+                assert essence(parameters) in [essence(one) for one in possible], folder.name
+                required = parameters.get("required", [])
+                assert sorted(required) in [sorted(one.get("required", [])) for one in possible], folder.name
+            assert agent.ask("!say still here").text == "still here"
+        assert whole_state(agent) == before
+    assert not world.model.refusals
+
+
+def test_the_client_gets_the_arguments_that_the_model_gave(
+    world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
+) -> None:
+    """Those that are objects: what a model writes else, Letta mends or refuses by itself."""
+    for agent, stubs, dialect in goldens:
+        for batch in batches(stubs, GROUP):
+            tools = [read(folder / "tool.json") for folder in batch]
+            agent.ask("!say ok", tools=tools)
+            names = server_names(agent, batch)
+            for folder in batch:
+                for call in calls_of(folder, dialect):
+                    if not isinstance(parsed(call.model), dict):
+                        continue
+                    reply = agent.ask(f"!call {names[folder]} {call.model}", tools=tools)
+                    (made,) = reply.message["tool_calls"]
+                    assert made["function"]["name"] == spec_of(read(folder / "tool.json")).name
+                    assert parsed(made["function"]["arguments"]) == parsed(call.client), (folder.name, call.model)
+            assert agent.ask("!say still here").text == "still here"
+    assert not world.model.refusals
+
+
+def batches(stubs: Mapping[Path, Stub], most: int = 1000) -> list[dict[Path, Stub]]:
+    """As few requests as have no name twice."""
+    found: list[dict[Path, Stub]] = []
+    for folder, stub in stubs.items():
+        name = stub.spec.name
+        fitting = [one for one in found if len(one) < most and name not in {other.spec.name for other in one.values()}]
+        if fitting:
+            fitting[0][folder] = stub
+        else:
+            found.append({folder: stub})
+    return found
+
+
+def server_names(agent: Agent, batch: Mapping[Path, Stub]) -> dict[Path, str]:
+    """The name that each stub has for the model: another test's tool may have the plain one."""
+    placed = stubs_of(agent)
+    return {
+        folder: placed[stub.spec.name]["name"] if stub.spec.name in placed else stub.name
+        for folder, stub in batch.items()
+    }
+
+
+def without_lettas(parameters: Mapping[str, Any], stub: Stub) -> dict[str, Any]:
+    """The parameters without those that Letta adds to every tool."""
+    added = set(LETTA_PARAMETERS) - stub.json_schema["parameters"]["properties"].keys()
+    properties = {name: schema for name, schema in parameters["properties"].items() if name not in added}
+    required = [name for name in parameters.get("required", []) if name not in added]
+    return {**parameters, "properties": properties, "required": required}
+
+
+def essence(schema: Any) -> Any:
+    """A schema without what Letta may add: empty descriptions, closed objects, and everything required."""
+    if isinstance(schema, list):
+        return [essence(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: essence(value) for key, value in schema.items() if key != "required"}
+    if found.get("additionalProperties") is False:
+        del found["additionalProperties"]
+    if found.get("description") == "":
+        del found["description"]
+    return found
+
+
+def parsed(text: str) -> Any:
+    """The value, or the text where it is no JSON."""
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except ValueError:
+        return text

@@ -1,0 +1,39 @@
+"""Pictures in messages, as the agent's model is shown them."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+
+import pytest
+
+from tests.real.world import Agent, World
+
+pytestmark = pytest.mark.real
+
+
+def png() -> str:
+    """One red pixel."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"\0\xff\0\0")) + chunk(b"IEND", b"")
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_model_sees_the_picture(world: World, agent: Agent, stream: bool) -> None:
+    url = f"data:image/png;base64,{png()}"
+    content = [{"type": "text", "text": "!say I see"}, {"type": "image_url", "image_url": {"url": url}}]
+    reply = agent.ask(messages=[{"role": "user", "content": content}], stream=stream)
+    if not world.at_least("0.8.0"):
+        assert reply.status == 400
+        return
+    assert reply.text == "I see"
+    shown = world.model.last_request().messages[-1]["content"]
+    assert [part["type"] for part in shown] == ["text", "image_url"]
+    assert shown[1]["image_url"]["url"] == url
+    assert agent.ask("!say still here").text == "still here"

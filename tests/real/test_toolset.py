@@ -1,0 +1,262 @@
+"""The toolset of an agent is that of the request, and all that is not ours stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from testbed.proxy import Before
+from testbed.service import Service
+from testbed.versions import V1_AGENT, agent_types
+from tests.real.toolsets import (
+    delete_tool,
+    make_tool,
+    offered,
+    post,
+    stubs_of,
+    stubs_on,
+    tool,
+    unique,
+    whole_state,
+)
+from tests.real.world import Agent, World
+from tests.sse_checker import Json
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def agent(world: World, agent: Agent) -> Iterator[Agent]:
+    """With tools and rules of its own, of every type that the version has."""
+    rules = [
+        {"type": "max_count_per_step", "tool_name": "mine", "max_count_limit": 3},
+        {"type": "constrain_child_tools", "tool_name": "mine", "children": ["core_memory_append"]},
+        {"type": "continue_loop", "tool_name": "core_memory_append"},
+        {"type": "max_count_per_step", "tool_name": "never_there", "max_count_limit": 1},
+    ]
+    if world.at_least("0.11.7"):
+        rules.append({"type": "requires_approval", "tool_name": "mine"})
+    mine = make_tool(world, unique("mine"), ["letta", "theirs"])
+    memory = world.letta("GET", "/v1/tools/", name="core_memory_append")
+    state = agent.state()
+    for rule in rules:
+        if rule["tool_name"] == "mine":
+            rule["tool_name"] = mine["name"]
+    change = {
+        "tool_ids": [row["id"] for row in (*state["tools"], mine, *memory)],
+        "tool_rules": [*state["tool_rules"], *rules],
+    }
+    world.letta("PATCH", f"/v1/agents/{agent.id}", change)
+    yield agent
+    delete_tool(world, mine["id"])
+
+
+@pytest.fixture(scope="session")
+def automatic(world: World) -> Iterator[Service]:
+    with world.start_bridge(WEB_CONCURRENCY="1") as bridge:
+        yield bridge
+
+
+@pytest.fixture(scope="session")
+def approving(world: World) -> Iterator[Service]:
+    with world.start_bridge(WEB_CONCURRENCY="1", BRIDGE_METHOD="approval") as bridge:
+        yield bridge
+
+
+@pytest.fixture
+def single(world: World, agent_type: str, request: pytest.FixtureRequest) -> Service:
+    """A bridge of one worker that puts stubs on the server, also where it had another way."""
+    has_another_way = agent_type == V1_AGENT and world.at_least("0.16.2")
+    found: Service = request.getfixturevalue("approving" if has_another_way else "automatic")
+    return found
+
+
+def own_tools(agent: Agent) -> list[str]:
+    return sorted(row["name"] for row in agent.state()["tools"])
+
+
+# --- exactly the request's --------------------------------------------------------------------------------
+
+
+def test_the_model_is_offered_the_agents_own_tools_and_the_requests(world: World, agent: Agent) -> None:
+    own, one, two = own_tools(agent), tool(unique("read")), tool(unique("write"))
+    before = whole_state(agent)
+    for wanted in ([one, two], [two], [two, one], [], [one]):
+        assert agent.ask("!say ok", tools=wanted).text == "ok"
+        assert sorted(offered(world)) == sorted([*own, *(each["function"]["name"] for each in wanted)])
+    agent.ask("!say ok")
+    assert whole_state(agent) == before
+
+
+@pytest.mark.parametrize("none", [{}, {"tools": None}, {"tools": []}, {"tool_choice": "none"}], ids=str)
+def test_without_tools_ours_are_gone_before_the_agent_runs(world: World, agent: Agent, none: Json) -> None:
+    before, own, one = whole_state(agent), own_tools(agent), tool(unique("read"))
+    agent.ask("!say ok", tools=[one])
+    assert one["function"]["name"] in offered(world)
+    if none == {"tool_choice": "none"}:
+        none = {"tools": [one], **none}
+    post(agent, messages=[{"role": "user", "content": "!say ok"}], **none)
+    assert sorted(offered(world)) == own
+    assert whole_state(agent) == before
+
+
+def test_a_changed_schema_is_in_force_in_the_turn_that_brings_it(world: World, agent: Agent) -> None:
+    name = unique("read")
+    agent.ask("!say ok", tools=[tool(name, "Old.")])
+    agent.ask("!say ok", tools=[tool(name, "New.", file={"type": "integer"})])
+    (shown,) = [one for one in world.model.last_request().tools.values() if one.name.startswith(name)]
+    assert (shown.description, "file" in shown.properties, "path" in shown.properties) == ("New.", True, False)
+    reply = agent.ask(f'!call {shown.name} {{"file": 7}}', tools=[tool(name, "New.", file={"type": "integer"})])
+    assert reply.calls == [(name, {"file": 7})]
+
+
+def test_hundreds_of_tools_in_one_request(world: World) -> None:
+    types = agent_types(world.version)
+    agent = world.agent("memgpt_v2_agent" if world.at_least("0.16.2") else types[-1])
+    before, part = whole_state(agent), unique("many")
+    many = [tool(f"{part}_{number}", f"Tool {number}.") for number in range(512)]
+    reply = agent.ask(f'!call {part}_511 {{"path": "x"}}', tools=many)
+    assert reply.calls == [(f"{part}_511", {"path": "x"})]
+    assert len([name for name in offered(world) if name.startswith(part)]) == 512
+    agent.ask("!say ok", tools=many[:1])
+    assert [name for name in offered(world) if name.startswith(part)] == [f"{part}_0"]
+    agent.ask("!say ok")
+    assert whole_state(agent) == before
+    for row in stubs_on(world, part):
+        delete_tool(world, row["id"])
+    agent.delete()
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+def test_a_tool_of_somebody_else_with_the_same_name_is_untouched(world: World, agent: Agent) -> None:
+    name = unique("weather")
+    theirs = make_tool(world, name, ["theirs"])
+    for _ in range(2):
+        agent.ask("!say ok", tools=[tool(name, "The client's.")])
+    shown = [name for name, description in offered(world).items() if description == "The client's."]
+    assert len(shown) == 1
+    reply = agent.ask(f'!call {shown[0]} {{"path": "x"}}', tools=[tool(name, "The client's.")])
+    assert reply.calls == [(name, {"path": "x"})]
+    agent.ask("!say ok")
+    assert world.letta("GET", f"/v1/tools/{theirs['id']}") == theirs
+    delete_tool(world, theirs["id"])
+
+
+@pytest.mark.parametrize("name", ["send_message", "core_memory_append", "archival_memory_insert"])
+def test_a_tool_of_letta_with_the_same_name_is_untouched(world: World, agent: Agent, name: str) -> None:
+    (built_in,) = world.letta("GET", "/v1/tools/", name=name)
+    before = whole_state(agent)
+    agent.ask("!say ok", tools=[tool(name, "The client's.")])
+    shown = [name for name, description in offered(world).items() if description.startswith("The client's.")]
+    assert len(shown) == 1
+    reply = agent.ask(f'!call {shown[0]} {{"path": "x"}}', tools=[tool(name, "The client's.")])
+    assert reply.calls == [(name, {"path": "x"})]
+    assert world.letta("GET", f"/v1/tools/{built_in['id']}") == built_in
+    assert agent.ask("!say ok").text == "ok"
+    assert whole_state(agent) == before
+
+
+def test_two_agents_with_one_name_and_schemas_of_their_own_in_turn(world: World, agent: Agent) -> None:
+    other, name = world.agent(agent.type), unique("read")
+    for _ in range(2):
+        for one, description in ((agent, "Hers."), (other, "His.")):
+            one.ask("!say ok", tools=[tool(name, description)])
+            assert [said for shown, said in offered(world).items() if shown.startswith(name)] == [description]
+    other.delete()
+
+
+def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(world: World, agent_type: str) -> None:
+    """By two workers, of which each would find the name free."""
+    name = unique("read")
+    agents = [world.agent(agent_type) for _ in range(8)]
+
+    def turn(number: int) -> None:
+        reply = agents[number].ask(f"!say ok {number}", tools=[tool(name, f"Of agent {number}.")])
+        assert reply.text == f"ok {number}", reply.error
+
+    for _ in range(2):
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(turn, range(8)))
+    for number in range(8):
+        shown = world.model.last_request(containing=f"!say ok {number}").tools.values()
+        assert [one.description for one in shown if one.name.startswith(name)] == [f"Of agent {number}."]
+    for agent in agents:
+        agent.delete()
+
+
+# --- people at work on the same server --------------------------------------------------------------------
+
+
+def test_what_somebody_adds_while_a_turn_sets_the_tools_is_kept(world: World, agent: Agent, single: Service) -> None:
+    theirs, name = make_tool(world, unique("theirs")), unique("read")
+    attach = Before(lambda _: world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}"))
+    with world.proxy.inject(attach, "PUT", "/v1/tools/", times=1) as rule:
+        agent.ask("!say ok", tools=[tool(name)], bridge=single)
+    assert rule.struck == 1
+    assert {theirs["name"], name} <= offered(world).keys()
+    agent.ask("!say ok", bridge=single)
+    assert theirs["name"] in own_tools(agent)
+    delete_tool(world, theirs["id"])
+
+
+def test_a_stub_deleted_before_it_is_attached_is_made_anew(world: World, agent: Agent, single: Service) -> None:
+    name = unique("read")
+    delete = Before(lambda _: [delete_tool(world, row["id"]) for row in stubs_on(world, name)])
+    with world.proxy.inject(delete, "PATCH", f"/v1/agents/{agent.id}", times=2) as rule:
+        reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name)], bridge=single)
+    assert reply.calls == [(name, {"path": "x"})]
+    assert rule.struck == 2
+    assert agent.ask("!say ok", tools=[tool(name)], bridge=single).text == "ok"
+
+
+def test_a_stub_that_vanishes_again_and_again_is_given_up(world: World, agent: Agent, single: Service) -> None:
+    name = unique("read")
+    agent.ask("!say ok", bridge=single)
+    before = whole_state(agent)
+    delete = Before(lambda _: [delete_tool(world, row["id"]) for row in stubs_on(world, name)])
+    with world.proxy.inject(delete, "PATCH", f"/v1/agents/{agent.id}") as rule:
+        reply = agent.ask("!say ok", tools=[tool(name)], bridge=single)
+    assert (reply.status, rule.struck) == (503, 3)
+    assert agent.ask("!say ok", bridge=single).text == "ok"
+    assert whole_state(agent) == before
+
+
+def test_a_stub_deleted_just_before_the_agent_runs_is_back_with_the_next_turn(
+    world: World, agent: Agent, single: Service
+) -> None:
+    name = unique("read")
+    delete = Before(lambda _: [delete_tool(world, row["id"]) for row in stubs_on(world, name)])
+    with world.proxy.inject(delete, "POST", f"/v1/agents/{agent.id}/messages/stream", times=1):
+        assert agent.ask("!say ok", tools=[tool(name)], bridge=single).text == "ok"
+    reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name)], bridge=single)
+    assert reply.calls == [(name, {"path": "x"})]
+
+
+def test_a_stub_changed_by_hand_is_as_the_client_described_it_when_the_agent_runs(
+    world: World, agent: Agent, single: Service
+) -> None:
+    name = unique("read")
+    agent.ask("!say ok", tools=[tool(name)], bridge=single)
+    row = stubs_of(agent)[name]
+    changed = {**row["json_schema"], "description": "Changed."}
+    world.letta("PATCH", f"/v1/tools/{row['id']}", {"json_schema": changed, "source_code": row["source_code"]})
+    assert stubs_of(agent)[name]["json_schema"]["description"] == "Changed."
+    agent.ask("!say ok", tools=[tool(name)], bridge=single)
+    assert offered(world)[name] == "Reads a file."
+
+
+def test_what_is_left_of_a_stub_that_somebody_detached_is_removed(world: World, agent: Agent, single: Service) -> None:
+    """Also by a bridge that was not there when the stub was attached, and the agent can be talked to in between."""
+    name, before = unique("read"), whole_state(agent)
+    choice = {"type": "function", "function": {"name": name}}
+    reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name)], tool_choice=choice, bridge=single)
+    assert reply.calls == [(name, {"path": "x"})]
+    world.letta("PATCH", f"/v1/agents/{agent.id}/tools/detach/{stubs_of(agent)[name]['id']}")
+    assert any(rule["tool_name"] == name for rule in agent.state()["tool_rules"])
+    with world.start_bridge() as another:
+        assert agent.ask("!say ok", bridge=another).text == "ok"
+    assert whole_state(agent) == before

@@ -1,0 +1,94 @@
+"""Client tools, and what a Letta server and an agent's model know of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import requests
+
+from bridge.sync.ownership import OWNER
+from testbed.service import Service
+from tests.real.world import Agent, World
+from tests.sse_checker import Json
+
+LETTA_PARAMETERS = ("thinking", "inner_thoughts", "request_heartbeat")
+
+
+def unique(name: str) -> str:
+    """A name that no other test uses: tools of all agents of a server share one space of names."""
+    return f"{name}_{uuid.uuid4().hex[:8]}"
+
+
+def tool(name: str, description: str = "Reads a file.", **properties: Json) -> Json:
+    properties = properties or {"path": {"type": "string", "description": "Which file"}}
+    parameters = {"type": "object", "properties": properties, "required": [*properties]}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def offered(world: World) -> dict[str, str | None]:
+    """What the model was offered last: descriptions by name."""
+    return {name: one.description for name, one in world.model.last_request().tools.items()}
+
+
+def stubs_of(agent: Agent) -> dict[str, Json]:
+    """The rows of our tools that the agent has, by the client's name."""
+    return {client_name(row): row for row in agent.state()["tools"] if is_ours(row)}
+
+
+def stubs_on(world: World, part: str) -> list[Json]:
+    """The rows of our tools on the server whose client's name has this part."""
+    rows = world.letta("GET", "/v1/tools/", limit=100_000)
+    return [row for row in rows if is_ours(row) and part in client_name(row)]
+
+
+def is_ours(row: Json) -> bool:
+    return OWNER in (row["tags"] or ())
+
+
+def client_name(row: Json) -> str:
+    mark = f"{OWNER}:client-name="
+    return str(next((tag.removeprefix(mark) for tag in row["tags"] if tag.startswith(mark)), ""))
+
+
+def make_tool(world: World, name: str, tags: Sequence[str] = (), **more: Any) -> Json:
+    """A tool as somebody makes it for his agents."""
+    body = {
+        "source_code": f"def {name}(**kwargs):\n    return 'mine'\n",
+        "source_type": "python",
+        "json_schema": {
+            "name": name,
+            "description": "Mine.",
+            "parameters": {"type": "object", "properties": {}, "required": []},
+        },
+        "tags": list(tags),
+        "description": "Mine.",
+        **more,
+    }
+    made: Json = world.letta("PUT", "/v1/tools/", body)
+    return made
+
+
+def delete_tool(world: World, tool_id: str) -> None:
+    world.letta("DELETE", f"/v1/tools/{tool_id}")
+
+
+def whole_state(agent: Agent) -> Json:
+    """All that Letta says of an agent, but for what every message changes; without order where Letta has none."""
+    state = agent.state()
+    for moving in ("updated_at", "message_ids", "last_run_completion", "last_run_duration_ms", "last_stop_reason"):
+        state.pop(moving, None)
+    for unordered in ("tools", "blocks"):
+        if state.get(unordered):
+            state[unordered] = sorted(state[unordered], key=lambda row: str(row["id"]))
+    return state
+
+
+def post(agent: Agent, bridge: Service | None = None, **body: Any) -> Json:
+    """A request with a body as it is."""
+    url = (bridge or agent.world.bridge).url
+    answer = requests.post(f"{url}/v1/chat/completions", json={"model": agent.name, **body}, timeout=120)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import create_app
+from bridge.config import Settings
+from bridge.errors import SettingsError
+from bridge.letta.client import LettaServer
+from tests.fakes import FakeGateway
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def at_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The settings are in the environment, as when the service is started; the folder is an empty one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DYNO", raising=False)
+    for name in ("PORT", "WEB_CONCURRENCY", "LETTA_API_KEY", "BRIDGE_API_KEYS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+def gunicorn_settings() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "gunicorn.conf.py"))
+
+
+@pytest.mark.usefixtures("at_home")
+def test_the_service_is_made_from_the_environment_and_calls_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LettaServer, "features", lambda _: pytest.fail("called"))
+    routes = {rule.rule for rule in create_app().url_map.iter_rules()}
+    assert {"/v1/models", "/v1/chat/completions", "/admin/", "/healthz", "/readyz"} <= routes
+
+
+def test_a_dotenv_file_is_read_in_development(at_home: Path) -> None:
+    (at_home / ".env").write_text("BRIDGE_MAX_BODY=12345\n")
+    assert create_app().config["MAX_CONTENT_LENGTH"] == 12345
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_wrong_environment_is_told_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "x")
+    monkeypatch.delenv("LETTA_BASE_URL")
+    with pytest.raises(SettingsError, match=r"LETTA_BASE_URL is not set(.|\n)*PORT: 'x'"):
+        create_app()
+    with pytest.raises(SystemExit, match=r"can't start:\nLETTA_BASE_URL is not set(.|\n)*PORT: 'x'"):
+        gunicorn_settings()
+
+
+def test_two_services_share_nothing(settings: Settings) -> None:
+    one, other = FakeGateway(), FakeGateway()
+    one.has_agent("Ada")
+    assert len(create_app(settings, one).test_client().get("/v1/models").json["data"]) == 1  # type: ignore[index]
+    assert create_app(settings, other).test_client().get("/v1/models").json["data"] == []  # type: ignore[index]
+
+
+@pytest.mark.usefixtures("at_home")
+def test_gunicorn_accepts_no_more_than_its_threads_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRIDGE_THREADS", "10")
+    found = gunicorn_settings()
+    assert (found["worker_class"], found["threads"], found["worker_connections"]) == ("gthread", 10, 11)
+
+
+@pytest.mark.usefixtures("at_home")
+def test_gunicorn_listens_where_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "9000")
+    monkeypatch.setenv("BRIDGE_HOST", "127.0.0.1")
+    monkeypatch.setenv("WEB_CONCURRENCY", "3")
+    found = gunicorn_settings()
+    assert (found["bind"], found["workers"]) == ("127.0.0.1:9000", 3)
+
+
+@pytest.mark.usefixtures("at_home")
+def test_gunicorn_keeps_streams_and_connections_as_long_as_a_platform_does() -> None:
+    found = gunicorn_settings()
+    assert found["keepalive"] > 90
+    assert found["graceful_timeout"] < 30
+    assert found["control_socket_disable"]
+
+
+def test_the_procfile_starts_what_these_tests_are_about() -> None:
+    assert (ROOT / "Procfile").read_text().strip() == 'web: gunicorn "app:create_app()"'

@@ -1,0 +1,42 @@
+"""Programs of other people leave nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.process import ClientFailed, Scratch, living_in, run_to_end
+
+FOR_EVER = "sleep 1000"
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Scratch:
+    return Scratch.below(tmp_path)
+
+
+def shell(script: str, scratch: Scratch, *, seconds: float = 20.0, said: str = "") -> str:
+    return run_to_end(["sh", "-c", script], scratch, {"COLOUR": "red"}, seconds=seconds, said=said)
+
+
+def test_a_program_is_run_in_its_own_home_and_folder(scratch: Scratch) -> None:
+    said = shell("cat; echo $HOME $COLOUR; pwd", scratch, said="Hello\n")
+    assert said.splitlines() == ["Hello", f"{scratch.home} red", str(scratch.work)]
+
+
+def test_a_failure_tells_what_the_program_said(scratch: Scratch) -> None:
+    with pytest.raises(ClientFailed, match=r"exit code 3:\nfirst\n\nsecond"):
+        shell("echo first; echo second >&2; exit 3", scratch)
+
+
+def test_a_program_that_does_not_end_is_ended_with_its_children(scratch: Scratch) -> None:
+    with pytest.raises(ClientFailed, match="did not end within 1 s"):
+        shell(f"{FOR_EVER} & {FOR_EVER}", scratch, seconds=1.0)
+    assert living_in(scratch.home) == {}
+
+
+def test_a_daemon_that_a_program_leaves_in_a_session_of_its_own_is_ended(scratch: Scratch) -> None:
+    daemon = f"touch begun; exec {FOR_EVER}"
+    shell(f"setsid sh -c '{daemon}' >/dev/null 2>&1 & while [ ! -e begun ]; do :; done", scratch)
+    assert living_in(scratch.home) == {}

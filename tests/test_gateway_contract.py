@@ -1,0 +1,46 @@
+"""The in-memory server does what real ones do; `real/test_gateway_contract_real.py` has the other half."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridge import errors
+from bridge.letta.gateway import Gateway
+from bridge.turn import AgentCall, AgentReturn, Stopped, Text, Used
+from tests.fakes import FakeGateway
+from tests.gateway_contract import GatewayContract, Scene
+
+
+class FakeScene:
+    def __init__(self) -> None:
+        self.letta = FakeGateway()
+        self.gateway: Gateway = self.letta
+        ada = self.letta.has_agent("Ada Lovelace")
+        self.agent_id, self.agent_name = ada.id, ada.name
+
+    def make_agent(self, name: str) -> str:
+        return self.letta.has_agent(name).id
+
+    def to_say(self, text: str) -> str:
+        self.letta.will_say(text)
+        return "Say it."
+
+    def to_note_first(self, text: str) -> str:
+        call = AgentCall("message-1", "call_1", "core_memory_append", "{}")
+        result = AgentReturn("message-2", "call_1", "None")
+        self.letta.will(call, result, Text(text), Used(100, 10, 2), Stopped("end_turn"))
+        return "Note it."
+
+    def to_fail(self) -> str:
+        self.letta.will(errors.ModelFailed("It failed."))
+        return "Fail."
+
+    def shown(self, text: str) -> bool:
+        prompt = self.letta.prompts[-1]
+        return text in "\n".join([*prompt.memory.values(), *prompt.texts])
+
+
+class TestInMemory(GatewayContract):
+    @pytest.fixture
+    def scene(self) -> Scene:
+        return FakeScene()

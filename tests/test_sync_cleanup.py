@@ -1,0 +1,311 @@
+"""Stubs that nobody uses leave the server, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bridge import errors
+from bridge.letta.gateway import Agent, Tool
+from bridge.stubs.converter import name_with_suffix
+from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep
+from bridge.sync.inventory import OwnTool, inventory
+from bridge.sync.ownership import idle_since, is_leaving, is_marked, marked_idle, marked_leaving, tags_for
+from tests.toolsets import Bridge, SharedLetta, offered, rules_of, stub
+
+DAY = 86_400.0
+NOW = 1_800_000_000.0
+READ, WRITE = stub("read_file"), stub("write_file")
+STUB = Tool("tool-1", READ.name, "custom", tuple(tags_for(READ)), READ.json_schema, READ.source_code)
+ADA = Agent("agent-1", "Ada", "letta_v1_agent")
+
+
+@pytest.fixture
+def letta() -> SharedLetta:
+    return SharedLetta()
+
+
+@pytest.fixture
+def ada(letta: SharedLetta) -> Agent:
+    agent = letta.has_agent("Ada")
+    letta.gives(agent, letta.has_tool("mine"))
+    return letta.agent(agent.id)
+
+
+@pytest.fixture
+def bridge(letta: SharedLetta) -> Bridge:
+    return Bridge(letta)
+
+
+def swept(letta: SharedLetta, at: float, pause: Callable[[float], None] = lambda _: None, **more: bool) -> Sweep:
+    return sweep(letta, DAY, clock=lambda: at, pause=pause, **more)
+
+
+def names(tools: tuple[Tool, ...]) -> list[str]:
+    return [tool.name for tool in tools]
+
+
+def idle(seconds: float, tool: Tool = STUB) -> Tool:
+    return replace(tool, tags=tuple(marked_idle(tool, int(NOW - seconds))))
+
+
+def leaving(tool: Tool) -> Tool:
+    return replace(tool, tags=tuple(marked_leaving(tool)))
+
+
+# --- the plan ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "agents", "fate"),
+    [
+        (STUB, (ADA,), "kept"),
+        (idle(5), (ADA,), "unmarked"),
+        (idle(DAY * 9), (ADA,), "unmarked"),
+        (leaving(idle(DAY * 9)), (ADA,), "unmarked"),
+        (STUB, (), "marked"),
+        (leaving(STUB), (), "marked"),
+        (idle(-60), (), "marked"),
+        (idle(0), (), "kept"),
+        (idle(DAY - 1), (), "kept"),
+        (idle(DAY), (), "deleted"),
+        (leaving(idle(DAY)), (), "deleted"),
+    ],
+)
+def test_every_stub_has_its_fate(tool: Tool, agents: tuple[Agent, ...], fate: str) -> None:
+    assert plan_sweep([OwnTool(tool, agents)], NOW, DAY) == Sweep(**{fate: (tool,)})
+
+
+def test_without_stubs_nothing_is_planned() -> None:
+    assert plan_sweep([], NOW, DAY) == Sweep()
+
+
+def test_what_is_not_ours_is_in_no_inventory(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.has_tool("theirs", tags=["letta-tool-bridges"])
+    letta.has_tool("from_mcp", "external_mcp", tags=["letta-tool-bridge"])
+    bridge.sync(ada, WRITE, READ)
+    assert [(own.tool.name, [agent.name for agent in own.agents]) for own in inventory(letta)] == [
+        ("read_file", ["Ada"]),
+        ("write_file", ["Ada"]),
+    ]
+
+
+def test_where_no_stub_is_the_agents_are_not_listed(letta: SharedLetta, ada: Agent) -> None:
+    assert swept(letta, NOW) == Sweep()
+    assert letta.calls[-1] == "tools"
+
+
+# --- the sweep --------------------------------------------------------------------------------------------
+
+
+def test_a_stub_is_deleted_a_day_after_it_was_first_seen_unused(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ, WRITE)
+    assert names(swept(letta, NOW).kept) == ["read_file", "write_file"]
+    bridge.sync(ada, WRITE)
+    assert names(swept(letta, NOW).marked) == ["read_file"]
+    assert idle_since(letta.tool("read_file")) == NOW
+    assert names(swept(letta, NOW + DAY - 1).kept) == ["read_file", "write_file"]
+    done = swept(letta, NOW + DAY)
+    assert (names(done.deleted), names(done.kept)) == (["read_file"], ["write_file"])
+    assert not letta.has("read_file")
+    assert [*offered(letta, ada)] == ["mine", "write_file"]
+
+
+def test_a_stub_that_is_used_again_lives_another_day(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    swept(letta, NOW)
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    assert names(swept(letta, NOW + DAY).marked) == ["read_file"]
+    assert names(swept(letta, NOW + 2 * DAY).deleted) == ["read_file"]
+
+
+def test_a_stub_that_a_hidden_agent_or_one_without_a_bridge_has_is_used(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    helper = letta.make_helper(ada.id, "Answer in one word.")
+    bridge.sync(helper, READ)
+    bob = letta.has_agent("Bob")
+    letta.gives(bob, letta.put_tool(WRITE, tags_for(WRITE)))
+    assert swept(letta, NOW) == swept(letta, NOW + 9 * DAY)
+    assert letta.has("read_file")
+    assert letta.has("write_file")
+
+
+def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    """It is what a bridge that was restarted meanwhile knows the rule by."""
+    bridge.sync(ada, READ)
+    letta.takes(ada, "read_file")
+    assert names(swept(letta, NOW).kept) == names(swept(letta, NOW + 9 * DAY).kept) == ["read_file"]
+    Bridge(letta).sync(ada)
+    assert rules_of(letta, ada) == []
+    assert names(swept(letta, NOW).marked) == ["read_file"]
+
+
+def test_an_attached_stub_loses_its_mark(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ)
+    letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(idle(DAY * 9, letta.tool("read_file")))))
+    assert names(swept(letta, NOW).unmarked) == ["read_file"]
+    assert letta.tool("read_file").tags == tuple(tags_for(READ))
+
+
+def test_foreign_tools_are_never_touched(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.has_tool("read_file")
+    letta.has_tool("lonely", tags=["letta-tool-bridge:idle-since=5", "letta-tool-bridge:leaving"])
+    letta.has_tool("from_mcp", "external_mcp", tags=["letta-tool-bridge", "letta-tool-bridge:idle-since=5"])
+    foreign = [*letta._tools.values()]
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    for day in range(3):
+        swept(letta, NOW + day * DAY)
+    assert [*letta._tools.values()] == foreign
+
+
+def test_a_dry_run_tells_the_same_and_does_nothing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ, WRITE)
+    bridge.sync(ada, READ)
+    letta.edits(letta.tool("write_file"), tags=tuple(marked_idle(letta.tool("write_file"), 5)))
+    before = dict(letta._tools)
+    told = swept(letta, NOW, dry_run=True)
+    assert letta._tools == before
+    assert swept(letta, NOW) == told
+    assert names(told.deleted) == ["write_file"]
+
+
+def test_two_sweeps_at_once_do_not_disturb_each_other(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ, WRITE)
+    bridge.sync(ada)
+    letta.meanwhile("tag_tool", lambda: swept(letta, NOW))
+    swept(letta, NOW)
+    second: list[Sweep] = []
+    first = swept(letta, NOW + DAY, pause=lambda _: second.append(swept(letta, NOW + DAY)))
+    assert (names(first.deleted), names(second[0].deleted)) == ([], ["read_file", "write_file"])
+    assert not letta.has("read_file")
+
+
+# --- a sweep and a turn at the same time ------------------------------------------------------------------
+
+
+@pytest.fixture
+def overdue(letta: SharedLetta, bridge: Bridge, ada: Agent) -> Tool:
+    """A stub of a known client that is about to be deleted."""
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    return letta.edits(letta.tool("read_file"), tags=tuple(marked_idle(letta.tool("read_file"), 5)))
+
+
+@pytest.mark.usefixtures("overdue")
+def test_a_stub_attached_before_it_was_marked_as_leaving_stays(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    offers: list[list[str]] = []
+    letta.meanwhile("tag_tool", lambda: offers.append(bridge.sync(ada, READ)))
+    assert names(swept(letta, NOW).deleted) == []
+    assert offers == [["read_file"]]
+    assert "read_file" in offered(letta, ada)
+    assert not is_marked(letta.tool("read_file"))
+
+
+@pytest.mark.usefixtures("overdue")
+def test_a_stub_attached_while_the_sweep_waits_stays_as_long_as_it_is_used(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    """The turn does not know whether the sweep will see it, so it takes another stub."""
+    offers: list[list[str]] = []
+    done = swept(letta, NOW, pause=lambda _: offers.append(bridge.sync(ada, READ)))
+    assert offers == [[name_with_suffix(READ)]]
+    assert names(done.deleted) == ["read_file"]
+    assert [*offered(letta, ada)] == ["mine", name_with_suffix(READ)]
+    assert rules_of(letta, ada) == [("requires_approval", name_with_suffix(READ))]
+    assert bridge.sync(ada, READ) == offers[0]
+    assert bridge.counts == {}
+
+
+@pytest.mark.parametrize("verb", ["whole_agents", "tools_named", "delete_tool"])
+@pytest.mark.usefixtures("overdue")
+def test_whatever_a_turn_begins_to_use_is_there_when_it_is_used(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, verb: str
+) -> None:
+    offers: list[list[str]] = []
+    letta.meanwhile(verb, lambda: offers.append(bridge.sync(ada, READ)), nth=2 if verb == "whole_agents" else 1)
+    swept(letta, NOW)
+    assert [[*offered(letta, ada)]] == [["mine", *offer] for offer in offers]
+
+
+@pytest.mark.usefixtures("overdue")
+def test_a_stub_attached_by_hand_while_the_sweep_waits_stays(letta: SharedLetta, ada: Agent) -> None:
+    done = swept(letta, NOW, pause=lambda _: letta.gives(ada, letta.tool("read_file")))
+    assert names(done.deleted) == []
+    assert "read_file" in offered(letta, ada)
+    assert not is_marked(letta.tool("read_file"))
+
+
+@pytest.mark.usefixtures("overdue")
+def test_a_stub_put_anew_while_the_sweep_waits_stays(letta: SharedLetta) -> None:
+    done = swept(letta, NOW, pause=lambda _: letta.put_tool(READ, tags_for(READ)))
+    assert names(done.deleted) == []
+    assert letta.tool("read_file").tags == tuple(tags_for(READ))
+
+
+def test_a_stub_deleted_between_put_and_attaching_is_made_anew(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id))
+    assert bridge.sync(ada, READ) == ["read_file"]
+    assert offered(letta, ada)["read_file"] == READ.json_schema
+
+
+def test_the_sweep_waits_long_enough_and_only_where_something_leaves(letta: SharedLetta, overdue: Tool) -> None:
+    waits: list[float] = []
+    swept(letta, NOW, pause=waits.append)
+    assert waits == [GRACE]
+    swept(letta, NOW, pause=waits.append)
+    assert waits == [GRACE]
+
+
+@pytest.mark.usefixtures("overdue")
+def test_a_sweep_that_was_killed_is_finished_by_the_next_one(letta: SharedLetta) -> None:
+    _sweeps_until_it_waits(letta)
+    assert is_leaving(letta.tool("read_file"))
+    assert names(swept(letta, NOW).deleted) == ["read_file"]
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [errors.LettaMissing("gone"), errors.LettaError("500"), errors.LettaConflict("409")])
+def test_one_stub_that_cannot_be_changed_does_not_keep_the_others(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.LettaError
+) -> None:
+    bridge.sync(ada, READ, WRITE)
+    bridge.sync(ada)
+    letta.meanwhile("tag_tool", lambda: _raise(fault))
+    assert names(swept(letta, NOW).marked) == ["write_file"]
+    assert names(swept(letta, NOW).marked) == ["read_file"]
+    letta.meanwhile("delete_tool", lambda: _raise(fault))
+    assert names(swept(letta, NOW + DAY).deleted) == ["write_file"]
+    assert names(swept(letta, NOW + DAY).deleted) == ["read_file"]
+
+
+@pytest.mark.parametrize("verb", ["tools", "whole_agents", "tag_tool"])
+def test_a_server_that_is_down_ends_the_sweep(letta: SharedLetta, bridge: Bridge, ada: Agent, verb: str) -> None:
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    letta.meanwhile(verb, lambda: _raise(errors.LettaUnreachable("It is down.")))
+    with pytest.raises(errors.LettaUnreachable):
+        swept(letta, NOW)
+    assert letta.has("read_file")
+
+
+class _Killed(Exception):
+    pass
+
+
+def _sweeps_until_it_waits(letta: SharedLetta) -> None:
+    with pytest.raises(_Killed):
+        swept(letta, NOW, pause=lambda _: _raise(_Killed()))
+
+
+def _raise(fault: BaseException) -> None:
+    raise fault

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bridge.letta.gateway import Tool
+from bridge.sync.ownership import (
+    OWNER,
+    client_name_of,
+    digest_of,
+    drifted,
+    idle_since,
+    is_leaving,
+    is_marked,
+    is_ours,
+    marked_idle,
+    marked_leaving,
+    stands_for,
+    tags_for,
+    unmarked,
+)
+from tests.toolsets import stub
+
+STUB = stub("fs.read-file")
+PUT = Tool("tool-1", STUB.name, "custom", tuple(tags_for(STUB)), STUB.json_schema, STUB.source_code)
+
+
+def tagged(*tags: str) -> Tool:
+    return replace(PUT, tags=tags)
+
+
+def test_a_stub_on_the_server_tells_all_that_a_bridge_needs_to_know() -> None:
+    assert is_ours(PUT)
+    assert digest_of(PUT) == STUB.digest
+    assert client_name_of(PUT) == "fs.read-file"
+    assert stands_for(PUT, STUB)
+    assert not drifted(PUT, STUB)
+    assert not is_marked(PUT)
+
+
+@pytest.mark.parametrize("type", ["external_mcp", "letta_core", "letta_builtin", ""])
+def test_only_a_custom_tool_can_be_ours(type: str) -> None:
+    assert not is_ours(replace(PUT, type=type))
+
+
+@pytest.mark.parametrize("tags", [(), ("mine",), (OWNER.upper(),), (f"{OWNER}s",), (f"{OWNER}:digest={STUB.digest}",)])
+def test_a_tool_without_our_own_tag_is_not_ours(tags: tuple[str, ...]) -> None:
+    assert not is_ours(tagged(*tags))
+    assert not stands_for(tagged(*tags), STUB)
+
+
+def test_a_tool_with_our_tag_alone_is_ours_and_stands_for_nothing() -> None:
+    assert is_ours(tagged(OWNER))
+    assert (digest_of(tagged(OWNER)), client_name_of(tagged(OWNER))) == ("", PUT.name)
+    assert not stands_for(tagged(OWNER), STUB)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(PUT, json_schema={**PUT.json_schema, "description": "Reads another file."}),
+        replace(PUT, source=PUT.source + "\n"),
+        replace(PUT, tags=tuple(tags_for(stub("fs.read-file", "Other.")))),
+    ],
+)
+def test_a_stub_that_somebody_changed_has_drifted(changed: Tool) -> None:
+    assert drifted(changed, STUB)
+
+
+def test_a_stub_that_somebody_changed_is_still_the_same_stub() -> None:
+    assert stands_for(replace(PUT, json_schema={}, source=""), STUB)
+
+
+def test_a_stub_of_another_version_of_the_bridge_is_the_same_if_the_model_is_shown_the_same() -> None:
+    older = replace(STUB, digest="0" * 64)
+    assert stands_for(replace(PUT, tags=tuple(tags_for(older))), STUB)
+    assert not stands_for(replace(PUT, tags=tuple(tags_for(older)), json_schema={}), STUB)
+
+
+def test_a_stub_that_returns_something_else_is_another_one() -> None:
+    relay = stub("fs.read-file", kind="relay")
+    assert relay.json_schema == STUB.json_schema
+    assert not stands_for(PUT, relay)
+
+
+def test_marks_come_and_go_and_leave_the_other_tags_alone() -> None:
+    idle = replace(PUT, tags=tuple(marked_idle(PUT, 1_800_000_000)))
+    assert idle_since(idle) == 1_800_000_000
+    assert is_marked(idle)
+    assert not is_leaving(idle)
+    leaving = replace(PUT, tags=tuple(marked_leaving(idle)))
+    assert is_leaving(leaving)
+    assert idle_since(leaving) == 1_800_000_000
+    assert not stands_for(leaving, STUB)
+    assert stands_for(idle, STUB)
+    assert unmarked(leaving) == list(PUT.tags)
+    assert marked_idle(leaving, 5) == [*PUT.tags, f"{OWNER}:idle-since=5"]
+    assert marked_leaving(leaving) == list(leaving.tags)
+
+
+@pytest.mark.parametrize("value", ["", "soon", "-5", "1.5", "²"])
+def test_a_mark_that_is_no_time_is_none(value: str) -> None:
+    assert idle_since(tagged(OWNER, f"{OWNER}:idle-since={value}")) is None

@@ -1,0 +1,571 @@
+"""The toolset of an agent on a server where other people and other bridges work, too."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from bridge import errors
+from bridge.letta.gateway import Agent, AgentChange, Tool
+from bridge.stubs.converter import make_stub, name_with_suffix
+from bridge.sync.names import alternative_names
+from bridge.sync.ownership import OWNER, idle_since, is_leaving, is_ours, marked_idle, marked_leaving, tags_for
+from bridge.sync.registry import Registry, beside_own_tools
+from bridge.turn import SchemaDialect, ToolSpec
+from tests.toolsets import GATE, Bridge, SharedLetta, offered, rules_of, stub
+
+READ, WRITE = stub("read_file"), stub("write_file")
+OTHER_READ = stub("read_file", "Reads another file.")
+FIFTY = [stub(f"tool_{number}") for number in range(50)]
+
+
+@pytest.fixture
+def letta() -> SharedLetta:
+    return SharedLetta()
+
+
+@pytest.fixture
+def ada(letta: SharedLetta) -> Agent:
+    """An agent with tools and rules of its own."""
+    agent = letta.has_agent("Ada", "memgpt_v2_agent")
+    letta.gives(
+        agent,
+        letta.has_tool("send_message", "letta_core"),
+        letta.has_tool("mine"),
+        rules=[{"type": "exit_loop", "tool_name": "send_message"}, {"type": GATE, "tool_name": "mine"}],
+    )
+    return letta.agent(agent.id)
+
+
+@pytest.fixture
+def bob(letta: SharedLetta) -> Agent:
+    return letta.has_agent("Bob")
+
+
+@pytest.fixture
+def bridge(letta: SharedLetta) -> Bridge:
+    return Bridge(letta)
+
+
+# --- exactly the request's --------------------------------------------------------------------------------
+
+
+def test_the_toolset_is_the_agents_own_and_the_requests(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    for wanted in ([READ, WRITE], [WRITE], [WRITE, READ], [], [READ]):
+        assert bridge.sync(ada, *wanted) == [one.name for one in wanted]
+        assert [*offered(letta, ada)] == ["send_message", "mine", *(one.name for one in wanted)]
+        own = [("exit_loop", "send_message"), (GATE, "mine")]
+        assert rules_of(letta, ada) == [*own, *((GATE, one.name) for one in wanted)]
+
+
+def test_an_agent_is_after_the_last_client_as_it_was_before_the_first(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, *FIFTY)
+    bridge.sync(ada)
+    assert letta.agent(ada.id) == ada
+
+
+def test_what_somebody_added_a_moment_ago_is_kept(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    new = letta.has_tool("new")
+    rule = {"type": "max_count_per_step", "tool_name": "new", "max_count_limit": 1}
+    letta.meanwhile("put_tool", lambda: letta.gives(ada, new, rules=[rule]))
+    bridge.sync(ada, READ)
+    assert [*offered(letta, ada)] == ["send_message", "mine", "new", "read_file"]
+    assert ("max_count_per_step", "new") in rules_of(letta, ada)
+
+
+def test_what_somebody_removed_a_moment_ago_stays_away(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.meanwhile("put_tool", lambda: letta.takes(ada, "mine"))
+    bridge.sync(ada, READ)
+    assert [*offered(letta, ada)] == ["send_message", "read_file"]
+
+
+# --- what it costs ----------------------------------------------------------------------------------------
+
+
+def test_an_unchanged_toolset_costs_no_call(bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, *FIFTY)
+    bridge.sync(ada, *FIFTY)
+    assert bridge.counts == {}
+    bridge.sync(ada, *reversed(FIFTY))
+    assert bridge.counts == {}
+
+
+def test_new_tools_cost_one_look_one_put_each_one_reading_and_one_change(bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, *FIFTY)
+    assert bridge.counts == {"tools_named": 1, "put_tool": 50, "agent": 1, "change_agent": 1}
+
+
+def test_one_changed_of_fifty_costs_one_put(bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, *FIFTY)
+    bridge.sync(ada, stub("tool_0", "Changed."), *FIFTY[1:])
+    assert bridge.counts == {"tools_named": 1, "put_tool": 1, "agent": 1, "change_agent": 1}
+
+
+def test_tools_that_leave_and_come_back_cost_one_change_each(bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, *FIFTY)
+    bridge.sync(ada)
+    assert bridge.counts == {"change_agent": 1}
+    bridge.sync(ada)
+    assert bridge.counts == {}
+    bridge.sync(ada, *FIFTY)
+    assert bridge.counts == {"change_agent": 1}
+
+
+def test_tools_that_another_agent_has_are_not_put_again(bridge: Bridge, ada: Agent, bob: Agent) -> None:
+    bridge.sync(ada, *FIFTY)
+    assert bridge.sync(bob, *FIFTY) == [one.name for one in FIFTY]
+    assert bridge.counts == {"change_agent": 1}
+
+
+def test_a_bridge_that_was_restarted_knows_what_the_agent_has(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, *FIFTY)
+    second = Bridge(letta)
+    second.sync(ada, *FIFTY)
+    assert second.counts == {}
+    second.sync(ada, *FIFTY[1:])
+    assert second.counts == {"change_agent": 1}
+
+
+def test_a_bridge_that_was_restarted_finds_what_no_agent_has(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, *FIFTY)
+    bridge.sync(ada)
+    second = Bridge(letta)
+    assert second.sync(ada, *FIFTY) == [one.name for one in FIFTY]
+    assert second.counts == {"tools_named": 1, "agent": 1, "change_agent": 1}
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("type", "tags"),
+    [
+        ("custom", ()),
+        ("custom", ("weather",)),
+        ("external_mcp", ("mcp:files",)),
+        ("letta_core", ()),
+        ("letta_builtin", ()),
+        ("external_mcp", (OWNER,)),
+    ],
+)
+def test_a_foreign_tool_of_the_same_name_is_untouched(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, type: str, tags: tuple[str, ...]
+) -> None:
+    foreign = letta.has_tool("read_file", type, tags=tags)
+    (name,) = bridge.sync(ada, READ)
+    assert name == name_with_suffix(READ)
+    assert letta.tool("read_file") == foreign
+    assert offered(letta, ada)[name]["description"] == "Reads a file."
+    assert rules_of(letta, ada)[-1] == (GATE, name)
+    bridge.sync(ada, READ)
+    assert bridge.counts == {}
+
+
+def test_a_foreign_tool_of_the_same_name_that_the_agent_has_stays_beside_the_stub(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    letta.gives(ada, letta.has_tool("read_file"), rules=[{"type": GATE, "tool_name": "read_file"}])
+    (name,) = bridge.sync(ada, READ)
+    assert {"read_file", name} <= {*offered(letta, ada)}
+    bridge.sync(ada)
+    assert [*offered(letta, ada)] == ["send_message", "mine", "read_file"]
+    assert rules_of(letta, ada)[-1] == (GATE, "read_file")
+
+
+def test_a_stub_whose_tags_somebody_removed_is_foreign(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ)
+    theirs = letta.edits(letta.tool("read_file"), tags=("adopted",))
+    assert bridge.sync(ada, READ) == [name_with_suffix(READ)]
+    assert letta.tool("read_file") == theirs
+    assert bridge.sync(ada) == []
+    assert "read_file" in offered(letta, ada)
+
+
+def test_two_schemas_of_one_name_are_two_tools_and_the_first_keeps_the_plain_name(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, bob: Agent
+) -> None:
+    for _ in range(2):
+        assert bridge.sync(ada, READ) == ["read_file"]
+        assert bridge.sync(bob, OTHER_READ) == [name_with_suffix(OTHER_READ)]
+    assert offered(letta, ada)["read_file"]["description"] == "Reads a file."
+    assert offered(letta, bob)[name_with_suffix(OTHER_READ)]["description"] == "Reads another file."
+
+
+def test_a_changed_schema_is_in_force_at_once_and_the_old_one_is_gone(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ)
+    (name,) = bridge.sync(ada, OTHER_READ)
+    assert [*offered(letta, ada)] == ["send_message", "mine", name]
+    assert rules_of(letta, ada)[2:] == [(GATE, name)]
+    assert letta.tool("read_file").json_schema == READ.json_schema
+
+
+def test_there_is_always_another_name(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    names = alternative_names(READ)
+    assert len(set(names)) == 9
+    for name in names[:-1]:
+        letta.has_tool(name)
+    assert bridge.sync(ada, READ) == [names[-1]]
+    bridge.sync(ada)
+    letta.delete_tool(letta.tool(names[-1]).id)
+    letta.has_tool(names[-1])
+    with pytest.raises(errors.LettaRejected, match="Every name for the tool 'read_file' is taken"):
+        bridge.sync(ada, READ)
+
+
+def test_a_client_cannot_name_a_tool_as_another_of_its_tools_is_going_to_be_named(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    letta.has_tool("read_file")
+    rival = stub(name_with_suffix(READ), "A rival.")
+    names = bridge.sync(ada, READ, rival)
+    assert names[0] == name_with_suffix(READ)
+    assert len(set(names)) == 2
+    assert offered(letta, ada)[names[1]]["description"] == "A rival."
+    bridge.sync(ada, rival, READ)
+    assert bridge.counts == {}
+
+
+def test_stubs_of_another_version_of_the_bridge_are_renewed_under_the_names_they_have(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ)
+    older = replace(READ, digest="0" * 64, source_code="# older\n")
+    letta.edits(letta.tool("read_file"), tags=tuple(tags_for(older)), source=older.source_code)
+    assert bridge.sync(ada, READ) == ["read_file"]
+    assert letta.tool("read_file").source == READ.source_code
+    assert bridge.counts == {"put_tool": 1, "agent": 1}
+
+
+def test_a_stub_that_returns_something_else_has_a_name_of_its_own(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, bob: Agent
+) -> None:
+    relay = stub("read_file", kind="relay")
+    bridge.sync(ada, READ)
+    (name,) = bridge.sync(bob, relay)
+    assert name != "read_file"
+    assert letta.tool(name).source != letta.tool("read_file").source
+
+
+def test_a_name_that_one_method_cannot_use_is_not_used_by_it(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, bob: Agent
+) -> None:
+    """Where the server runs stubs, names must be Python's; the stubs are otherwise equal."""
+    spec = ToolSpec("read-file", "", {"type": "object", "properties": {}})
+    any_name = make_stub(spec, SchemaDialect())
+    python_name = make_stub(spec, SchemaDialect(identifier_names=True))
+    assert any_name.digest == python_name.digest
+    assert bridge.sync(ada, any_name) == ["read-file"]
+    for agent, one in ((bob, python_name), (ada, any_name), (bob, python_name)):
+        (name,) = bridge.sync(agent, one)
+        assert name.isidentifier() == (one is python_name)
+
+
+def test_tools_that_go_with_the_request_avoid_the_names_of_the_agents_own(letta: SharedLetta, ada: Agent) -> None:
+    mine = stub("mine")
+    rival = stub(name_with_suffix(mine), "A rival.")
+    names = [binding.stub.name for binding in beside_own_tools(ada, [mine, READ, rival])]
+    assert names == [name_with_suffix(mine), "read_file", name_with_suffix(rival)]
+    assert [binding.stub.json_schema["name"] for binding in beside_own_tools(ada, [mine])] == names[:1]
+
+
+# --- repair -----------------------------------------------------------------------------------------------
+
+
+def test_a_stub_changed_by_hand_is_put_back_before_the_agent_runs(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ, WRITE)
+    for change in ({"json_schema": {"name": "read_file", "parameters": {}}}, {"source": "import os"}):
+        letta.edits(letta.tool("read_file"), **change)
+        assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
+        assert bridge.counts == {"put_tool": 1, "agent": 1}
+        assert (letta.tool("read_file").json_schema, letta.tool("read_file").source) == (
+            READ.json_schema,
+            READ.source_code,
+        )
+
+
+def test_a_stub_changed_by_hand_while_no_agent_has_it_is_put_back_too(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    letta.edits(letta.tool("read_file"), json_schema={"name": "read_file", "parameters": {}})
+    assert bridge.sync(ada, READ) == ["read_file"]
+    assert offered(letta, ada)["read_file"] == READ.json_schema
+
+
+def test_a_stub_renamed_by_hand_is_replaced(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ)
+    letta.edits(letta.tool("read_file"), name="renamed", json_schema={**READ.json_schema, "name": "renamed"})
+    assert bridge.sync(ada, READ) == ["read_file"]
+    assert [*offered(letta, ada)] == ["send_message", "mine", "read_file"]
+
+
+def test_a_stub_detached_by_hand_is_attached_again_and_leaves_with_its_rule(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ)
+    letta.takes(ada, "read_file")
+    bridge.sync(ada, READ)
+    assert "read_file" in offered(letta, ada)
+    letta.takes(ada, "read_file")
+    bridge.sync(ada)
+    assert letta.agent(ada.id) == ada
+
+
+def test_the_rule_of_a_stub_that_was_deleted_by_hand_goes(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ)
+    letta.delete_tool(letta.tool("read_file").id)
+    bridge.sync(ada)
+    assert letta.agent(ada.id) == ada
+
+
+def test_the_rule_of_a_stub_that_was_detached_by_hand_goes_though_another_bridge_made_it(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ)
+    letta.takes(ada, "read_file")
+    second = Bridge(letta)
+    second.sync(ada)
+    assert letta.agent(ada.id) == ada
+    assert second.counts == {"tools_named": 1, "change_agent": 1}
+
+
+def test_a_rule_of_somebody_else_for_a_tool_that_is_not_there_stays_and_is_looked_at_once(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    letta.has_tool("theirs")
+    loose = [{"type": "run_first", "tool_name": name} for name in ("theirs", "nobodys")]
+    letta.gives(ada, rules=loose)
+    bridge.sync(ada)
+    assert bridge.counts == {"tools_named": 1}
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    assert bridge.counts == {"change_agent": 1}
+    assert rules_of(letta, ada)[2:] == [("run_first", "theirs"), ("run_first", "nobodys")]
+
+
+def test_a_stub_deleted_by_hand_is_made_anew(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ, WRITE)
+    letta.delete_tool(letta.tool("read_file").id)
+    assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
+    assert bridge.counts["put_tool"] == 1
+
+
+GONE = [
+    errors.LettaConflict("foreign key"),
+    errors.LettaMissing("Items not found in tools"),
+    errors.LettaError("The Letta server failed (500)."),
+]
+
+
+@pytest.mark.parametrize("fault", GONE)
+@pytest.mark.parametrize("verb", ["change_agent", "put_tool", "tools_named", "tag_tool"])
+def test_a_race_is_repaired_by_reading_again(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.LettaError, verb: str
+) -> None:
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    letta.edits(letta.tool("read_file"), tags=(*letta.tool("read_file").tags, f"{OWNER}:idle-since=5"))
+    letta.meanwhile(verb, lambda: _raise(fault))
+    assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
+    assert [*offered(letta, ada)] == ["send_message", "mine", "read_file", "write_file"]
+
+
+def test_a_stub_that_vanishes_between_put_and_change_is_made_anew(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    for nth in (1, 2):
+        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
+    assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
+    assert bridge.counts["put_tool"] == 4
+    assert bridge.counts["change_agent"] == 3
+
+
+def test_a_tool_of_the_agents_own_that_vanishes_is_not_asked_for_again(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("mine").id))
+    assert bridge.sync(ada, READ) == ["read_file"]
+    assert [*offered(letta, ada)] == ["send_message", "read_file"]
+
+
+def test_a_server_that_ignores_a_tool_that_is_gone_is_not_believed(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0.7 answers 200 and sets what is there."""
+    strict = letta.change_agent
+
+    def lenient(agent_id: str, change: AgentChange) -> Agent:
+        there = {tool.id for tool in letta._tools.values()}
+        return strict(agent_id, replace(change, tool_ids=[one for one in change.tool_ids or () if one in there]))
+
+    monkeypatch.setattr(letta, "change_agent", lenient)
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    letta.delete_tool(letta.tool("read_file").id)
+    assert bridge.sync(ada, READ) == ["read_file"]
+    assert "read_file" in offered(letta, ada)
+
+
+def test_after_two_repairs_the_client_is_told_to_try_again(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    for nth in (1, 2, 3):
+        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
+    with pytest.raises(errors.LettaUnavailable, match="could not be set, 3 times in a row") as caught:
+        bridge.sync(ada, READ)
+    assert caught.value.status == 503
+    assert caught.value.retry_after
+    assert bridge.counts["change_agent"] == 3
+    assert bridge.sync(ada, READ) == ["read_file"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        errors.LettaUnreachable("It is down."),
+        errors.LettaTimeout("It is slow."),
+        errors.LettaRefusedCredentials("It wants another key."),
+        errors.ModelOverloaded("Rate limited."),
+    ],
+)
+@pytest.mark.parametrize("verb", ["change_agent", "put_tool", "tools_named", "agent"])
+def test_a_failure_that_is_no_race_is_told_at_once(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.BridgeError, verb: str
+) -> None:
+    letta.meanwhile(verb, lambda: _raise(fault), nth=2 if verb == "agent" else 1)
+    with pytest.raises(type(fault)):
+        bridge.sync(ada, READ, WRITE)
+    assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
+
+
+def test_an_agent_that_is_deleted_meanwhile_is_missing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.meanwhile("put_tool", lambda: letta.loses(ada.id))
+    with pytest.raises(errors.LettaMissing):
+        bridge.sync(ada, READ)
+
+
+def test_a_tool_that_letta_does_not_take_is_named(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    fault = errors.LettaRejected("422")
+    fault.add_note("Letta said: no")
+    letta.meanwhile("put_tool", lambda: _raise(fault))
+    with pytest.raises(errors.LettaRejected, match="'read_file'") as caught:
+        bridge.sync(ada, READ)
+    assert caught.value.__notes__ == ["Letta said: no"]
+
+
+# --- marks of the sweep -----------------------------------------------------------------------------------
+
+
+def test_a_stub_marked_idle_is_used_again_and_loses_the_mark(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, *FIFTY[:3])
+    bridge.sync(ada)
+    for one in FIFTY[:2]:
+        letta.edits(letta.tool(one.name), tags=tuple(marked_idle(letta.tool(one.name), 1_800_000_000)))
+    assert bridge.sync(ada, *FIFTY[:3]) == [one.name for one in FIFTY[:3]]
+    assert bridge.counts == {"change_agent": 1, "tag_tool": 2}
+    assert [idle_since(tool) for tool in letta.agent(ada.id).tools] == [None] * 5
+    assert digest_tags(letta.tool(FIFTY[0].name)) == tags_for(FIFTY[0])
+
+
+def test_a_stub_that_is_about_to_leave_is_not_used_any_more(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    leaving = letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
+    assert bridge.sync(ada, READ) == [name_with_suffix(READ)]
+    assert letta.tool("read_file") == leaving
+    letta.delete_tool(leaving.id)
+    assert bridge.sync(ada, READ) == [name_with_suffix(READ)]
+    assert bridge.counts == {}
+
+
+def test_a_stub_that_the_agent_has_is_left_when_it_is_about_to_leave(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    bridge.sync(ada, READ)
+    letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
+    for one in (bridge, Bridge(letta)):
+        assert one.sync(ada, READ) == [name_with_suffix(READ)]
+        assert not any(is_leaving(tool) for tool in letta.agent(ada.id).tools)
+
+
+# --- several bridges and threads --------------------------------------------------------------------------
+
+
+def test_a_tool_that_another_bridge_overwrote_before_it_was_attached_is_not_offered(
+    letta: SharedLetta, bridge: Bridge, ada: Agent, bob: Agent
+) -> None:
+    """Both looked at the same time and found the name free."""
+    other = Bridge(letta)
+    letta.meanwhile("change_agent", lambda: letta.put_tool(OTHER_READ, tags_for(OTHER_READ)))
+    (name,) = bridge.sync(ada, READ)
+    assert offered(letta, ada)[name]["description"] == "Reads a file."
+    assert other.sync(bob, OTHER_READ) == ["read_file"]
+    assert offered(letta, bob)["read_file"]["description"] == "Reads another file."
+
+
+def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(
+    letta: SharedLetta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = letta.tools_named
+
+    def slow(names: Sequence[str]) -> list[Tool]:
+        found = looking(names)
+        time.sleep(0.005)
+        return found
+
+    monkeypatch.setattr(letta, "tools_named", slow)
+    agents = [letta.has_agent(f"Ada {number}") for number in range(16)]
+    stubs = [stub("read_file", f"Reads file {number}.") for number in range(16)]
+    start = threading.Barrier(16)
+    registry = Registry(letta)
+
+    def turn(number: int) -> None:
+        bridge = Bridge(letta)
+        bridge.registry = registry
+        start.wait()
+        bridge.sync(agents[number], stubs[number])
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(turn, range(16)))
+    descriptions = [[schema["description"] for schema in offered(letta, agent).values()] for agent in agents]
+    assert descriptions == [[f"Reads file {number}."] for number in range(16)]
+    assert letta.has("read_file")
+
+
+def test_names_are_looked_up_and_taken_while_nobody_else_does(letta: SharedLetta, ada: Agent) -> None:
+    held: list[Sequence[str]] = []
+
+    @contextmanager
+    def naming() -> Iterator[None]:
+        before = len(letta.calls)
+        yield
+        held.append(letta.calls[before:])
+
+    bridge = Bridge(letta)
+    bridge.registry = Registry(letta, naming)
+    bridge.sync(ada, READ)
+    assert held == [["tools_named", "put_tool"]]
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    bridge.sync(ada, READ)
+    assert len(held) == 1
+
+
+def digest_tags(tool: Tool) -> list[str]:
+    assert is_ours(tool)
+    return [*tool.tags]
+
+
+def _raise(fault: BaseException) -> None:
+    raise fault

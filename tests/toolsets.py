@@ -1,0 +1,117 @@
+"""A Letta on which others work, too, and a bridge that sets the toolset of its agents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bridge.letta.gateway import Agent, AgentChange, Tool
+from bridge.stubs.converter import make_stub
+from bridge.sync.ownership import is_ours
+from bridge.sync.registry import Registry
+from bridge.sync.toolset import sync_toolset
+from bridge.turn import Binding, JsonObject, SchemaDialect, Stub, StubKind, ToolSpec
+from tests.fakes import FakeGateway
+
+GATE = "requires_approval"
+
+
+def stub(name: str = "read_file", description: str = "Reads a file.", kind: StubKind = "placeholder") -> Stub:
+    """Another description makes another stub of the same name."""
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    return make_stub(ToolSpec(name, description, parameters), SchemaDialect(), kind=kind)
+
+
+def gates(bindings: Sequence[Binding]) -> list[JsonObject]:
+    return [{"type": GATE, "tool_name": binding.stub.name} for binding in bindings]
+
+
+class SharedLetta(FakeGateway):
+    """What people do in Letta's own interface while a bridge works; as Letta does, it adds to the rules it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meanwhile: list[list[Any]] = []
+
+    def meanwhile(self, verb: str, action: Callable[[], object], nth: int = 1) -> None:
+        """Just before the nth next call of the verb."""
+        self._meanwhile.append([verb, nth, action])
+
+    def forget_meanwhile(self) -> None:
+        """What has not happened yet does not happen."""
+        self._meanwhile.clear()
+
+    def gives(self, agent: Agent, *tools: Tool, rules: Sequence[JsonObject] = ()) -> None:
+        """Somebody attaches tools and adds rules."""
+        kept = self._agents[agent.id]
+        kept.agent = replace(
+            kept.agent, tools=(*kept.agent.tools, *tools), rules=(*kept.agent.rules, *map(_completed, rules))
+        )
+
+    def takes(self, agent: Agent, name: str) -> None:
+        """Somebody detaches a tool; its rules stay."""
+        kept = self._agents[agent.id]
+        kept.agent = replace(kept.agent, tools=tuple(tool for tool in kept.agent.tools if tool.name != name))
+
+    def edits(self, tool: Tool, **changes: Any) -> Tool:
+        """Somebody changes a tool by hand."""
+        return self._set_tool(replace(self.tool(tool.name), **changes))
+
+    def tool(self, name: str) -> Tool:
+        return next(tool for tool in self._tools.values() if tool.name == name)
+
+    def has(self, name: str) -> bool:
+        return any(tool.name == name for tool in self._tools.values())
+
+    def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
+        rules = None if change.rules is None else [_completed(rule) for rule in change.rules]
+        return super().change_agent(agent_id, replace(change, rules=rules))
+
+    def _called(self, verb: str) -> None:
+        super()._called(verb)
+        for awaited in [one for one in self._meanwhile if one[0] == verb]:
+            awaited[1] -= 1
+            if not awaited[1]:
+                self._meanwhile.remove(awaited)
+                calls = list(self.calls)
+                awaited[2]()
+                self.calls = calls
+
+
+class Bridge:
+    """One process of the bridge: its registry is all that it remembers."""
+
+    def __init__(self, letta: SharedLetta) -> None:
+        self.letta = letta
+        self.registry = Registry(letta)
+        self.counts: Counter[str] = Counter()
+
+    def sync(
+        self, agent: Agent, *stubs: Stub, rules_for: Callable[[Sequence[Binding]], Sequence[JsonObject]] = gates
+    ) -> list[str]:
+        """A turn on the agent; the names under which its model is offered the stubs."""
+        found = self.letta.agent(agent.id)
+        before = len(self.letta.calls)
+        self.counts = Counter()
+        try:
+            synced, bindings = sync_toolset(self.letta, self.registry, found, stubs, rules_for)
+        finally:
+            self.counts = Counter(self.letta.calls[before:])
+        assert [binding.stub.digest for binding in bindings] == [one.digest for one in stubs]
+        assert {tool.id for tool in synced.tools if is_ours(tool)} == {binding.tool_id for binding in bindings}
+        return [binding.stub.name for binding in bindings]
+
+
+def offered(letta: SharedLetta, agent: Agent) -> dict[str, JsonObject]:
+    """What the agent's model is offered: schemas by name."""
+    return {tool.name: tool.json_schema for tool in letta.agent(agent.id).tools}
+
+
+def rules_of(letta: SharedLetta, agent: Agent) -> list[tuple[str, str]]:
+    return [(rule["type"], rule["tool_name"]) for rule in letta.agent(agent.id).rules]
+
+
+def _completed(rule: JsonObject) -> JsonObject:
+    return {"prompt_template": None, **rule}
