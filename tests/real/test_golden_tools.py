@@ -77,16 +77,14 @@ def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Age
 def test_the_client_gets_the_arguments_that_the_model_gave(
     world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
 ) -> None:
-    """Those that are objects: what a model writes else, Letta mends or refuses by itself."""
+    """One call of each tool, whose arguments are an object: what a model writes else, Letta mends or refuses itself."""
     for agent, stubs, dialect in goldens:
         for batch in batches(stubs, GROUP):
             tools = [read(folder / "tool.json") for folder in batch]
             agent.ask("!say ok", tools=tools)
             names = server_names(agent, batch)
             for folder in batch:
-                for call in calls_of(folder, dialect):
-                    if not isinstance(parsed(call.model), dict):
-                        continue
+                for call in [call for call in calls_of(folder, dialect) if isinstance(parsed(call.model), dict)][:1]:
                     reply = agent.ask(f"!call {names[folder]} {call.model}", tools=tools)
                     (made,) = reply.message["tool_calls"]
                     assert made["function"]["name"] == spec_of(read(folder / "tool.json")).name

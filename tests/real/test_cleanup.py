@@ -1,0 +1,182 @@
+"""Stubs that nobody uses leave the server, and nothing else does. Others may work on the same server meanwhile."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from bridge.cli import commands
+from bridge.config import read_settings
+from bridge.letta.client import LettaServer
+from bridge.sync.ownership import OWNER
+from testbed.proxy import Before
+from testbed.service import ROOT
+from tests.real.toolsets import delete_tool, make_tool, offered, stubs_of, stubs_on, tool, unique, whole_state
+from tests.real.world import Agent, World
+from tests.sse_checker import Json
+
+pytestmark = pytest.mark.real
+
+IDLE, LEAVING = f"{OWNER}:idle-since=", f"{OWNER}:leaving"
+LONG_AGO = 1_500_000_000
+
+
+@pytest.fixture
+def agent(world: World) -> Iterator[Agent]:
+    """Of a type whose tools are stubs on every version."""
+    made = world.agent("memgpt_agent")
+    yield made
+    made.delete()
+
+
+@pytest.fixture
+def part(world: World) -> Iterator[str]:
+    """What the names of the test's tools begin with."""
+    part = unique("swept")
+    yield part
+    for row in stubs_on(world, part):
+        delete_tool(world, row["id"])
+
+
+def command(world: World, *arguments: str) -> list[Json]:
+    """What a command answers to a program."""
+    settings = read_settings(world.bridge.environment)
+    done = CliRunner().invoke(commands(settings, LettaServer(settings)), [*arguments, "--json"])
+    assert done.exit_code == 0, done.output
+    rows: list[Json] = json.loads(done.output)
+    return rows
+
+
+def sweep(world: World, part: str, *arguments: str) -> dict[str, str]:
+    """What a sweep did with the test's own tools."""
+    return {
+        row["client_name"]: row["done"] for row in command(world, "sweep", *arguments) if part in row["client_name"]
+    }
+
+
+def row_of(world: World, name: str) -> Json:
+    (row,) = [row for row in stubs_on(world, name) if row["name"] == name]
+    return row
+
+
+def age(world: World, name: str) -> None:
+    """As if a sweep had found it unused long ago."""
+    row = row_of(world, name)
+    tags = [tag for tag in row["tags"] if not tag.startswith(IDLE)]
+    world.letta("PATCH", f"/v1/tools/{row['id']}", {"tags": [*tags, f"{IDLE}{LONG_AGO}"]})
+
+
+def test_a_stub_lives_and_dies(world: World, agent: Agent, part: str) -> None:
+    """Attached, unused, used again, unused for long, gone."""
+    name, state = f"{part}_read", whole_state(agent)
+    agent.ask("!say ok", tools=[tool(name)])
+    fresh = row_of(world, name)
+    assert sweep(world, part) == {}
+    (listed,) = [row for row in command(world, "tools") if row["client_name"] == name]
+    assert (listed["server_name"], listed["idle_since"]) == (name, None)
+    assert listed["agents"] == [{"id": agent.id, "name": agent.name}]
+
+    agent.ask("!say ok")
+    before = int(time.time())
+    assert sweep(world, part, "--dry-run") == {name: "marked idle"}
+    assert row_of(world, name) == fresh
+    assert sweep(world, part) == {name: "marked idle"}
+    marked = row_of(world, name)
+    assert {**marked, "tags": None} == {**fresh, "tags": None}
+    assert before <= int(marked["tags"][-1].removeprefix(IDLE)) <= time.time()
+    assert sweep(world, part) == {}
+
+    agent.ask("!say ok", tools=[tool(name)])
+    assert row_of(world, name) == fresh
+    agent.ask("!say ok")
+    age(world, name)
+    assert sweep(world, part, "--dry-run") == {name: "deleted"}
+    assert sweep(world, part) == {name: "deleted"}
+    assert stubs_on(world, name) == []
+    assert whole_state(agent) == state
+
+
+def test_what_is_attached_or_not_ours_stays_whatever_its_marks(world: World, agent: Agent, part: str) -> None:
+    hidden = world.agent(agent.type, hidden=True)
+    names = used, secret = f"{part}_used", f"{part}_secret"
+    for one, name in ((agent, used), (hidden, secret)):
+        assert one.ask("!say ok", model=one.id, tools=[tool(name)]).text == "ok"
+        age(world, name)
+        row = row_of(world, name)
+        world.letta("PATCH", f"/v1/tools/{row['id']}", {"tags": [*row["tags"], LEAVING]})
+    theirs = make_tool(world, f"{part}_theirs", [f"{IDLE}{LONG_AGO}", LEAVING, "mine"])
+    assert sweep(world, part) == {used: "in use again", secret: "in use again"}
+    for name in names:
+        assert not any(tag.startswith(IDLE) or tag == LEAVING for tag in row_of(world, name)["tags"])
+    assert world.letta("GET", f"/v1/tools/{theirs['id']}") == theirs
+    assert stubs_of(agent).keys() == {used}
+    assert stubs_of(hidden).keys() == {secret}
+    delete_tool(world, theirs["id"])
+    hidden.delete()
+
+
+def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(world: World, agent: Agent, part: str) -> None:
+    name, state = f"{part}_read", whole_state(agent)
+    agent.ask("!say ok", tools=[tool(name)])
+    world.letta("PATCH", f"/v1/agents/{agent.id}/tools/detach/{row_of(world, name)['id']}")
+    age(world, name)
+    assert sweep(world, part) == {name: "in use again"}
+    agent.ask("!say ok")
+    assert whole_state(agent) == state
+    assert sweep(world, part) == {name: "marked idle"}
+
+
+def test_a_turn_that_begins_while_a_sweep_deletes_has_all_its_tools(world: World, agent: Agent, part: str) -> None:
+    """The turn comes just before the deletion: it is shown the last mark, and takes another stub."""
+    name = f"{part}_read"
+    agent.ask("!say ok", tools=[tool(name)])
+    agent.ask("!say ok")
+    age(world, name)
+    texts: list[Any] = []
+
+    def turn(_: object) -> None:
+        texts.append(agent.ask("!say ok", tools=[tool(name)]).text)
+
+    with world.proxy.inject(Before(turn), "DELETE", f"/v1/tools/{row_of(world, name)['id']}", times=1) as rule:
+        assert sweep(world, part) == {name: "deleted"}
+    assert (texts, rule.struck) == (["ok"], 1)
+    (shown,) = [one for one in offered(world) if one.startswith(name)]
+    assert stubs_of(agent)[name]["name"] == shown != name
+    reply = agent.ask(f'!call {shown} {{"path": "x"}}', tools=[tool(name)])
+    assert reply.calls == [(name, {"path": "x"})]
+
+
+def test_a_bridge_sweeps_by_itself_beside_a_turn(world: World, agent: Agent, part: str) -> None:
+    name = f"{part}_read"
+    agent.ask("!say ok", tools=[tool(name)])
+    agent.ask("!say ok")
+    age(world, name)
+    with world.start_bridge(BRIDGE_SWEEP_INTERVAL="1") as bridge:
+        deadline = time.monotonic() + 60
+        while stubs_on(world, name):
+            assert time.monotonic() < deadline
+            assert agent.ask("!say ok", bridge=bridge).text == "ok"
+            time.sleep(0.5)
+
+
+def test_every_tool_of_a_large_server_is_listed(world: World, part: str) -> None:
+    """More than a page of Letta's holds, in an order that not every version keeps; by the command as people call it."""
+    tags = [OWNER, f"{OWNER}:digest=0", f"{OWNER}:client-name={part}"]
+    made = [make_tool(world, f"{part}_{number}", tags)["name"] for number in range(230)]
+    done = subprocess.run(
+        [sys.executable, "-m", "bridge", "tools"],
+        cwd=ROOT,
+        env=world.bridge.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(line.split()[1] for line in done.stdout.splitlines() if part in line) == sorted(made)

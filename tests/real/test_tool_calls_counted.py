@@ -1,0 +1,96 @@
+"""What setting the tools of an agent costs: calls to Letta beyond reading the agent and sending it the message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+
+from testbed.service import Service
+from testbed.versions import V1_AGENT, agent_types
+from tests.real.toolsets import delete_tool, stubs_on, tool, unique
+from tests.real.world import Agent, World
+from tests.sse_checker import Json
+
+pytestmark = pytest.mark.real
+
+LOOK, PUT, READ, SET = "look up names", "put a stub", "read the agent", "set its tools"
+
+
+@pytest.fixture
+def bridge(world: World) -> Iterator[Service]:
+    """Of one worker: each keeps its own account of what is on the server."""
+    with world.start_bridge(WEB_CONCURRENCY="1") as started:
+        yield started
+
+
+class Counted:
+    """An agent behind a bridge whose calls are counted."""
+
+    def __init__(self, agent: Agent, bridge: Service) -> None:
+        self._agent = agent
+        self.bridge = bridge
+
+    def turn(self, tools: Sequence[Json]) -> Mapping[str, int]:
+        proxy = self._agent.world.proxy
+        proxy.wait_until_idle()
+        proxy.clear()
+        reply = self._agent.ask("!say ok", model=self._agent.id, tools=tools, bridge=self.bridge)
+        assert reply.text == "ok"
+        agent = f"/v1/agents/{self._agent.id}"
+        kinds = {
+            ("GET", "/v1/tools/"): LOOK,
+            ("PUT", "/v1/tools/"): PUT,
+            ("GET", agent): READ,
+            ("PATCH", agent): SET,
+            ("POST", f"{agent}/messages/stream"): "message",
+            ("GET", "/v1/health/"): "version",
+            ("GET", "/openapi.json"): "features",
+        }
+        found = Counter(kinds.get((call.method, call.path), f"{call.method} {call.path}") for call in proxy.calls())
+        found.subtract({READ: 1, "message": 1})
+        return +found
+
+
+@pytest.mark.parametrize("which", [0, -1], ids=["first type", "last type"])
+def test_the_calls_for_a_turn(world: World, which: int, bridge: Service) -> None:
+    agent_type = agent_types(world.version)[which]
+    agent, part = world.agent(agent_type), unique("counted")
+    fifty = [tool(f"{part}_{number}") for number in range(50)]
+    changed = [tool(f"{part}_0", "Changed."), *fifty[1:]]
+    one_more = [*fifty, tool(f"{part}_50")]
+    # Servers before 0.11.7 can be asked for one name at a time.
+    looks = 1 if world.at_least("0.11.7") else 50
+    native = agent_type == V1_AGENT and world.at_least("0.16.2")
+    counted = Counted(agent, bridge)
+    assert counted.turn([]) == {"version": 1, "features": 1}
+    told = {
+        "fifty new": (fifty, {LOOK: looks, PUT: 50, READ: 1, SET: 1}),
+        "unchanged": (fifty, {}),
+        "one changed of fifty": (changed, {LOOK: 1, PUT: 1, READ: 1, SET: 1}),
+        "the old one again": (fifty, {SET: 1}),
+        "one new": (one_more, {LOOK: 1, PUT: 1, READ: 1, SET: 1}),
+        "all gone": ([], {SET: 1}),
+        "still gone": ([], {}),
+        "back again": (fifty, {SET: 1}),
+    }
+    for case, (tools, calls) in told.items():
+        assert counted.turn(tools) == ({} if native else calls), case
+
+    with world.start_bridge(WEB_CONCURRENCY="1") as restarted:
+        counted.bridge = restarted
+        counted.turn(fifty)
+        assert counted.turn(fifty) == {}
+    with world.start_bridge(WEB_CONCURRENCY="1") as restarted:
+        counted.bridge = restarted
+        first = {"version": 1, "features": 1}
+        assert counted.turn(fifty) == first, "after a restart"
+        assert counted.turn([]) == ({} if native else {SET: 1})
+    with world.start_bridge(WEB_CONCURRENCY="1") as restarted:
+        counted.bridge = restarted
+        again = {} if native else {LOOK: looks, READ: 1, SET: 1}
+        assert counted.turn(fifty) == first | again, "back again after a restart"
+    agent.delete()
+    for row in stubs_on(world, part):
+        delete_tool(world, row["id"])
