@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from bridge.cli import commands
 from bridge.config import read_settings
 from bridge.letta.client import LettaServer
+from bridge.letta.connection import Connection
 from bridge.sync.ownership import OWNER
 from testbed.proxy import Before
 from testbed.service import ROOT
@@ -48,7 +50,8 @@ def part(world: World) -> Iterator[str]:
 def command(world: World, *arguments: str) -> list[Json]:
     """What a command answers to a program."""
     settings = read_settings(world.bridge.environment)
-    done = CliRunner().invoke(commands(settings, LettaServer(settings)), [*arguments, "--json"])
+    with closing(Connection(settings)) as connection:
+        done = CliRunner().invoke(commands(settings, LettaServer(settings, connection)), [*arguments, "--json"])
     assert done.exit_code == 0, done.output
     rows: list[Json] = json.loads(done.output)
     return rows
