@@ -91,7 +91,9 @@ class Settings:
         names,
     )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
-    redis_url: str = setting("REDIS_URL", "", "Redis for several machines: `redis://` or `rediss://`", redis_url, True)
+    redis_url: str = setting(
+        "REDIS_URL", "", "Not in use yet: turns are kept apart between the workers of one machine only", redis_url, True
+    )
     connect_timeout: float = setting(
         "BRIDGE_CONNECT_TIMEOUT", "3", "Seconds to wait for a connection to Letta", seconds(0.1, 60)
     )
