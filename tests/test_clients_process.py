@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.clients.process import ClientFailed, Scratch, living_in, run_to_end
+from tests.clients.guard import living_in
+from tests.clients.process import ClientFailed, Scratch, run_to_end
 
 FOR_EVER = "sleep 1000"
 
@@ -40,3 +46,23 @@ def test_a_daemon_that_a_program_leaves_in_a_session_of_its_own_is_ended(scratch
     daemon = f"touch begun; exec {FOR_EVER}"
     shell(f"setsid sh -c '{daemon}' >/dev/null 2>&1 & while [ ! -e begun ]; do :; done", scratch)
     assert living_in(scratch.home) == {}
+
+
+def test_a_client_ends_when_whoever_runs_it_is_killed(scratch: Scratch) -> None:
+    program = (
+        "import sys; from pathlib import Path; from tests.clients.process import Scratch, run_to_end\n"
+        "scratch = Scratch(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        f"run_to_end(['sh', '-c', 'touch begun; exec {FOR_EVER}'], scratch, {{}}, seconds=60)\n"
+    )
+    tests = subprocess.Popen([sys.executable, "-c", program, str(scratch.home), str(scratch.work)])
+    until(lambda: (scratch.work / "begun").exists())
+    assert living_in(scratch.home)
+    tests.send_signal(signal.SIGKILL)
+    tests.wait()
+    until(lambda: not living_in(scratch.home))
+
+
+def until(so: Callable[[], bool]) -> None:
+    """Wait for something; the limit of the test is the limit."""
+    while not so():
+        time.sleep(0.02)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.tool import environment
-
-SETTLE_SECONDS = 5.0
+from tests.clients import guard as guard_program
 
 
 class ClientFailed(AssertionError):
@@ -60,7 +59,7 @@ def running(
     command: Sequence[str], scratch: Scratch, settings: Mapping[str, str], log: Path, *, reads: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A client for the length of the block. Without `reads` all it says goes to the log."""
-    with log.open("ab") as errors:
+    with _guarded(scratch.home), log.open("ab") as errors:
         process = subprocess.Popen(
             list(command),
             cwd=scratch.work,
@@ -70,8 +69,14 @@ def running(
             stderr=errors,
             start_new_session=True,
         )
+        with _ended(process):
+            yield process
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
-        yield process
+        yield
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -79,30 +84,23 @@ def running(
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
-        _end_those_left(scratch.home)
 
 
-def living_in(home: Path) -> dict[int, str]:
-    """The processes whose home is this one, with their command lines. Where there is no /proc: none are seen."""
-    needle = f"HOME={home}".encode()
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if needle in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return found
-
-
-def _end_those_left(home: Path) -> None:
-    """Daemons that a client has put into sessions of their own end, too."""
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while left := living_in(home):
-        for pid in left:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            raise ClientFailed(f"these processes of a client do not end: {left}")
-        time.sleep(0.05)
+@contextmanager
+def _guarded(home: Path) -> Iterator[None]:
+    """Whatever else the client has started ends with the block, and with this process."""
+    guard = subprocess.Popen(
+        [sys.executable, guard_program.__file__, str(home)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        _, complaint = guard.communicate()
+        if guard.returncode != 0:
+            raise ClientFailed(complaint.decode(errors="replace"))
 
 
 def _tail(log: Path) -> str:
