@@ -14,14 +14,17 @@ from typing import Any, NoReturn
 
 import requests
 
-from bridge.config import environment_with_dotenv
+from bridge.config import environment_with_dotenv, read_settings
+from bridge.errors import SettingsError
 from testbed.agents import MODEL, create_agent, embedding_config, llm_config
-from testbed.errors import TestbedError
+from testbed.errors import StartFailed, TestbedError
 from testbed.model import ScriptedModel
-from testbed.server import running
+from testbed.network import free_port
+from testbed.server import Server, running
 from testbed.service import ROOT, Service
 
 LETTA = "0.16.1"
+LOOK_SECONDS = 2.0
 OPENAI = "https://api.openai.com/v1"
 AGENTS = {"sample-letta-v1": "letta_v1_agent", "sample-memgpt-v2": "memgpt_v2_agent"}
 
@@ -39,22 +42,31 @@ def main() -> None:
     environment = environment_with_dotenv(os.environ, ROOT)
     environment.setdefault("PORT", "8080")
     if not environment.get("BRIDGE_API_KEYS"):
-        # Without keys, only this machine may come in.
+        _say("BRIDGE_API_KEYS is not set: no key is asked for, and only this machine may come in")
         environment = {"BRIDGE_ALLOW_ANONYMOUS": "1", **environment, "BRIDGE_HOST": "127.0.0.1"}
-    environment.setdefault("BRIDGE_ADMIN_PASSWORD", secrets.token_urlsafe(9))
     signal.signal(signal.SIGTERM, _stop)
     try:
+        _check(environment)
         with contextlib.ExitStack() as started:
-            if not environment.get("LETTA_BASE_URL"):
-                _bring_up_letta(started, environment)
-            _serve(started, environment)
+            server = None if environment.get("LETTA_BASE_URL") else _bring_up_letta(started, environment)
+            _serve(started, environment, server)
     except KeyboardInterrupt:
         _say("stopped")
-    except TestbedError as fault:
+    except (TestbedError, SettingsError) as fault:
         sys.exit(f"\nmake run: {fault}")
 
 
-def _bring_up_letta(started: contextlib.ExitStack, environment: dict[str, str]) -> None:
+def _check(environment: Mapping[str, str]) -> None:
+    """What would stop the service in the end is said before anything is installed."""
+    read_settings({**environment, "LETTA_BASE_URL": environment.get("LETTA_BASE_URL") or "http://127.0.0.1"})
+    port = environment["PORT"]
+    if free_port(int(port)) != int(port):
+        raise StartFailed(
+            f"port {port} is taken, perhaps by a bridge that runs already. Another one: PORT=8081 make run"
+        )
+
+
+def _bring_up_letta(started: contextlib.ExitStack, environment: dict[str, str]) -> Server:
     _say(f"LETTA_BASE_URL is not set: starting a local Letta {LETTA} (kept in .cache, removed by `make clean`)")
     model = started.enter_context(_model(environment))
     server = started.enter_context(
@@ -64,6 +76,7 @@ def _bring_up_letta(started: contextlib.ExitStack, environment: dict[str, str]) 
     for name, agent_type in AGENTS.items():
         _make_agent(server.base_url, name, agent_type, model)
     _say(f"the sample agents {' and '.join(AGENTS)} think with {model.described}")
+    return server
 
 
 @contextlib.contextmanager
@@ -97,34 +110,41 @@ def _make_agent(base_url: str, name: str, agent_type: str, model: Model) -> None
     requests.patch(f"{base_url}/v1/agents/{found[0]['id']}", json=body, timeout=30).raise_for_status()
 
 
-def _serve(started: contextlib.ExitStack, environment: Mapping[str, str]) -> None:
-    """The Procfile's own command, until it ends or is stopped."""
-    service = started.enter_context(Service(environment))
-    _say(_welcome(service.url, environment))
-    sys.exit(service.wait())
+def _serve(started: contextlib.ExitStack, environment: Mapping[str, str], server: Server | None) -> None:
+    """The Procfile's own command, until it ends or is stopped, or the Letta that was started here ends."""
+    password = environment.get("BRIDGE_ADMIN_PASSWORD") or secrets.token_urlsafe(9)
+    service = started.enter_context(Service({**environment, "BRIDGE_ADMIN_PASSWORD": password}))
+    _say(_welcome(service.url, environment, "as you set it" if environment.get("BRIDGE_ADMIN_PASSWORD") else password))
+    while (code := service.wait(LOOK_SECONDS)) is None:
+        if server is not None and not server.is_running():
+            raise StartFailed(f"Letta has ended by itself; its log is {server.log_path}. `make run` starts it again.")
+    sys.exit(code)
 
 
-def _welcome(url: str, environment: Mapping[str, str]) -> str:
-    key = "" if environment.get("BRIDGE_ALLOW_ANONYMOUS") == "1" else " -H 'Authorization: Bearer YOUR_KEY'"
-    question = json.dumps({"model": _some_model(url, key), "messages": [{"role": "user", "content": "Hello!"}]})
+def _welcome(url: str, environment: Mapping[str, str], password: str) -> str:
+    headers = {} if environment.get("BRIDGE_ALLOW_ANONYMOUS") == "1" else {"Authorization": "Bearer YOUR_KEY"}
+    key = "".join(f" -H '{name}: {value}'" for name, value in headers.items())
+    model, trouble = ("YOUR_AGENT", "") if key else _some_model(url)
+    question = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello!"}]})
     return f"""
-The bridge is ready.
+{trouble or "The bridge is ready."}
 
   base URL   {url}/v1      (for your client; the model is the name of an agent)
   try it     curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{question}'
-  admin      {url}/admin/  (any user name; password: {environment["BRIDGE_ADMIN_PASSWORD"]})
+  admin      {url}/admin/  (any user name; password: {password})
 
 Ctrl-C stops everything that was started here.
 """
 
 
-def _some_model(url: str, key: str) -> str:
-    """A model for the example: one of ours, else the first that the Letta server has."""
-    if key:
-        return "YOUR_AGENT"
-    listed = requests.get(f"{url}/v1/models", timeout=30).json().get("data", [])
-    names = [model["id"] for model in listed]
-    return next((name for name in [*AGENTS, *names] if name in names), "YOUR_AGENT")
+def _some_model(url: str) -> tuple[str, str]:
+    """A model for the example, one of ours or else the first that the Letta server has; and what is wrong, if any."""
+    answer = requests.get(f"{url}/v1/models", timeout=30).json()
+    if "error" in answer:
+        return "YOUR_AGENT", f"The bridge runs, but can't serve yet: {answer['error']['message']}"
+    names = [model["id"] for model in answer["data"]]
+    found = next((name for name in [*AGENTS, *names] if name in names), None)
+    return (found, "") if found else ("YOUR_AGENT", "The bridge is ready, but that Letta has no agent yet: make one.")
 
 
 def _say(line: str) -> None:

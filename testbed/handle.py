@@ -39,6 +39,10 @@ class Server:
         """Whether it answers, as the version that it should be."""
         return self.state.port is not None and health(self.base_url) == self.version
 
+    def is_running(self) -> bool:
+        """Whether its process is there, whatever it answers."""
+        return self.slot.is_taken()
+
     def stop(self) -> None:
         """Nothing: it goes on for the one who started it."""
 

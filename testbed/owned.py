@@ -79,6 +79,10 @@ class OwnServer(Server):
         self._process = None
         self._held.close()
 
+    def is_running(self) -> bool:
+        """Whether its process is there, whatever it answers."""
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> None:
         """End it for good. Its slot is free for another."""
         self._end(STOP_SECONDS)

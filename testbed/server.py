@@ -99,7 +99,7 @@ def _claim(cache: Cache, version: str, name: str | None) -> tuple[Slot, int]:
     lock = slot.claim()
     if lock is None:
         raise StartFailed(
-            f"Letta {version} ({name}) is running already, started by another process: end that, or use "
-            f"`python -m testbed down {version}`."
+            f"Letta {version} ({name}) is running already at {slot.read().base_url}, started by another process. "
+            f"End it there (Ctrl-C), or by `python -m testbed down {version}`, which ends all that uses it."
         )
     return slot, lock

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -86,10 +87,12 @@ class Service:
             self._process.wait()
             self._process = None
 
-    def wait(self) -> int:
-        """Until it ends; its exit code."""
+    def wait(self, seconds: float) -> int | None:
+        """Until it ends, or for so long; its exit code when it has ended."""
         assert self._process is not None
-        return self._process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
 
     def _wait_until_it_answers(self) -> None:
         assert self._process is not None

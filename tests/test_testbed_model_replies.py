@@ -221,10 +221,18 @@ def test_a_star_in_a_name_stands_for_the_first_offered_tool_that_fits() -> None:
     assert [call.name for call in said.calls] == ["get_weather"]
 
 
-def test_a_tool_that_is_not_offered_is_called_and_noted() -> None:
+def test_a_name_stands_also_for_itself_with_the_digest_that_the_bridge_adds() -> None:
+    digested = [{"type": "function", "function": {"name": "read_file_0a1b2c3d"}}]
+    assert [call.name for call in reply(user("!call read_file"), tools=digested).calls] == ["read_file_0a1b2c3d"]
+    assert reply(user("!call read"), tools=digested).calls == ()
+
+
+def test_a_tool_that_is_not_offered_is_called_only_by_a_model_that_disobeys() -> None:
+    note = "the script calls 'delete_all', which the request does not offer"
     said = reply(user("!call delete_all"), tools=PLAIN)
-    assert [call.name for call in said.calls] == ["delete_all"]
-    assert said.notes == ("the script calls 'delete_all', which the request does not offer",)
+    assert (said.calls, said.content, said.notes) == ((), f"I have no such tool: {note}.", (note,))
+    said = reply(user("!disobey !call delete_all"), tools=PLAIN)
+    assert ([call.name for call in said.calls], said.notes) == (["delete_all"], (note,))
 
 
 # What the request demands
@@ -233,7 +241,7 @@ def test_a_tool_that_is_not_offered_is_called_and_noted() -> None:
 def test_without_tools_nothing_is_called() -> None:
     said = reply(user("!call now"))
     assert (said.content, said.calls) == (DONE, ())
-    assert "the request does not allow the call of 'now'" in said.notes
+    assert said.notes == ("the script calls 'now', which the request does not offer",)
 
 
 def test_tool_choice_none_is_obeyed() -> None:

@@ -148,8 +148,10 @@ def _said_by_user(message: Mapping[str, Any]) -> str:
 
 def _turn(step: Step, offer: Offer, goes_on: bool) -> Reply:
     """One turn, in the forms that the request offers and demands."""
-    calls, notes = _find_tools(step.calls, offer)
+    calls, notes = _find_tools(step, offer)
     text = step.text
+    if text is None and step.calls and not calls and offer.tools:
+        text = f"I have no such tool: {'; '.join(notes)}."
     if not step.plain and not step.disobey:
         calls, text, refused = _obey(calls, text, offer)
         notes += refused
@@ -171,14 +173,15 @@ def _may_send(offer: Offer) -> bool:
     return offer.demand != "none" and offer.named in (None, "send_message") and offer.find("send_message") is not None
 
 
-def _find_tools(calls: tuple[Call, ...], offer: Offer) -> tuple[tuple[Call, ...], tuple[str, ...]]:
-    """The calls with the names of offered tools. A name that is not offered is called all the same."""
+def _find_tools(step: Step, offer: Offer) -> tuple[tuple[Call, ...], tuple[str, ...]]:
+    """The calls with the names of offered tools. One that is not offered is called only by a model that disobeys."""
     found, notes = [], []
-    for call in calls:
+    for call in step.calls:
         tool = offer.find(call.name)
         if tool is None:
             notes.append(f"the script calls {call.name!r}, which the request does not offer")
-        found.append(replace(call, name=tool.name if tool else call.name.replace("*", "")))
+        if tool is not None or step.disobey:
+            found.append(replace(call, name=tool.name if tool else call.name.replace("*", "")))
     return tuple(found), tuple(notes)
 
 

@@ -20,7 +20,7 @@ message) is in force until a newer message carries one.
     !status CODE [TEXT]    answer with an HTTP error as OpenAI words it; TEXT may be a known code such as
                            context_length_exceeded, insufficient_quota or rate_limit_exceeded
     !cut                   drop the connection in the middle of the answer
-    !disobey               ignore tool_choice and parallel_tool_calls in this step, which are obeyed otherwise
+    !disobey               call tools that are not offered, and ignore tool_choice and parallel_tool_calls in this step
 
 TEXT reaches to the end of the line. In it `\n` stands for a newline; written as a JSON string ("...") it is taken
 exactly. `call-NONCE` in it becomes the tag in which the newest message asks for calls written into the text. NAME may

@@ -1,5 +1,6 @@
 """The tools of a request and what it demands of them. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -32,10 +33,15 @@ class Offer:
     parallel: bool
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name; `*` in it stands for anything, and the first that fits is taken."""
-        if "*" not in name:
-            return next((tool for tool in self.tools if tool.name == name), None)
-        return next((tool for tool in self.tools if fnmatchcase(tool.name, name)), None)
+        """The tool of that name; `*` in it stands for anything, and the first that fits is taken.
+
+        Where the name is another tool's on the server, the bridge gives a digest to it: that one is meant, too.
+        """
+        if "*" in name:
+            return next((tool for tool in self.tools if fnmatchcase(tool.name, name)), None)
+        exact = next((tool for tool in self.tools if tool.name == name), None)
+        digested = re.compile(rf"{re.escape(name)}_[0-9a-f]{{6,12}}")
+        return exact or next((tool for tool in self.tools if digested.fullmatch(tool.name)), None)
 
 
 def offer_of(body: Mapping[str, Any]) -> Offer:
