@@ -22,19 +22,6 @@ from testbed.versions import VERSIONS, agent_types
 from tests.real.world import Agent, World
 
 ONE_OF_EACH_GENERATION = ("0.8.17", "0.11.7", "0.16.1", "0.16.8")
-# Not yet shown to pass on every server: with TEST_LETTA they run on those that it names.
-ON_ONE_SERVER = (
-    "test_cleanup",
-    "test_given_up_calls",
-    "test_golden_tools",
-    "test_odd_calls",
-    "test_parallel_calls",
-    "test_results",
-    "test_tool_calls_counted",
-    "test_tool_choice",
-    "test_tool_turns",
-    "test_toolset",
-)
 # Letta agents with hundreds of tools are tested, too; OpenAI's own limit is 128.
 MOST_TOOLS = 1024
 
@@ -48,8 +35,6 @@ def wanted_versions() -> tuple[str, ...]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     versions = wanted_versions()
-    if metafunc.module.__name__.rpartition(".")[2] in ON_ONE_SERVER and not os.environ.get("TEST_LETTA"):
-        versions = ("0.16.1",)
     if "agent_type" in metafunc.fixturenames:
         pairs = [(version, agent_type) for version in versions for agent_type in agent_types(version)]
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")

@@ -59,14 +59,19 @@ class Talk:
         self.before = agent.fingerprint()
 
     def say(self, text: str, **fields: Any) -> Reply:
-        """A user's message."""
-        return self.send({"role": "user", "content": text}, **fields)
+        """A user's message, which is answered."""
+        return self._answered({"role": "user", "content": text}, **fields)
 
     def give(self, *results: str | Json, then: str | None = None, **fields: Any) -> Reply:
         """Results for the calls of the last reply, in their order, and perhaps a user's message behind them."""
         ids = [call["id"] for call in self.messages[-1]["tool_calls"]]
         given = [result(call_id, one) for call_id, one in zip(ids, results, strict=False)]
-        return self.send(*given, *([{"role": "user", "content": then}] if then else []), **fields)
+        return self._answered(*given, *([{"role": "user", "content": then}] if then else []), **fields)
+
+    def _answered(self, *messages: Json, **fields: Any) -> Reply:
+        reply = self.send(*messages, **fields)
+        assert reply.error is None, reply.error
+        return reply
 
     def send(self, *messages: Json, **fields: Any) -> Reply:
         """Messages as they are. What is not answered does not become part of the transcript."""

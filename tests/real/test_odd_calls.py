@@ -21,7 +21,11 @@ def test_a_tool_that_is_not_offered_any_more_is_unavailable_to_the_agent_and_uns
     name = next(name for name in world.model.last_request().tools if name.startswith("weather"))
     for tools in ([CLOCK], None):
         reply = agent.ask(f"Again?\n!disobey\n{calling(name, city='Rome')}\n!next\n!say It is gone.", tools=tools)
-        assert (reply.text, reply.calls, reply.finish_reason) == ("It is gone.", [], "stop")
+        assert reply.calls == []
+        if world.version.startswith("0.8."):
+            assert reply.status == 502, "0.8 itself fails at a call of a tool that the agent has not"
+            continue
+        assert (reply.text, reply.finish_reason) == ("It is gone.", "stop")
         (failed,) = [line for line in told(agent, [WEATHER])[-2:] if line.startswith("result of weather")]
         assert "FAILED" in failed
         assert "Cannot call" in failed or "not found" in failed
@@ -31,7 +35,7 @@ def test_a_tool_that_is_not_offered_any_more_is_unavailable_to_the_agent_and_uns
 
 def test_arguments_that_are_no_json_do_not_break_the_agent(world: World, agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
-    reply = talk.say(f'Weather?\n!raw weather* {{"city": "Os\n{ANSWER}')
+    reply = talk.send({"role": "user", "content": f'Weather?\n!raw weather* {{"city": "Os\n{ANSWER}'})
     if reply.error is None and reply.calls:
         assert isinstance(reply.calls[0][1], dict)
         assert talk.give("12 degrees").error is None

@@ -79,6 +79,7 @@ def whole_state(agent: Agent) -> Json:
     state = agent.state()
     for moving in ("updated_at", "message_ids", "last_run_completion", "last_run_duration_ms", "last_stop_reason"):
         state.pop(moving, None)
+    state["metadata"] = state["metadata"] or {}  # Letta makes no null of it again
     for unordered in ("tools", "blocks"):
         if state.get(unordered):
             state[unordered] = sorted(state[unordered], key=lambda row: str(row["id"]))

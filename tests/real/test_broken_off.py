@@ -1,0 +1,132 @@
+"""Turns that are broken off: a killed bridge, a restarted Letta, a bridge that knows nothing of the call.
+
+All that is needed to go on is on the server.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import requests
+
+from testbed.owned import OwnServer
+from testbed.proxy import Between
+from testbed.service import Service
+from testbed.versions import agent_types
+from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, nudge, tool
+from tests.real.world import Agent, World
+
+pytestmark = pytest.mark.real
+
+RESULT = "result of weather: 12 degrees"
+
+
+@pytest.fixture(scope="session")
+def mortal(world: World) -> Iterator[Service]:
+    """A bridge of one worker, which its master replaces when it is killed."""
+    with world.start_bridge(WEB_CONCURRENCY="1") as bridge:
+        yield bridge
+
+
+@pytest.fixture(scope="session")
+def stranger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A second bridge, which shares nothing with the first but the Letta server."""
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path_factory.mktemp("stranger"))) as bridge:
+        yield bridge
+
+
+@pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
+def test_a_killed_bridge_goes_on_wherever_it_was(world: World, agent_type: str, mortal: Service, turn: int) -> None:
+    for nth in itertools.count(1):
+        world.model.clear()
+        agent = world.agent(agent_type)
+        struck = killed_at(agent, mortal, turn, nth)
+        assert not world.model.refusals, (turn, nth)
+        agent.delete()
+        if not struck:
+            assert nth > 2, "a turn takes more calls than that"
+            return
+
+
+def killed_at(agent: Agent, bridge: Service, turn: int, nth: int) -> bool:
+    """A client that repeats what was not answered gets its call, gives its result, and is answered.
+
+    Whether the turn took so many calls at all.
+    """
+    talk = Talk(agent, WEATHER, stream=True, bridge=bridge)
+    struck = False
+    if turn == 0:
+        struck = broken_off(talk, nth, bridge, lambda: talk.say(ask_weather()))
+    if not talk.messages:
+        assert talk.say(ask_weather()).calls == [("weather", {"city": "Oslo"})], (turn, nth)
+    if turn == 1:
+        struck = broken_off(talk, nth, bridge, lambda: talk.give("12 degrees"))
+    if "tool_calls" in talk.messages[-1]:
+        assert talk.give("12 degrees").text == "12 degrees", (turn, nth)
+    reply = agent.ask("bye", bridge=bridge)
+    assert reply.text == "You said: bye", (turn, nth)
+    story = talk.story()
+    assert story.count(RESULT) == 1, (turn, nth, story)
+    assert [line for line in story if line.startswith("system")] == [], (turn, nth, story)
+    assert story[-5:] == ["user: Weather?", OSLO, RESULT, "assistant: 12 degrees", "user: bye"], (turn, nth, story)
+    assert agent.fingerprint() == talk.before, (turn, nth)
+    return struck
+
+
+def broken_off(talk: Talk, nth: int, bridge: Service, step: Callable[[], object]) -> bool:
+    """The bridge is killed at its n-th call; the last one may come when the client has its answer already."""
+    kill = Between(lambda _: kill_workers(bridge))
+    with talk.agent.world.proxy.inject(kill, nth=nth, times=1) as rule, suppress(requests.RequestException):
+        step()
+    return rule.struck == 1
+
+
+def kill_workers(bridge: Service) -> None:
+    children = Path(f"/proc/{bridge.pid}/task/{bridge.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+
+
+def test_a_call_goes_out_by_one_bridge_and_its_result_comes_back_by_another(agent: Agent, stranger: Service) -> None:
+    talk = Talk(agent, WEATHER, stream=True)
+    so_far: list[str] = []
+    for asking, giving in ((None, stranger), (stranger, None)):
+        assert talk.say(ask_weather(), bridge=asking).calls == [("weather", {"city": "Oslo"})]
+        assert talk.give("12 degrees", bridge=giving).text == "12 degrees"
+        so_far += ["user: Weather?", OSLO, RESULT]
+        assert talk.story() == [*so_far, *nudge(agent)]
+        so_far.append("assistant: 12 degrees")
+    talk.ends_with(*so_far)
+
+
+def test_two_bridges_with_tools_of_their_own_take_turns(agent: Agent, stranger: Service) -> None:
+    theirs = tool("weather", "Another tool of that name.", place={"type": "string"})
+    before = agent.fingerprint()
+    for _ in range(2):
+        ours = agent.ask('!call weather* {"city": "Oslo"}', tools=[WEATHER])
+        assert ours.calls == [("weather", {"city": "Oslo"})]
+        others = agent.ask('!call weather* {"place": "Rome"}', tools=[theirs], bridge=stranger)
+        assert others.calls == [("weather", {"place": "Rome"})]
+    assert agent.ask("bye").text == "You said: bye"
+    assert agent.fingerprint() == before
+
+
+def test_a_result_arrives_after_letta_was_restarted(world: World) -> None:
+    if not isinstance(world.server, OwnServer):
+        pytest.fail("a server that is `up` can't be restarted by a test: `python -m testbed down` first")
+    talks = []
+    for agent_type in agent_types(world.version):
+        talk = Talk(world.agent(agent_type), WEATHER, stream=True)
+        talk.say(ask_weather())
+        talks.append(talk)
+    world.server.restart()
+    for talk in talks:
+        assert talk.give("12 degrees").text == "12 degrees"
+        talk.ends_with("user: Weather?", OSLO, RESULT, "assistant: 12 degrees")
+        talk.agent.delete()
