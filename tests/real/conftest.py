@@ -19,6 +19,7 @@ from testbed.proxy import FaultProxy
 from testbed.server import running
 from testbed.service import Service
 from testbed.versions import VERSIONS, agent_types
+from tests.real.matrix import table
 from tests.real.world import Agent, World
 
 ONE_OF_EACH_GENERATION = ("0.8.17", "0.11.7", "0.16.1", "0.16.8")
@@ -40,6 +41,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
     elif "world" in metafunc.fixturenames:
         metafunc.parametrize("world", versions, indirect=True, scope="session")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """On all servers at once the run ends with a table."""
+    if os.environ.get("TEST_LETTA") != "all":
+        return
+    stats = terminalreporter.stats
+    bad = [(report.nodeid, False) for kind in ("failed", "error") for report in stats.get(kind, ())]
+    good = [(report.nodeid, True) for report in stats.get("passed", ()) if report.when == "call"]
+    terminalreporter.section("tests passed, by server and type of agent")
+    for line in table([*good, *bad]):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
