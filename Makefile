@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# As many at once as there are cores, but the tests of one Letta server one after the other.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 CHECKED := app.py gunicorn.conf.py bridge testbed tests
 
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
@@ -14,13 +16,13 @@ run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-fast: check
 	$(BIN)/python -m pytest -m "not real" -n auto
 
 test-matrix: $(VENV)/.can-test
-	TEST_LETTA=all $(BIN)/python -m pytest -m real
+	TEST_LETTA=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m real
 
 test-clients: $(VENV)/.can-test
 	$(BIN)/python -m pytest -m clients tests/clients tests/real

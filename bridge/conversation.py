@@ -86,7 +86,7 @@ class Conversation:
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
         stubs = _stubs(turn, dialect, method)
         self._keep_instructions(agent, news)
-        unsettled = not settled and any(map(is_ours, agent.tools))
+        unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(agent, stubs, method, turn)
         scene = Scene(
             gateway=self._gateway,
@@ -98,7 +98,6 @@ class Conversation:
             opening=self._opening(news),
             by_token=turn.stream and streams_tokens_faithfully(loop),
             parallel=turn.parallel_tool_calls,
-            stub_names=self._registry.names(),
             unsettled=unsettled,
         )
         for event in method.play(scene):

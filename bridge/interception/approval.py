@@ -29,7 +29,6 @@ from bridge.turn import (
     Event,
     JsonObject,
     Method,
-    Stopped,
     StubKind,
     ToolChoice,
     ToolResult,
@@ -56,12 +55,12 @@ class Approval:
     def play(self, scene: Scene) -> Iterator[Event]:
         settle_parallel_calls(scene)
         past, context = Past(scene), Context(scene)
-        outgoing = self._together(scene, _answers(scene, past), scene.says)
+        answers, repeated = _answers(scene, past)
+        outgoing = self._together(scene, answers, scene.says)
         if not outgoing:
-            again = past.unanswered()
-            if again:
-                yield from again
-                yield Stopped("requires_approval")
+            missed = past.answer(repeated, called_by_return=False)
+            if missed:
+                yield from missed
                 return
             outgoing = [context.nudge()]
         yield from _calls_for_client(scene, self._sent(scene, past, outgoing))
@@ -89,17 +88,18 @@ class Approval:
         )
 
 
-def _answers(scene: Scene, past: Past) -> list[Results]:
-    """The client's results for the calls that the agent waits at; none when it has them already."""
+def _answers(scene: Scene, past: Past) -> tuple[list[Results], int]:
+    """The client's results for the calls that the agent waits at; or where in the past it got them already."""
     if not scene.news.results:
-        return []
+        return [], 0
     request = past.held()
     given = results_for(scene, request.id) if request is not None else {}
     if request is not None and given:
-        return [_answer(scene, request, given)]
-    if not any(past.has(result) for result in scene.news.results):
+        return [_answer(scene, request, given)], 0
+    places = [place for place in map(past.place_of, scene.news.results) if place is not None]
+    if not places:
         refuse_stale(scene)
-    return []
+    return [], max(places, default=0)
 
 
 def _answer(scene: Scene, request: StoredMessage, given: dict[int, ToolResult]) -> Results:

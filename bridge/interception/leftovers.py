@@ -5,12 +5,11 @@ The agent goes on with all of it; it only says things that nobody said.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bridge.interception.method import GO_ON, Scene, provisional
-from bridge.interception.past import CALL, REQUEST, RETURN, Past
+from bridge.interception.past import CALL, REQUEST, RETURN, SYSTEM, Past, is_heartbeat
 from bridge.letta.gateway import AgentChange, StoredMessage
 
 _RESPONSE = "approval_response_message"
@@ -28,7 +27,7 @@ def tidied(scene: Scene) -> Scene:
     """The scene without what a turn that was broken off left behind."""
     if not scene.unsettled:
         return scene
-    found = leftovers(Past(scene).rows, scene.stub_names)
+    found = leftovers(Past(scene).rows, scene.unsettled)
     for message_id, meant in found.denied.items() if scene.features.message_rewrite else ():
         scene.gateway.rewrite_return(scene.agent.id, message_id, meant, False)
     if not found.cut:
@@ -43,7 +42,7 @@ def leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> Lef
     denied: dict[str, str] = {}
     ours, returned = False, False
     for row in rows:
-        if row.kind == "system_message" and row.text == GO_ON:
+        if row.kind == SYSTEM and row.text == GO_ON:
             cut.add(row.id)
         elif row.kind in (REQUEST, CALL):
             ours, returned = any(call.name in stub_names for call in row.calls), False
@@ -60,14 +59,3 @@ def leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> Lef
         else:
             ours = False
     return Leftovers(frozenset(cut), denied)
-
-
-def is_heartbeat(row: StoredMessage) -> bool:
-    """Letta's own message by which the older loops go on after a tool."""
-    if row.kind != "user_message" or not row.text.startswith("{"):
-        return False
-    try:
-        wrapping = json.loads(row.text)
-    except ValueError:
-        return False
-    return isinstance(wrapping, dict) and wrapping.get("type") == "heartbeat"

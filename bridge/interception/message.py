@@ -17,7 +17,8 @@ class Message(Rewrite):
 
     def _give(self, scene: Scene, past: Past, result: ToolResult) -> Given | None:
         quote = quoted(result)
-        if any(row.text == quote.text for row in past.rows):
-            return Given()
-        text = past.returned(result)
+        places = [place for place, row in enumerate(past.rows) if row.text == quote.text]
+        if places:
+            return Given(place=places[-1])
+        _, text = past.return_of(result) or (0, None)
         return None if text is None or provisional(text) is None else Given(anew=True, quoted=(quote,))

@@ -39,8 +39,8 @@ GO_ON = "[The tool has returned.]"
 class Scene:
     """One turn as its method finds it: the toolset is in place, nothing is sent yet.
 
-    `parallel`: the client takes several calls in one reply. `stub_names` are names of stubs that are known to be ours,
-    also of those that the agent has no more. `unsettled`: the turn before this one may have been broken off.
+    `parallel`: the client takes several calls in one reply. `unsettled` are the names of the stubs that the agent had
+    in the turn before, if that one may have been broken off.
     """
 
     gateway: Gateway
@@ -52,8 +52,7 @@ class Scene:
     opening: Sequence[Say]
     by_token: bool
     parallel: bool = True
-    stub_names: Collection[str] = ()
-    unsettled: bool = False
+    unsettled: Collection[str] = ()
 
     @property
     def says(self) -> list[Say]:

@@ -5,17 +5,20 @@ It is asked at most once in a turn, and only where the request alone does not te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 
 from bridge.interception.ids import message_of
-from bridge.interception.method import Scene, for_client, provisional
+from bridge.interception.method import Scene, for_client
 from bridge.letta.gateway import StoredMessage
-from bridge.turn import AgentCall, ToolCall, ToolResult
+from bridge.turn import Event, Reasoning, Stopped, Text, ToolCall, ToolResult
 
 LOOK_BACK = 20
 REQUEST = "approval_request_message"
 CALL = "tool_call_message"
 RETURN = "tool_return_message"
+SYSTEM = "system_message"
+USER = "user_message"
 
 
 class Past:
@@ -37,8 +40,8 @@ class Past:
         """The approval request that the agent waits at. The end of its context tells, not the newest stored message."""
         return next((row for row in self.rows if row.kind == REQUEST and row.id == self._scene.last_message_id), None)
 
-    def returned(self, result: ToolResult) -> str | None:
-        """What the agent was told that the call of this result returned, None when it was told nothing yet.
+    def return_of(self, result: ToolResult) -> tuple[int, str] | None:
+        """(row, text) of what the call of this result returned, None when it returned nothing yet.
 
         A client's id leads to the call or to its return, as the method has it.
         """
@@ -46,31 +49,57 @@ class Past:
         kinds = (REQUEST, CALL, RETURN)
         places = (place for place, row in enumerate(self.rows) if row.id == message_id and row.kind in kinds)
         start = next(places, len(self.rows))
-        found = next((row for row in self.rows[start:] if row.kind == RETURN), None)
-        if found is None:
+        place = next((place for place in range(start, len(self.rows)) if self.rows[place].kind == RETURN), None)
+        if place is None:
             return None
-        calls = self.rows[start].calls
-        return found.returns.get(calls[index].call_id, found.text) if index < len(calls) else found.text
+        returned, calls = self.rows[place], self.rows[start].calls
+        text = returned.returns.get(calls[index].call_id, returned.text) if index < len(calls) else returned.text
+        return place, text
 
-    def has(self, result: ToolResult) -> bool:
-        """Whether the agent was given this very result before: the client repeats a request whose answer it missed."""
-        return self.returned(result) == result.text
+    def place_of(self, result: ToolResult) -> int | None:
+        """The row in which the agent was given this very result before, None when it was not."""
+        found = self.return_of(result)
+        return found[0] if found is not None and found[1] == result.text else None
 
-    def unanswered(self) -> list[ToolCall]:
-        """The calls at which the agent stands, if all of them are for this client: it gets them again."""
-        message_id, calls = self._last_calls()
-        bound = self._scene.bound
-        if any(call.name not in bound for call in calls):
-            return []
-        taken = calls if self._scene.parallel else calls[:1]
-        return [for_client(bound[call.name], call, message_id) for call in taken]
+    def answer(self, place: int, *, called_by_return: bool) -> list[Event]:
+        """What the agent did next, for a client that repeats a request whose answer it missed; empty for nothing.
 
-    def _last_calls(self) -> tuple[str, Sequence[AgentCall]]:
-        last = self.rows[-1] if self.rows else None
-        if last is None or last.id != self._scene.last_message_id:
-            return "", ()
-        if last.kind == REQUEST:
-            return last.id, last.calls
-        if last.kind == RETURN and provisional(last.text):
-            return last.id, next((row.calls for row in reversed(self.rows) if row.calls), ())
-        return "", ()
+        `called_by_return`: the client knows calls by the ids of their returns.
+        """
+        events = list(self._answered(place, called_by_return))
+        if any(isinstance(event, Text | ToolCall) for event in events):
+            return [*events, Stopped("end_turn")]
+        return []
+
+    def _answered(self, place: int, called_by_return: bool) -> Iterator[Event]:
+        said = ""
+        for number, row in enumerate(self.rows[place + 1 :], start=place + 1):
+            if row.kind == SYSTEM or (row.kind == USER and not is_heartbeat(row)):
+                return
+            if row.kind == "reasoning_message" and row.text:
+                yield Reasoning(row.text)
+            elif row.kind == "assistant_message" and row.text:
+                yield Text(f"\n\n{row.text}" if said else row.text)
+                said = row.text
+            elif row.calls and all(call.name in self._scene.bound for call in row.calls):
+                yield from self._calls(number, called_by_return)
+                return
+
+    def _calls(self, place: int, called_by_return: bool) -> Iterator[ToolCall]:
+        row = self.rows[place]
+        named = row
+        if called_by_return:
+            named = next((later for later in self.rows[place:] if later.kind == RETURN), row)
+        for call in row.calls if self._scene.parallel else row.calls[:1]:
+            yield for_client(self._scene.bound[call.name], call, named.id)
+
+
+def is_heartbeat(row: StoredMessage) -> bool:
+    """Letta's own message by which the older loops go on after a tool."""
+    if row.kind != USER or not row.text.startswith("{"):
+        return False
+    try:
+        wrapping = json.loads(row.text)
+    except ValueError:
+        return False
+    return isinstance(wrapping, dict) and wrapping.get("type") == "heartbeat"

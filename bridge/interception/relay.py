@@ -31,6 +31,7 @@ PIECE = 100_000
 class Relay(Rewrite):
     name: Method = "relay"
     stub_kind: StubKind = "relay"
+    called_by_return = False
 
     def __init__(self) -> None:
         super().__init__(gated=True)
@@ -52,9 +53,10 @@ class Relay(Rewrite):
         result = results_for(scene, request.id).get(0) if request is not None else None
         if request is not None and result is not None:
             return self._relayed(scene, context, request, result)
-        if not any(past.has(result) for result in scene.news.results):
+        places = [place for place in map(past.place_of, scene.news.results) if place is not None]
+        if not places:
             refuse_stale(scene)
-        return Given()
+        return Given(place=max(places, default=0))
 
     def _relayed(self, scene: Scene, context: Context, request: StoredMessage, result: ToolResult) -> Given:
         if _runs(scene, request.calls[0]):

@@ -29,7 +29,6 @@ from bridge.turn import (
     Event,
     JsonObject,
     Method,
-    Stopped,
     StubKind,
     ToolChoice,
     ToolResult,
@@ -44,11 +43,13 @@ NO_WORDS = "{# #}"
 class Given:
     """What became of the client's results: `anew` where the agent has one that it had not before.
 
-    `quoted` are messages in the place of returns that could not be set.
+    `quoted` are messages in the place of returns that could not be set; `place` is where in the past the agent got the
+    result that it had already.
     """
 
     anew: bool = False
     quoted: tuple[Say, ...] = ()
+    place: int = 0
 
 
 class Rewrite:
@@ -58,6 +59,7 @@ class Rewrite:
     can_force = True
     # What the return of a call says until the client's result comes.
     until_then = NO_RESULT
+    called_by_return = True
 
     def __init__(self, *, gated: bool, rule_prompts: bool = False) -> None:
         self._gated = gated
@@ -74,12 +76,10 @@ class Rewrite:
         past, context = Past(scene), Context(scene)
         given = self._give_results(scene, past, context)
         outgoing: list[Outgoing] = [*given.quoted, *scene.says]
-        if not outgoing and not given.anew:
-            again = past.unanswered()
-            if again:
-                yield from again
-                yield Stopped("requires_approval")
-                return
+        missed = [] if outgoing or given.anew else past.answer(given.place, called_by_return=self.called_by_return)
+        if missed:
+            yield from missed
+            return
         if not outgoing and not scene.features.continues_without_message:
             outgoing = [context.nudge()]
         events = ended_at(scene, sent(scene, past, context, outgoing))
@@ -95,15 +95,16 @@ class Rewrite:
         found = [one for one in given if one is not None]
         if given and not found:
             refuse_stale(scene)
-        return Given(any(one.anew for one in found), tuple(say for one in found for say in one.quoted))
+        quotes = tuple(say for one in found for say in one.quoted)
+        return Given(any(one.anew for one in found), quotes, max((one.place for one in found), default=0))
 
     def _give(self, scene: Scene, past: Past, result: ToolResult) -> Given | None:
         """What became of one result, None if no call waits for it. The usual one is for the end of the context."""
         message_id, _ = message_of(result.call_id) or ("", 0)
         if message_id != scene.last_message_id:
-            text = past.returned(result)
+            place, text = past.return_of(result) or (0, None)
             if text is None or provisional(text) is None:
-                return Given() if text == result.text else None
+                return Given(place=place) if text == result.text else None
         return self._deliver(scene, message_id, result)
 
     def _deliver(self, scene: Scene, message_id: str, result: ToolResult) -> Given:

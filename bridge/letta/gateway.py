@@ -79,8 +79,8 @@ class AgentChange:
 class StoredMessage:
     """A message as the server keeps it.
 
-    `calls` of a tool call or an approval request, `text` of what somebody said or a tool returned. Where one message
-    holds what several calls returned, `returns` has all of them by the server's id of the call.
+    `calls` of a tool call or an approval request, `text` of what somebody said or thought, or a tool returned. Where
+    one message holds what several calls returned, `returns` has all of them by the server's id of the call.
     """
 
     id: str

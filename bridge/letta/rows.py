@@ -67,7 +67,8 @@ def stored_message(row: JsonObject, *, packed: bool = False) -> StoredMessage:
     returned = text(row.get("tool_return"))
     said = _unpacked(returned) if packed else returned
     returns = {text(one.get("tool_call_id")): text(one.get("tool_return")) for one in _objects(row.get("tool_returns"))}
-    return StoredMessage(message_id, kind, calls, said or _said(row.get("content")), returns)
+    said = said or text(row.get("reasoning")) or _said(row.get("content"))
+    return StoredMessage(message_id, kind, calls, said, returns)
 
 
 def variables(row: JsonObject) -> dict[str, str]:

@@ -60,11 +60,6 @@ class Registry:
             for stub in stubs:
                 self._places.pop(stub.digest, None)
 
-    def names(self) -> set[str]:
-        """Names of stubs that are known to be ours, attached or not."""
-        with self._lock:
-            return {name for _, name in self._places.values()}
-
     def left_behind(self, agent: Agent) -> set[str]:
         """Names of stubs that the agent has no more, though their rules are still there.
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from testbed.errors import tail
 from testbed.model import ScriptedModel
 from testbed.model.strictness import Limits
 from testbed.network import free_port
@@ -41,6 +42,29 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
     elif "world" in metafunc.fixturenames:
         metafunc.parametrize("world", versions, indirect=True, scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run side by side, those of one server stay together, one after the other."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            callspec = getattr(item, "callspec", None)
+            version = callspec.params.get("world") if callspec else None
+            item.add_marker(pytest.mark.xdist_group(version or "testbed"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure shows what Letta and the bridge said last."""
+    report = yield
+    world = getattr(item, "funcargs", {}).get("world")
+    if report.failed and isinstance(world, World):
+        for name, log in (("Letta", world.server.log_path), ("bridge", world.log)):
+            report.sections.append((f"end of the log of the {name}", tail(log.read_text(errors="replace"))))
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -76,7 +100,7 @@ def world(
             return Service(bridge_environment(proxy.url, log.parent, settings), log)
 
         with start_bridge() as bridge:
-            yield World(server, model, proxy, bridge, start_bridge)
+            yield World(server, model, proxy, bridge, start_bridge, log)
 
 
 @pytest.fixture

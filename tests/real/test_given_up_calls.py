@@ -149,4 +149,7 @@ def test_an_agent_left_at_a_call_by_a_bridge_that_is_gone_is_freed(agent: Agent,
                 agent.world.letta("DELETE", f"/v1/tools/{tool['id']}")
     assert agent.ask("Still there?\n!say Yes.").text == "Yes."
     assert agent.ask("bye").text == "You said: bye"
-    assert agent.fingerprint() == talk.before
+    left = agent.fingerprint()
+    if deleted:  # by hand: then nothing on the server tells that the rule for that name was ours
+        left["rules"] = [rule for rule in left["rules"] if rule[1] != "weather"]
+    assert left == talk.before

@@ -114,10 +114,11 @@ def test_a_changed_schema_is_in_force_in_the_turn_that_brings_it(world: World, a
 
 def test_hundreds_of_tools_in_one_request(world: World) -> None:
     types = agent_types(world.version)
-    agent = world.agent("memgpt_v2_agent" if world.at_least("0.16.2") else types[-1])
+    agent = world.agent("memgpt_v2_agent" if world.at_least("0.16.2") else types[-1], context_window=200_000)
     before, part = whole_state(agent), unique("many")
     many = [tool(f"{part}_{number}", f"Tool {number}.") for number in range(512)]
     reply = agent.ask(f'!call {part}_511 {{"path": "x"}}', tools=many)
+    assert reply.error is None, reply.error
     assert reply.calls == [(f"{part}_511", {"path": "x"})]
     assert len([name for name in offered(world) if name.startswith(part)]) == 512
     agent.ask("!say ok", tools=many[:1])

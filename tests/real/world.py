@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -59,6 +60,7 @@ class World:
     proxy: FaultProxy
     bridge: Service
     start_bridge: Callable[..., Service]
+    log: Path
     version: str = field(init=False)
 
     def __post_init__(self) -> None:
