@@ -42,6 +42,9 @@ def commands(settings: Settings, gateway: Gateway) -> click.Group:
         done = cleanup.sweep(gateway, settings.stub_idle, dry_run=dry_run)
         fates = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
         rows = [_swept_row(fate, tool) for fate, tools in fates.items() for tool in tools]
+        rows += [
+            {"done": "removed helper agent", "client_name": "", "server_name": agent.name} for agent in done.helpers
+        ]
         _show(rows, as_json, f"Nothing to do: {len(done.kept)} tools of the bridge are in use or not idle for long.")
 
     return group

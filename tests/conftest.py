@@ -14,6 +14,16 @@ from tests.actors import Chat
 from tests.fakes import FakeGateway
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run side by side, those of one server stay together, one after the other."""
+    for item in items:
+        if item.get_closest_marker("real"):
+            callspec = getattr(item, "callspec", None)
+            version = callspec.params.get("world") if callspec else None
+            item.add_marker(pytest.mark.xdist_group(version or "testbed"))
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """What the settings are made from; a test may change it before it asks for them."""

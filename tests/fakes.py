@@ -70,9 +70,11 @@ class FakeGateway:
 
     # --- what a test dictates -------------------------------------------------------------------------
 
-    def has_agent(self, name: str, type: str = "letta_v1_agent", *, created: int = 1_700_000_000) -> Agent:
+    def has_agent(
+        self, name: str, type: str = "letta_v1_agent", *, created: int = 1_700_000_000, hidden: bool = False
+    ) -> Agent:
         persona = Block(new_id("block"), "persona", f"I am {name}.")
-        kept = KeptAgent(Agent(new_id("agent"), name, type, blocks=(persona,)), created)
+        kept = KeptAgent(Agent(new_id("agent"), name, type, blocks=(persona,)), created, hidden=hidden)
         kept.store(StoredMessage(new_id("message"), "system_message"))
         self._agents[kept.agent.id] = kept
         return kept.agent
@@ -124,6 +126,10 @@ class FakeGateway:
         agent = Agent(new_id("agent"), f"{HELPER_PREFIX}{len(self._agents)}", self._kept(agent_id).agent.type)
         self._agents[agent.id] = KeptAgent(agent, 0, hidden=True)
         return agent
+
+    def helpers(self) -> list[AgentSummary]:
+        self._called("helpers")
+        return [kept.summary for kept in self._agents.values() if kept.agent.name.startswith(HELPER_PREFIX)]
 
     def delete_agent(self, agent_id: str) -> None:
         self._called("delete_agent")

@@ -118,10 +118,14 @@ class GatewayContract:
         helper = scene.gateway.make_helper(scene.agent_id, "You give titles.")
         assert helper.name.startswith(HELPER_PREFIX)
         assert helper.blocks == ()
+        (listed,) = [agent for agent in scene.gateway.helpers() if agent.id == helper.id]
+        assert listed.name == helper.name
+        assert helper.id not in [agent.id for agent in scene.gateway.agents()]
         list(scene.gateway.send(helper.id, [Say("user", scene.to_say("A title"))], by_token=False))
         assert scene.gateway.agent(scene.agent_id).message_ids
         scene.gateway.delete_agent(helper.id)
         scene.gateway.delete_agent(helper.id)
+        assert helper.id not in [agent.id for agent in scene.gateway.helpers()]
         with pytest.raises(errors.LettaMissing):
             scene.gateway.agent(helper.id)
 

@@ -15,7 +15,17 @@ from bridge.letta import payloads, rows
 from bridge.letta.capabilities import ServerFeatures, read_features
 from bridge.letta.connection import Connection, as_object, as_objects
 from bridge.letta.events import read_run
-from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Block, Outgoing, Results, StoredMessage, Tool
+from bridge.letta.gateway import (
+    HELPER_PREFIX,
+    Agent,
+    AgentChange,
+    AgentSummary,
+    Block,
+    Outgoing,
+    Results,
+    StoredMessage,
+    Tool,
+)
 from bridge.turn import Event, JsonObject, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
@@ -72,6 +82,11 @@ class LettaServer:
         model = as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": _LEAST}))
         body = payloads.helper(model, system, plain=self.features().version >= (0, 12, 0))
         return rows.agent(as_object(self._http.call("POST", "/v1/agents/", body=body)))
+
+    def helpers(self) -> list[AgentSummary]:
+        query = {"tags": payloads.HELPER_TAG, "show_hidden_agents": True, "include_relationships": _LEAST}
+        found = map(rows.agent_summary, self._http.pages("/v1/agents/", **query))
+        return [agent for agent in found if agent.name.startswith(HELPER_PREFIX)]
 
     def delete_agent(self, agent_id: str) -> None:
         with suppress(errors.LettaMissing):

@@ -136,6 +136,10 @@ class Gateway(Protocol):
     def make_helper(self, agent_id: str, system: str) -> Agent:
         """A hidden agent with the same model, no memory and no tools of its own, for one request."""
 
+    def helpers(self) -> list[AgentSummary]:
+        """Agents that `make_helper` made and nobody removed yet."""
+        ...
+
     def delete_agent(self, agent_id: str) -> None:
         """Remove an agent that `make_helper` made."""
 

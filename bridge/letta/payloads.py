@@ -11,6 +11,8 @@ from bridge.letta.capabilities import V1_AGENT
 from bridge.letta.gateway import HELPER_PREFIX, CallResult, Outgoing, Results, Say
 from bridge.turn import Image, JsonObject
 
+HELPER_TAG = HELPER_PREFIX.rstrip("-")
+
 
 def outgoing(item: Outgoing) -> JsonObject:
     match item:
@@ -47,7 +49,7 @@ def helper(model: JsonObject, system: str, *, plain: bool) -> JsonObject:
         "include_base_tools": False,
         "initial_message_sequence": [],
         "hidden": True,
-        "tags": [HELPER_PREFIX.rstrip("-")],
+        "tags": [HELPER_TAG],
     }
 
 
