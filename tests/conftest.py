@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from app import create_app
 from bridge.config import Settings, read_settings
@@ -14,14 +17,18 @@ from tests.actors import Chat
 from tests.fakes import FakeGateway
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run side by side, those of one server stay together, one after the other."""
-    for item in items:
-        if item.get_closest_marker("real"):
-            callspec = getattr(item, "callspec", None)
-            version = callspec.params.get("world") if callspec else None
-            item.add_marker(pytest.mark.xdist_group(version or "testbed"))
+class ByServer(LoadScopeScheduling):
+    """Where tests run side by side, those of one Letta version stay together, one after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        version = re.search(r"\[(\d+\.\d+\.\d+)\b", nodeid)
+        if version:
+            return version[1]
+        return "testbed" if nodeid.startswith("tests/real/") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer | None:
+    return ByServer(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 @pytest.fixture

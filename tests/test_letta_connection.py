@@ -207,6 +207,14 @@ def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[byte
             list(ask(bridge))
 
 
+def test_pings_are_no_sign_of_the_agent() -> None:
+    ping = chunk(b'data: {"message_type": "ping"}\n\n')
+    with RawServer([CHUNKED, chunk(HELLO), *[ping, 0.05] * 50]) as server:
+        bridge = server_at(server.url, turn_timeout=0.2)
+        with pytest.raises(errors.LettaTimeout, match="silent for more than"):
+            list(ask(bridge))
+
+
 def test_a_control_call_is_waited_for_only_so_long() -> None:
     with RawServer([WAIT]) as server:
         bridge = server_at(server.url, letta_timeout=0.05)

@@ -43,6 +43,7 @@ class LettaServer:
 
     def __init__(self, settings: Settings, connection: Connection | None = None) -> None:
         self._http = connection or Connection(settings)
+        self._turn_timeout = settings.turn_timeout
         self._features: tuple[ServerFeatures, float] | None = None
         self._features_lock = threading.Lock()
 
@@ -178,7 +179,7 @@ class LettaServer:
         body: dict[str, Any] = {"messages": [payloads.outgoing(item) for item in messages], "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)
-        return read_run(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body))
+        return read_run(_alive(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout))
 
     def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         returned = self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
@@ -267,3 +268,14 @@ class LettaServer:
 def _limit(value: str) -> int:
     """Letta's limit of characters for a block: its default where that is enough."""
     return max(20_000, len(value) + 1)
+
+
+def _alive(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
+    """The messages of a stream while the agent gives signs of life: Letta's pings show only that Letta is there."""
+    last = time.monotonic()
+    for message in messages:
+        if message is None or message.get("message_type") != "ping":
+            last = time.monotonic()
+        elif time.monotonic() - last > longest:
+            raise errors.LettaTimeout(f"The agent was silent for more than {longest:g} seconds (BRIDGE_TURN_TIMEOUT).")
+        yield message
