@@ -10,10 +10,9 @@ from flask import Flask, Response, request
 from bridge.cli import commands
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
-from bridge.coordination.locks import AgentLocks
 from bridge.coordination.once import Background, OnceAnInterval
+from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
-from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
 from bridge.sync.cleanup import sweep
@@ -32,9 +31,9 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     settings = settings or read_settings(environment_with_dotenv(os.environ, Path.cwd()))
     gateway = gateway or LettaServer(settings)
     directory = Directory(gateway)
-    locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
-    registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
-    conversation = Conversation(gateway, directory, registry, locks, settings)
+    shared = shared_by_workers(settings)
+    registry = Registry(gateway, lambda: shared.locks.hold("names-of-tools"))
+    conversation = Conversation(gateway, directory, registry, shared.locks, settings)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
@@ -60,11 +59,3 @@ def _sweep_after_turns(app: Flask, settings: Settings, gateway: Gateway) -> None
         if request.endpoint == "openai.chat_completions":
             response.call_on_close(sweeps.start_if_due)
         return response
-
-
-def _folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise SettingsError(f"BRIDGE_DATA_DIR: {path} can't be made ({fault.strerror})") from None
-    return path

@@ -92,7 +92,14 @@ class Settings:
     )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
     redis_url: str = setting(
-        "REDIS_URL", "", "Not in use yet: turns are kept apart between the workers of one machine only", redis_url, True
+        "REDIS_URL",
+        "",
+        "Redis (`redis://` or `rediss://`) that the workers share; needed when they run on several machines",
+        redis_url,
+        True,
+    )
+    redis_verify: bool = setting(
+        "BRIDGE_REDIS_VERIFY", "1", "0: take any certificate of a `rediss://` server, as Heroku's Redis needs", flag
     )
     connect_timeout: float = setting(
         "BRIDGE_CONNECT_TIMEOUT", "3", "Seconds to wait for a connection to Letta", seconds(0.1, 60)

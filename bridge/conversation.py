@@ -18,6 +18,7 @@ from bridge.letta.capabilities import (
     schema_dialect,
     streams_tokens_faithfully,
 )
+from bridge.letta.fence import fenced
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.openai.side_requests import side_rule, told_at_once
 from bridge.openai.transcript import instructions_of, what_is_new
@@ -50,12 +51,14 @@ class Conversation:
         if not news.results and not news.said:
             yield from nothing_to_do()
             return
+        deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
-            with self._locks.hold(agent_id) as settled:
+            with self._locks.hold(agent_id, deadline, gone) as lease:
                 agent = self._directory.find(turn.model)
                 if agent.id == agent_id and not gone.is_set():
-                    yield from self._ended(turn, self._turn(turn, news, agent, settled))
+                    gateway = fenced(self._gateway, lease.check)
+                    yield from self._ended(turn, self._turn(gateway, turn, news, agent, lease.settled))
                     return
 
     def cancel(self, turn: Turn, run_id: str) -> None:
@@ -71,12 +74,12 @@ class Conversation:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
         helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
         try:
-            yield from self._turn(turn, told_at_once(turn), helper, True)
+            yield from self._turn(self._gateway, turn, told_at_once(turn), helper, True)
         finally:
             self._gateway.delete_agent(helper.id)
 
-    def _turn(self, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Event]:
-        features = self._gateway.features()
+    def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Event]:
+        features = gateway.features()
         if any(said.images for said in news.said) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         loop = agent_loop(features.version, agent.type)
@@ -85,11 +88,11 @@ class Conversation:
         yield MethodChosen(method.name)
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
         stubs = _stubs(turn, dialect, method)
-        self._keep_instructions(agent, news)
+        self._keep_instructions(gateway, agent, news)
         unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
-        agent, bindings = self._offer(agent, stubs, method, turn)
+        agent, bindings = self._offer(gateway, agent, stubs, method, turn)
         scene = Scene(
-            gateway=self._gateway,
+            gateway=gateway,
             agent=agent,
             features=features,
             loop=loop,
@@ -103,17 +106,17 @@ class Conversation:
         for event in method.play(scene):
             yield self._last_step(event) if isinstance(event, Used) else event
 
-    def _keep_instructions(self, agent: Agent, news: News) -> None:
+    def _keep_instructions(self, gateway: Gateway, agent: Agent, news: News) -> None:
         wanted = news.instructions if self._settings.system_prompt == "block" else ""
-        apply_instructions(self._gateway, agent, plan_instructions(agent, wanted))
+        apply_instructions(gateway, agent, plan_instructions(agent, wanted))
 
     def _offer(
-        self, agent: Agent, stubs: Sequence[Stub], method: Interception, turn: Turn
+        self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, turn: Turn
     ) -> tuple[Agent, Sequence[Binding]]:
         """The agent's toolset becomes the request's; where tools go with the message, stubs of before still leave."""
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
-            self._gateway, self._registry, agent, attached, lambda placed: method.rules(placed, turn.tool_choice)
+            gateway, self._registry, agent, attached, lambda placed: method.rules(placed, turn.tool_choice)
         )
         return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
 

@@ -13,6 +13,7 @@
     ├── ClientGone         499   nobody is there to be answered
     ├── InternalFailure    500   a fault of the bridge
     ├── StoreUnavailable   503   what the workers share can't be read or written
+    │   └── HoldLost       503   the agent may be another turn's by now
     └── LettaError         502   the Letta server or the model behind it
         ├── LettaUnreachable     502   no connection, or it broke
         ├── LettaUnavailable     503   it answers that it can't serve now
@@ -120,6 +121,11 @@ class StoreUnavailable(BridgeError):
     may_pass = True
     code = "store_unavailable"
     retry_after = 5
+
+
+class HoldLost(StoreUnavailable):
+    code = "hold_lost"
+    retry_after = 2
 
 
 class LettaError(BridgeError):

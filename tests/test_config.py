@@ -43,6 +43,7 @@ BAD = [
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
+    ("BRIDGE_REDIS_VERIFY", "maybe", "must be 1 or 0"),
     ("BRIDGE_CONNECT_TIMEOUT", "0", "seconds from 0.1 to 60"),
     ("BRIDGE_CONNECT_TIMEOUT", "nan", "seconds from 0.1 to 60"),
     ("BRIDGE_LETTA_TIMEOUT", "0.5", "seconds from 1 to 600"),

@@ -9,6 +9,7 @@ import pytest
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
+from bridge.coordination.files import FileLocker
 from bridge.coordination.locks import AgentLocks
 from bridge.directory import Directory
 from bridge.letta.gateway import Say
@@ -24,7 +25,7 @@ Ask = Callable[..., list[Event]]
 
 
 def made(letta: FakeGateway, settings: Settings) -> Conversation:
-    locks = AgentLocks(settings.data_dir, settings.wait)
+    locks = AgentLocks(FileLocker(settings.data_dir), settings.wait)
     return Conversation(letta, Directory(letta), Registry(letta), locks, settings)
 
 
