@@ -10,6 +10,7 @@ from flask import Flask, Response, request
 from bridge.cli import commands
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
+from bridge.coordination.journal import Journal
 from bridge.coordination.once import Background, OnceAnInterval
 from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
@@ -24,6 +25,7 @@ from bridge.web.health import health
 from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.security import harden
+from bridge.web.turns import Turns
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
@@ -38,7 +40,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, conversation))
+    turns = Turns(settings, conversation, Journal(shared.store, settings.journal_keep), app.logger)
+    app.register_blueprint(openai_api(settings, directory, turns))
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(gateway))
     app.register_blueprint(pages())

@@ -113,6 +113,24 @@ class Settings:
     wait: float = setting(
         "BRIDGE_WAIT", "60", "Seconds that a request waits while its agent is busy with another turn", seconds(0, 3600)
     )
+    max_turns: int = setting(
+        "BRIDGE_MAX_TURNS",
+        "0",
+        "Turns that one worker runs at once; one more is refused with 503. 0: seven of eight threads",
+        whole(0, 1023),
+    )
+    reply_wait: float = setting(
+        "BRIDGE_REPLY_WAIT",
+        "600",
+        "Seconds until an unstreamed request is answered with 504 while its turn goes on; a repeat gets the answer",
+        seconds(1, 86400),
+    )
+    journal_keep: float = setting(
+        "BRIDGE_JOURNAL_KEEP",
+        "900",
+        "Seconds that the answer of a turn is kept for a client that did not get it",
+        seconds(10, 86400),
+    )
     header_wait: float = setting(
         "BRIDGE_HEADER_WAIT",
         "10",
@@ -136,6 +154,12 @@ class Settings:
         "Seconds between two sweeps for such tools; 0: only by the command `sweep`",
         seconds(0, 31_536_000),
     )
+
+    @property
+    def turns_at_once(self) -> int:
+        """Some threads are always left for what is quick: health, models, the admin page."""
+        most = self.threads - max(1, self.threads // 8)
+        return min(self.max_turns or most, most)
 
 
 def variables() -> list[dict[str, str]]:

@@ -8,7 +8,11 @@
     ├── UnknownModel       404   no agent of that name or id
     ├── NotThere           404   no such route
     ├── WrongMethod        405   the route is there, the method is not
-    ├── Busy               429   too much at once; come again
+    ├── Busy               429   the agent is in another turn; come again
+    ├── TooManyTurns       503   this worker has all the turns that it can run
+    ├── StillRunning       504   the answer takes longer than the client is kept waiting
+    ├── InTheWay           409   another request stands in the way of this one
+    ├── KeyReused          422   the Idempotency-Key came before, with another body
     ├── ContextOverflow    400   the agent's context is full
     ├── ClientGone         499   nobody is there to be answered
     ├── InternalFailure    500   a fault of the bridge
@@ -99,6 +103,33 @@ class Busy(BridgeError):
     type = "rate_limit_error"
     code = "busy"
     retry_after = 2
+
+
+class TooManyTurns(BridgeError):
+    status = 503
+    may_pass = True
+    code = "too_many_turns"
+    retry_after = 2
+
+
+class StillRunning(BridgeError):
+    status = 504
+    may_pass = True
+    code = "still_running"
+    retry_after = 1
+
+
+class InTheWay(BridgeError):
+    status = 409
+    type = "invalid_request_error"
+    code = "conflict"
+    retry_after = 2
+
+
+class KeyReused(BridgeError):
+    status = 422
+    type = "invalid_request_error"
+    code = "idempotency_key_reused"
 
 
 class ContextOverflow(BridgeError):

@@ -11,6 +11,7 @@ import os
 import secrets
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -79,7 +80,7 @@ class LeaseLocker:
         self._server = server
         self._take = server.script(_TAKE)
         self._leave = server.script(_LEAVE)
-        self._renew = server.script(_RENEW)
+        self._renewal = server.script(_RENEW)
         self._release = server.script(_RELEASE)
         self._held: set[_LeaseGrip] = set()
         self._guard = threading.Lock()
@@ -110,10 +111,10 @@ class LeaseLocker:
         self._keep_renewing(grip)
         return grip
 
-    def renew(self, grip: _LeaseGrip) -> None:
+    def _renew_one(self, grip: _LeaseGrip) -> None:
         asked = time.monotonic()
         with self._server.client():
-            renewed = self._renew(keys=[_key("lock", grip.name)], args=[grip.token, milliseconds(LEASE)])
+            renewed = self._renewal(keys=[_key("lock", grip.name)], args=[grip.token, milliseconds(LEASE)])
         grip.until = asked + LEASE - MARGIN if renewed else 0.0
 
     def release(self, grip: _LeaseGrip, ended: bool) -> None:
@@ -130,21 +131,30 @@ class LeaseLocker:
         with self._guard:
             self._held.add(grip)
             if self._renewer is None or self._renewer[0] != os.getpid():
-                thread = threading.Thread(target=self._renew_for_ever, name="leases", daemon=True)
+                thread = threading.Thread(target=_renew, args=(weakref.ref(self),), name="leases", daemon=True)
                 self._renewer = os.getpid(), thread
                 thread.start()
 
-    def _renew_for_ever(self) -> None:
-        while True:
-            time.sleep(RENEWAL)
-            with self._guard:
-                held = [*self._held]
-            for grip in held:
-                try:
-                    self.renew(grip)
-                except StoreUnavailable as fault:
-                    log.warning("leases can't be renewed: %s", fault.message)
-                    break
+    def renew_all(self) -> None:
+        with self._guard:
+            held = [*self._held]
+        for grip in held:
+            try:
+                self._renew_one(grip)
+            except StoreUnavailable as fault:
+                log.warning("leases can't be renewed: %s", fault.message)
+                return
+
+
+def _renew(locker: weakref.ref[LeaseLocker]) -> None:
+    """As long as there is the locker and its process."""
+    while True:
+        time.sleep(RENEWAL)
+        here = locker()
+        if here is None:
+            return
+        here.renew_all()
+        del here
 
 
 class _LeaseGrip:
