@@ -12,7 +12,9 @@ from bridge.directory import Directory
 from bridge.errors import InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
+from bridge.interception.fate import as_it_stands
 from bridge.interception.method import Interception, Scene
+from bridge.interception.underway import wait_for_its_runs
 from bridge.letta.capabilities import (
     agent_loop,
     schema_dialect,
@@ -58,6 +60,8 @@ class Conversation:
                 agent = self._directory.find(turn.model)
                 if agent.id == agent_id and not gone.is_set():
                     gateway = fenced(self._gateway, lease.check)
+                    if not lease.settled:
+                        agent = self._idle(gateway, agent, gone)
                     yield from self._ended(turn, self._turn(gateway, turn, news, agent, lease.settled))
                     return
 
@@ -65,6 +69,10 @@ class Conversation:
         """End the run of a turn that has begun and that nobody waits for, where the server can."""
         if self._gateway.features().cancels_runs:
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
+
+    def _idle(self, gateway: Gateway, agent: Agent, gone: threading.Event) -> Agent:
+        """The agent once a run that a broken-off turn left behind has ended."""
+        return gateway.agent(agent.id) if wait_for_its_runs(gateway, agent.id, gone) else agent
 
     def _ended(self, turn: Turn, events: Iterator[Event]) -> Iterator[Event]:
         tool = ending_tool(turn.tools, self._settings.final_tools)
@@ -102,8 +110,9 @@ class Conversation:
             by_token=turn.stream and streams_tokens_faithfully(loop),
             parallel=turn.parallel_tool_calls,
             unsettled=unsettled,
+            turn_id=turn.id,
         )
-        for event in method.play(scene):
+        for event in method.play(as_it_stands(scene) if turn.repeated else scene):
             yield self._last_step(event) if isinstance(event, Used) else event
 
     def _keep_instructions(self, gateway: Gateway, agent: Agent, news: News) -> None:

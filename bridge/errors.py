@@ -169,6 +169,8 @@ class LettaError(BridgeError):
 class LettaUnreachable(LettaError):
     code = "letta_unreachable"
     retry_after = 5
+    # Known of a connection that was never made; of one that broke nobody knows what arrived.
+    nothing_sent = False
 
 
 class LettaUnavailable(LettaError):

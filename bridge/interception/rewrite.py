@@ -76,10 +76,11 @@ class Rewrite:
         past, context = Past(scene), Context(scene)
         given = self._give_results(scene, past, context)
         outgoing: list[Outgoing] = [*given.quoted, *scene.says]
-        missed = [] if outgoing or given.anew else past.answer(given.place, called_by_return=self.called_by_return)
-        if missed:
-            yield from missed
-            return
+        if not outgoing and not given.anew:
+            missed = past.answer(max(given.place, past.told()), called_by_return=self.called_by_return)
+            if missed:
+                yield from missed
+                return
         if not outgoing and not scene.features.continues_without_message:
             outgoing = [context.nudge()]
         events = ended_at(scene, sent(scene, past, context, outgoing))
