@@ -10,7 +10,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
-from bridge.turn import SideRule, SystemPromptMode
+from bridge.turn import Meanwhile, SideRule, SystemPromptMode
 from bridge.values import (
     ApiKey,
     Methods,
@@ -112,6 +112,19 @@ class Settings:
     )
     wait: float = setting(
         "BRIDGE_WAIT", "60", "Seconds that a request waits while its agent is busy with another turn", seconds(0, 3600)
+    )
+    meanwhile: Meanwhile = setting(
+        "BRIDGE_MEANWHILE",
+        "wait",
+        "What another client's message does while a client runs a tool for the agent: `wait`, `refuse` (409), or"
+        " `close` the call",
+        one_of(Meanwhile),
+    )
+    tool_wait: float = setting(
+        "BRIDGE_TOOL_WAIT",
+        "30",
+        "Seconds that a client's open tool call holds up other clients; after that a message closes it",
+        seconds(1, 86400),
     )
     max_turns: int = setting(
         "BRIDGE_MAX_TURNS",

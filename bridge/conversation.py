@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.config import Settings
-from bridge.coordination.locks import AgentLocks
+from bridge.coordination.locks import Lease
+from bridge.coordination.pending import OpenCalls
+from bridge.coordination.shared import Shared
 from bridge.directory import Directory
 from bridge.errors import InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
@@ -36,10 +38,11 @@ class Conversation:
     """Gives the agent what is new in the transcript and yields what happens."""
 
     def __init__(
-        self, gateway: Gateway, directory: Directory, registry: Registry, locks: AgentLocks, settings: Settings
+        self, gateway: Gateway, directory: Directory, registry: Registry, shared: Shared, settings: Settings
     ) -> None:
         self._gateway = gateway
-        self._locks = locks
+        self._locks = shared.locks
+        self._open_calls = OpenCalls(shared.store, settings.meanwhile, settings.tool_wait)
         self._directory = directory
         self._registry = registry
         self._settings = settings
@@ -58,21 +61,25 @@ class Conversation:
             agent_id = self._directory.locate(turn.model)
             with self._locks.hold(agent_id, deadline, gone) as lease:
                 agent = self._directory.find(turn.model)
-                if agent.id == agent_id and not gone.is_set():
-                    gateway = fenced(self._gateway, lease.check)
-                    if not lease.settled:
-                        agent = self._idle(gateway, agent, gone)
-                    yield from self._ended(turn, self._turn(gateway, turn, news, agent, lease.settled))
+                others = self._open_calls.in_the_way(agent_id, turn)
+                if agent.id == agent_id and not others and not gone.is_set():
+                    events = self._with_agent(turn, news, agent, lease, gone)
+                    yield from self._ended(turn, self._open_calls.noting(agent_id, turn, events))
                     return
+            if others:
+                self._open_calls.wait(agent_id, others, deadline, gone)
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """End the run of a turn that has begun and that nobody waits for, where the server can."""
         if self._gateway.features().cancels_runs:
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
 
-    def _idle(self, gateway: Gateway, agent: Agent, gone: threading.Event) -> Agent:
-        """The agent once a run that a broken-off turn left behind has ended."""
-        return gateway.agent(agent.id) if wait_for_its_runs(gateway, agent.id, gone) else agent
+    def _with_agent(self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event) -> Iterator[Event]:
+        """The turn, once a run that a broken-off turn left behind has ended."""
+        gateway = fenced(self._gateway, lease.check)
+        if not lease.settled and wait_for_its_runs(gateway, agent.id, gone):
+            agent = gateway.agent(agent.id)
+        yield from self._turn(gateway, turn, news, agent, lease.settled)
 
     def _ended(self, turn: Turn, events: Iterator[Event]) -> Iterator[Event]:
         tool = ending_tool(turn.tools, self._settings.final_tools)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 JsonObject = Mapping[str, Any]
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
 SystemPromptMode = Literal["block", "message", "ignore"]
+Meanwhile = Literal["wait", "refuse", "close"]
 
 
 # --- what the client asks for -------------------------------------------------------------------------

@@ -58,6 +58,8 @@ BAD = [
     ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0"),
     ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
+    ("BRIDGE_MEANWHILE", "never", "must be one of wait, refuse, close"),
+    ("BRIDGE_TOOL_WAIT", "0", "seconds from 1 to 86400"),
     ("BRIDGE_MAX_TURNS", "-1", "whole number from 0"),
     ("BRIDGE_REPLY_WAIT", "0", "seconds from 1 to 86400"),
     ("BRIDGE_JOURNAL_KEEP", "9", "seconds from 10 to 86400"),

@@ -9,8 +9,7 @@ import pytest
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
-from bridge.coordination.files import FileLocker
-from bridge.coordination.locks import AgentLocks
+from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
 from bridge.letta.gateway import Say
 from bridge.sync.instructions import LABEL
@@ -25,8 +24,7 @@ Ask = Callable[..., list[Event]]
 
 
 def made(letta: FakeGateway, settings: Settings) -> Conversation:
-    locks = AgentLocks(FileLocker(settings.data_dir), settings.wait)
-    return Conversation(letta, Directory(letta), Registry(letta), locks, settings)
+    return Conversation(letta, Directory(letta), Registry(letta), shared_by_workers(settings), settings)
 
 
 @pytest.fixture
