@@ -12,6 +12,7 @@ from app import create_app
 from bridge.config import Settings, read_settings
 from tests.actors import Chat
 from tests.fakes import FakeGateway
+from tests.faults.table import table
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -22,6 +23,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             callspec = getattr(item, "callspec", None)
             version = callspec.params.get("world") if callspec else None
             item.add_marker(pytest.mark.xdist_group(version or "testbed"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where faults were tried, the run ends with a table of them."""
+    stats = terminalreporter.stats
+    reports = [(report, kind == "passed") for kind in ("passed", "failed") for report in stats.get(kind, ())]
+    lines = table([(report.user_properties, good) for report, good in reports if report.when == "call"])
+    if lines:
+        terminalreporter.section("faults")
+    for line in lines:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture
