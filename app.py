@@ -10,10 +10,10 @@ from flask import Flask, Response, request
 from bridge.cli import commands
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
-from bridge.coordination.locks import AgentLocks
+from bridge.coordination.journal import Journal
 from bridge.coordination.once import Background, OnceAnInterval
+from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
-from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
 from bridge.sync.cleanup import sweep
@@ -25,6 +25,7 @@ from bridge.web.health import health
 from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.security import harden
+from bridge.web.turns import Turns
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
@@ -32,16 +33,17 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     settings = settings or read_settings(environment_with_dotenv(os.environ, Path.cwd()))
     gateway = gateway or LettaServer(settings)
     directory = Directory(gateway)
-    locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
-    registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
-    conversation = Conversation(gateway, directory, registry, locks, settings)
+    shared = shared_by_workers(settings)
+    registry = Registry(gateway, lambda: shared.locks.hold("names-of-tools"))
+    conversation = Conversation(gateway, directory, registry, shared, settings)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, conversation))
+    turns = Turns(settings, conversation, Journal(shared.store, settings.journal_keep), app.logger)
+    app.register_blueprint(openai_api(settings, directory, turns))
     app.register_blueprint(admin(settings, gateway))
-    app.register_blueprint(health(gateway))
+    app.register_blueprint(health(gateway, shared.store))
     app.register_blueprint(pages())
     allow_origins(app, settings.cors_origins)
     app.cli.add_command(commands(settings, gateway))
@@ -60,11 +62,3 @@ def _sweep_after_turns(app: Flask, settings: Settings, gateway: Gateway) -> None
         if request.endpoint == "openai.chat_completions":
             response.call_on_close(sweeps.start_if_due)
         return response
-
-
-def _folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise SettingsError(f"BRIDGE_DATA_DIR: {path} can't be made ({fault.strerror})") from None
-    return path

@@ -15,6 +15,7 @@ from app import create_app
 from bridge.config import Settings, read_settings
 from tests.actors import Chat
 from tests.fakes import FakeGateway
+from tests.faults.table import table
 
 
 class ByServer(LoadScopeScheduling):
@@ -29,6 +30,17 @@ class ByServer(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer | None:
     return ByServer(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where faults were tried, the run ends with a table of them."""
+    stats = terminalreporter.stats
+    reports = [(report, kind == "passed") for kind in ("passed", "failed") for report in stats.get(kind, ())]
+    lines = table([(report.user_properties, good) for report, good in reports if report.when == "call"])
+    if lines:
+        terminalreporter.section("faults")
+    for line in lines:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ class FakeGateway:
         self.prompts: list[Prompt] = []
         self.step_sizes: dict[str, int] = {}
         self.cancelled: list[tuple[str, str]] = []
+        self.under_way: list[str] = []
         self._features = features
         self._agents: dict[str, KeptAgent] = {}
         self._tools: dict[str, Tool] = {}
@@ -196,6 +197,10 @@ class FakeGateway:
         self._called("newest_messages")
         return self._kept(agent_id).messages[-limit:]
 
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        self._called("runs_under_way")
+        return list(self.under_way)
+
     def step_prompt_tokens(self, step_id: str) -> int | None:
         self._called("step_prompt_tokens")
         return self.step_sizes.get(step_id)
@@ -275,11 +280,15 @@ class FakeGateway:
         return self._agents[agent_id]
 
     def _happening(self, kept: KeptAgent, steps: Sequence[Step]) -> Iterator[Event]:
+        said: list[str] = []
         for step in steps:
             if isinstance(step, BaseException):
                 raise step
             if isinstance(step, AgentCall | AgentReturn):
                 kept.happened(step)
+            said = [*said, step.text] if isinstance(step, Text) else said
+            if isinstance(step, Stopped) and said:
+                kept.store(StoredMessage(new_id("message"), "assistant_message", text="".join(said)))
             if callable(step):
                 step()
             else:

@@ -223,6 +223,15 @@ class LettaServer:
         packed = self.features().packs_returns
         return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
 
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        """0.11 passes over a parameter that it does not know, and lists the runs of all agents."""
+        features = self.features()
+        if not features.tells_runs:
+            return []
+        agent = {"agent_id": agent_id} if features.version >= (0, 12, 0) else {"agent_ids": [agent_id]}
+        listed = as_objects(self._http.call("GET", "/v1/runs/active", agent))
+        return [rows.text(run.get("id")) for run in listed]
+
     # --- blocks ---------------------------------------------------------------------------------------
 
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
