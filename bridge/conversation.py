@@ -26,7 +26,7 @@ from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import Binding, Event, MethodChosen, News, SchemaDialect, Stub, Turn, Used
+from bridge.turn import Binding, Event, MethodChosen, News, Offered, SchemaDialect, Stub, Turn, Used
 
 
 class Conversation:
@@ -88,6 +88,7 @@ class Conversation:
         self._keep_instructions(agent, news)
         unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(agent, stubs, method, turn)
+        yield Offered(agent.id, agent.name, tuple(bindings), news.results)
         scene = Scene(
             gateway=self._gateway,
             agent=agent,

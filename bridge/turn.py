@@ -204,6 +204,16 @@ class MethodChosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """The agent has the tools of this turn, under the names of `bindings`; `results` are what the client gave."""
+
+    agent_id: str
+    agent_name: str
+    bindings: tuple[Binding, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reasoning:
     """A piece of what the agent thought."""
 
@@ -266,4 +276,4 @@ class Stopped:
     reason: str
 
 
-Event = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+Event = MethodChosen | Offered | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped

@@ -14,6 +14,7 @@ from bridge.turn import (
     Event,
     JsonObject,
     MethodChosen,
+    Offered,
     Reasoning,
     RunStarted,
     Stopped,
@@ -67,7 +68,7 @@ class Reply:
                 self._used = event
             case Stopped(reason):
                 self._reason = reason
-            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted():
+            case MethodChosen() | Offered() | AgentCall() | AgentReturn() | RunStarted():
                 pass
             case _:
                 assert_never(event)
