@@ -12,6 +12,7 @@
     ├── ContextOverflow    400   the agent's context is full
     ├── ClientGone         499   nobody is there to be answered
     ├── InternalFailure    500   a fault of the bridge
+    ├── StoreUnavailable   503   what the workers share can't be read or written
     └── LettaError         502   the Letta server or the model behind it
         ├── LettaUnreachable     502   no connection, or it broke
         ├── LettaUnavailable     503   it answers that it can't serve now
@@ -112,6 +113,13 @@ class ClientGone(BridgeError):
 
 class InternalFailure(BridgeError):
     code = "internal_error"
+
+
+class StoreUnavailable(BridgeError):
+    status = 503
+    may_pass = True
+    code = "store_unavailable"
+    retry_after = 5
 
 
 class LettaError(BridgeError):

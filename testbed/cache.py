@@ -50,6 +50,10 @@ class Cache:
         return self.root / "postgres"
 
     @property
+    def redis(self) -> Path:
+        return self.root / "redis"
+
+    @property
     def state(self) -> Path:
         return self.root / "state"
 
