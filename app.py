@@ -10,8 +10,11 @@ from flask import Flask, Response, request
 from bridge.cli import commands
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
+from bridge.coordination.activity import Activity
+from bridge.coordination.local import LocalStore
 from bridge.coordination.locks import AgentLocks
 from bridge.coordination.once import Background, OnceAnInterval
+from bridge.coordination.recorder import Recorder
 from bridge.directory import Directory
 from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
@@ -35,11 +38,13 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
     registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
     conversation = Conversation(gateway, directory, registry, locks, settings)
+    activity = Activity(LocalStore(settings.data_dir / "store.sqlite3"))
+    recorder = Recorder(activity, keeps_text=settings.keep_text)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, conversation))
+    app.register_blueprint(openai_api(settings, directory, conversation, recorder))
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(gateway))
     app.register_blueprint(pages())

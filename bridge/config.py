@@ -53,6 +53,12 @@ class Settings:
     admin_password: str = setting(
         "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", text, True
     )
+    keep_text: bool = setting(
+        "BRIDGE_KEEP_TEXT",
+        "1",
+        "0: the admin page's history keeps no arguments, results and answers, only their sizes",
+        flag,
+    )
     methods: Methods = setting(
         "BRIDGE_METHOD",
         "auto",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from flask import Blueprint, Flask, Response, current_app, jsonify, request
 
 from bridge.config import Settings
 from bridge.conversation import Conversation
 from bridge.coordination.feed import Feed, run_in_thread
+from bridge.coordination.recorder import Recorder
 from bridge.directory import Directory
 from bridge.errors import BridgeError
 from bridge.openai.models import model_list, model_object
@@ -26,7 +26,7 @@ ASIDE_HEADER = "X-Bridge-Aside"
 PARENT_HEADER = "X-Parent-Session-Id"
 
 
-def openai_api(settings: Settings, directory: Directory, conversation: Conversation) -> Blueprint:
+def openai_api(settings: Settings, directory: Directory, conversation: Conversation, recorder: Recorder) -> Blueprint:
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
@@ -48,7 +48,7 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
         turn = parse_chat_request(body, most_tools=settings.max_tools, image_urls=settings.image_urls)
         if request.headers.get(ASIDE_HEADER) == "1" or request.headers.get(PARENT_HEADER):
             turn = replace(turn, aside=True)
-        feed = run_in_thread(partial(conversation.events, turn))
+        feed = run_in_thread(lambda gone: recorder.watch(turn, conversation.events(turn, gone)))
         app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
         give_up = _giving_up(conversation, turn, feed, app)
         listener = Listener(feed, turn, request.environ, app.logger, give_up)
