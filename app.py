@@ -19,14 +19,18 @@ from bridge.directory import Directory
 from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
+from bridge.operation.actions import Operator
+from bridge.operation.snapshots import Snapshots
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
-from bridge.web.admin import admin
+from bridge.web.admin.desk import Office
+from bridge.web.admin.site import admin
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
 from bridge.web.health import health
 from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
+from bridge.web.prefix import below
 from bridge.web.security import harden
 
 
@@ -38,14 +42,18 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
     registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
     conversation = Conversation(gateway, directory, registry, locks, settings)
-    activity = Activity(LocalStore(settings.data_dir / "store.sqlite3"))
+    store = LocalStore(settings.data_dir / "store.sqlite3")
+    activity = Activity(store)
+    snapshots = Snapshots(gateway, store)
+    operator = Operator(gateway, conversation, locks.hold, snapshots, activity, settings)
     recorder = Recorder(activity, keeps_text=settings.keep_text)
     app = Flask(__name__)
+    app.extensions |= {"recorder": recorder, "snapshots": snapshots, "activity": activity}
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.register_blueprint(openai_api(settings, directory, conversation, recorder))
-    app.register_blueprint(admin(settings, gateway))
+    app.register_blueprint(admin(app, Office(settings, gateway, store, activity, snapshots, operator)))
     app.register_blueprint(health(gateway))
     app.register_blueprint(pages())
     allow_origins(app, settings.cors_origins)
@@ -53,6 +61,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     answer_faults(app)
     harden(app)
     _sweep_after_turns(app, settings, gateway)
+    app.wsgi_app = below(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
     return app
 
 

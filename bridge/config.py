@@ -25,6 +25,7 @@ from bridge.values import (
     side_rules,
     text,
     token,
+    url_prefix,
     whole,
 )
 
@@ -42,6 +43,9 @@ class Settings:
     letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
     host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
+    url_prefix: str = setting(
+        "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix
+    )
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
     threads: int = setting("BRIDGE_THREADS", "64", "Requests that one worker serves at once", whole(4, 1024))
     api_keys: tuple[ApiKey, ...] = setting(

@@ -26,7 +26,19 @@ from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import Binding, Event, MethodChosen, News, Offered, SchemaDialect, Stub, Turn, Used
+from bridge.turn import (
+    Binding,
+    Event,
+    MethodChosen,
+    News,
+    Offered,
+    SchemaDialect,
+    Stub,
+    ToolChoice,
+    ToolSpec,
+    Turn,
+    Used,
+)
 
 
 class Conversation:
@@ -134,6 +146,23 @@ class Conversation:
         except LettaError:
             last = None
         return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
+
+    def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
+        """Outside of a turn: the agent has exactly these tools of ours, as they should be; how many."""
+        with self._locks.hold(agent_id):
+            agent, features = self._gateway.agent(agent_id), self._gateway.features()
+            loop = agent_loop(features.version, agent.type)
+            method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
+            turn = Turn(agent_id, (), tuple(specs))
+            dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
+            stubs = _stubs(turn, dialect, method)
+            self._registry.forget(stubs)
+            _, bindings = self._offer(agent, stubs, method, turn)
+            return len(bindings) if method.offers_stubs else 0
+
+    def left_behind(self, agent: Agent) -> set[str]:
+        """Names of stubs that the agent has no more, though their rules are still there."""
+        return self._registry.left_behind(agent)
 
 
 def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:

@@ -124,6 +124,12 @@ def base_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def url_prefix(value: str) -> str:
+    if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
+        raise ValueError("must be a path such as /bridge")
+    return value.rstrip("/")
+
+
 def token(value: str) -> str:
     if not re.fullmatch(r"[!-~]*", value):
         raise ValueError("has characters that a header cannot carry")

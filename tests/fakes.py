@@ -17,6 +17,7 @@ from bridge.letta.gateway import (
     AgentSummary,
     Block,
     Outgoing,
+    Results,
     Say,
     StoredMessage,
     Tool,
@@ -133,7 +134,7 @@ class FakeGateway:
         self._called("cancel")
         self.cancelled.append((agent_id, run_id))
 
-    def whole_agents(self) -> list[Agent]:
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
         self._called("whole_agents")
         return [kept.agent for kept in self._agents.values()]
 
@@ -180,6 +181,10 @@ class FakeGateway:
         self._called("approve")
         kept = self._kept(agent_id)
         return kept.close_held(request_id, "".join(kept.variables[name] for name in sorted(kept.variables)))
+
+    def give(self, agent_id: str, results: Results) -> None:
+        self._called("give")
+        self._kept(agent_id).take([results])
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         self._called("rewrite_return")

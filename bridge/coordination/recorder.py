@@ -71,7 +71,7 @@ class Recorder:
                 sketch.see(event)
                 yield event
         except BridgeError as failure:
-            sketch.fail(failure.code or "error", failure.message)
+            sketch.fail(failure.code or failure.type, failure.message)
             raise
         except BaseException as fault:
             sketch.fail("broken_off" if isinstance(fault, GeneratorExit) else "internal_error", "")

@@ -82,9 +82,10 @@ class LettaServer:
             body = {"run_ids": [run_id]} if run_id else {}
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
-    def whole_agents(self) -> list[Agent]:
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
         """In one call: an agent made or removed between two pages could hide another one."""
-        query = {"limit": EVERYTHING, "include_relationships": "tools", "show_hidden_agents": True}
+        relations = _RELATIONS if blocks else "tools"
+        query = {"limit": EVERYTHING, "include_relationships": relations, "show_hidden_agents": True}
         return [rows.agent(row) for row in as_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:

@@ -197,8 +197,8 @@ class Gateway(Protocol):
     def delete_tool(self, tool_id: str) -> None:
         """Remove a tool from the server; one that is gone already is no error."""
 
-    def whole_agents(self) -> list[Agent]:
-        """All agents with their tools and rules, hidden ones too; costly."""
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
+        """All agents with their tools and rules, hidden ones too, by wish also with their blocks; costly."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""
