@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flask import Flask, Response, request
 
-from bridge.cli import commands
+from bridge.cli.group import commands, is_command_of_flask
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
 from bridge.coordination.activity import Activity
@@ -20,10 +20,10 @@ from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
 from bridge.operation.actions import Operator
+from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
-from bridge.web.admin.desk import Office
 from bridge.web.admin.site import admin
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
@@ -36,7 +36,32 @@ from bridge.web.security import harden
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
     """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
-    settings = settings or read_settings(environment_with_dotenv(os.environ, Path.cwd()))
+    settings = settings or environment_settings(serving=not is_command_of_flask())
+    parts = assemble(settings, gateway)
+    app = Flask(__name__)
+    app.extensions["parts"] = parts
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.url_map.strict_slashes = False
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.register_blueprint(openai_api(settings, parts.directory, parts.conversation, parts.recorder))
+    app.register_blueprint(admin(app, parts))
+    app.register_blueprint(health(parts.gateway))
+    app.register_blueprint(pages())
+    allow_origins(app, settings.cors_origins)
+    app.cli.add_command(commands(lambda: settings, lambda _: parts))
+    answer_faults(app)
+    harden(app)
+    _sweep_after_turns(app, settings, parts.gateway)
+    app.wsgi_app = below(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
+    return app
+
+
+def environment_settings(*, serving: bool) -> Settings:
+    return read_settings(environment_with_dotenv(os.environ, Path.cwd()), serving=serving)
+
+
+def assemble(settings: Settings, gateway: Gateway | None = None) -> Parts:
+    """All that is not about the web; nothing of it connects anywhere before it is used."""
     gateway = gateway or LettaServer(settings)
     directory = Directory(gateway)
     locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
@@ -45,24 +70,18 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     store = LocalStore(settings.data_dir / "store.sqlite3")
     activity = Activity(store)
     snapshots = Snapshots(gateway, store)
-    operator = Operator(gateway, conversation, locks.hold, snapshots, activity, settings)
-    recorder = Recorder(activity, keeps_text=settings.keep_text)
-    app = Flask(__name__)
-    app.extensions |= {"recorder": recorder, "snapshots": snapshots, "activity": activity}
-    app.config["MAX_CONTENT_LENGTH"] = settings.max_body
-    app.url_map.strict_slashes = False
-    app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, conversation, recorder))
-    app.register_blueprint(admin(app, Office(settings, gateway, store, activity, snapshots, operator)))
-    app.register_blueprint(health(gateway))
-    app.register_blueprint(pages())
-    allow_origins(app, settings.cors_origins)
-    app.cli.add_command(commands(settings, gateway))
-    answer_faults(app)
-    harden(app)
-    _sweep_after_turns(app, settings, gateway)
-    app.wsgi_app = below(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
-    return app
+    return Parts(
+        settings=settings,
+        gateway=gateway,
+        store=store,
+        directory=directory,
+        conversation=conversation,
+        activity=activity,
+        recorder=Recorder(activity, keeps_text=settings.keep_text),
+        snapshots=snapshots,
+        operator=Operator(gateway, conversation, locks.hold, snapshots, activity, settings),
+        hold=locks.hold,
+    )
 
 
 def _sweep_after_turns(app: Flask, settings: Settings, gateway: Gateway) -> None:

@@ -153,8 +153,11 @@ def variables() -> list[dict[str, str]]:
     ]
 
 
-def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings, or one SettingsError that lists all that is wrong with the environment."""
+def read_settings(environment: Mapping[str, str], *, serving: bool = True) -> Settings:
+    """The settings, or one SettingsError that lists all that is wrong with the environment.
+
+    Without `serving` no client will ask, so no keys are needed.
+    """
     values: dict[str, Any] = {}
     faults: list[str] = []
     for item in fields(Settings):
@@ -169,7 +172,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             secret = item.metadata["secret"] or "@" in raw  # a URL may hold a password
             shown = "its value" if secret else repr(raw)
             faults.append(f"{variable}: {shown} {fault}")
-    if not values.get("api_keys", True) and not values.get("allow_anonymous", True):
+    if serving and not values.get("api_keys", True) and not values.get("allow_anonymous", True):
         faults.append(
             "BRIDGE_API_KEYS is not set: anybody who reaches the port could talk to your agents."
             " Set keys, or BRIDGE_ALLOW_ANONYMOUS=1 if only you can reach it"

@@ -61,6 +61,8 @@ class FakeGateway:
         self.calls: list[str] = []
         self.prompts: list[Prompt] = []
         self.step_sizes: dict[str, int] = {}
+        self.time: float | None = None
+        self.loose_blocks: list[Block] = []
         self.cancelled: list[tuple[str, str]] = []
         self._features = features
         self._agents: dict[str, KeptAgent] = {}
@@ -107,6 +109,10 @@ class FakeGateway:
     def features(self) -> ServerFeatures:
         self._called("features")
         return self._features
+
+    def clock(self) -> float | None:
+        self._called("clock")
+        return self.time
 
     def agents(self) -> list[AgentSummary]:
         self._called("agents")
@@ -257,6 +263,14 @@ class FakeGateway:
         if len(left) == len(kept.agent.blocks):
             raise _missing(block.id)
         kept.agent = replace(kept.agent, blocks=left)
+
+    def blocks(self) -> list[Block]:
+        self._called("blocks")
+        return [*(block for kept in self._agents.values() for block in kept.agent.blocks), *self.loose_blocks]
+
+    def delete_block(self, block_id: str) -> None:
+        self._called("delete_block")
+        self.loose_blocks = [block for block in self.loose_blocks if block.id != block_id]
 
     # --------------------------------------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ def test_a_resync_puts_right_what_was_changed_by_hand(
     operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     chat.ask(tools=[READ, WRITE])
-    app.extensions["recorder"].flush()
+    app.extensions["parts"].recorder.flush()
     was = letta.tool("read_file")
     letta.edits(was, source="def read_file(): return 'changed'")
     assert "It has 2 tools of ours now (read_file, write_file)." in operator.asks("resync", ada.id)

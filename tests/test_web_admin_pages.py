@@ -61,7 +61,7 @@ def chat(client: FlaskClient, recorder: Recorder) -> Chat:
 
 @pytest.fixture
 def recorder(app: Flask) -> Recorder:
-    return app.extensions["recorder"]  # type: ignore[no-any-return]
+    return app.extensions["parts"].recorder  # type: ignore[no-any-return]
 
 
 def called(chat: Chat, letta: SharedLetta, name: str = "read_file", arguments: str = '{"city": "Oslo"}') -> Json:
@@ -166,7 +166,7 @@ def test_the_list_is_searched_filtered_sorted_and_cut_into_pages(operator: Opera
 @pytest.mark.usefixtures("many")
 def test_the_list_asks_letta_a_fixed_number_of_times(operator: Operator, letta: SharedLetta, app: Flask) -> None:
     letta.calls.clear()
-    app.extensions["snapshots"].outdate()
+    app.extensions["parts"].snapshots.outdate()
     for page in ("tools", "tools?q=tool", "tools?page=2", "agents", "tools.json", "tools?sort=-calls"):
         operator.page(page)
     assert letta.calls == ["features", "tools", "whole_agents"]
@@ -308,7 +308,7 @@ def test_what_was_seen_before_letta_went_down_can_still_be_seen(
     answered(chat, letta, called(chat, letta))
     operator.page("tools")
     letta.fails(LettaUnreachable("It is down."), at="features")
-    app.extensions["snapshots"].outdate()
+    app.extensions["parts"].snapshots.outdate()
     text = operator.text("tools")
     assert "It is down. What you see of it is" in text
     assert "read_file" in text

@@ -39,6 +39,7 @@ class SharedLetta(FakeGateway):
 
     def __init__(self) -> None:
         super().__init__()
+        self.rules_seen: list[JsonObject] = []
         self._meanwhile: list[list[Any]] = []
 
     def meanwhile(self, verb: str, action: Callable[[], object], nth: int = 1) -> None:
@@ -76,6 +77,7 @@ class SharedLetta(FakeGateway):
         return any(tool.name == name for tool in self._tools.values())
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
+        self.rules_seen += change.rules or ()
         rules = None if change.rules is None else [_completed(rule) for rule in change.rules]
         return super().change_agent(agent_id, replace(change, rules=rules))
 

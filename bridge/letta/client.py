@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from bridge import errors
@@ -53,6 +54,13 @@ class LettaServer:
                 features = known[0]
             self._features = (features, time.monotonic() + FEATURES_KEPT_SECONDS)
             return features
+
+    def clock(self) -> float | None:
+        told = self._http.header("/v1/health/", "Date")
+        try:
+            return parsedate_to_datetime(told).timestamp()
+        except ValueError:
+            return None
 
     # --- agents ---------------------------------------------------------------------------------------
 
@@ -245,6 +253,13 @@ class LettaServer:
         self._http.call("DELETE", f"/v1/blocks/{block.id}")
         if features.block_change_needs_recompile:
             self._recompile(agent_id)
+
+    def blocks(self) -> list[Block]:
+        return [rows.block(row) for row in as_objects(self._http.call("GET", "/v1/blocks/", {"limit": EVERYTHING}))]
+
+    def delete_block(self, block_id: str) -> None:
+        with suppress(errors.LettaMissing):
+            self._http.call("DELETE", f"/v1/blocks/{block_id}")
 
     def _recompile(self, agent_id: str) -> None:
         self._http.call("POST", f"/v1/agents/{agent_id}/recompile")

@@ -124,6 +124,9 @@ class Gateway(Protocol):
     def features(self) -> ServerFeatures:
         """What the server can do; asked once and kept for a while."""
 
+    def clock(self) -> float | None:
+        """The server's time, in seconds since 1970; None when it does not tell."""
+
     def agents(self) -> list[AgentSummary]:
         """All agents that are not hidden, whatever the page size of the server."""
 
@@ -211,3 +214,9 @@ class Gateway(Protocol):
 
     def remove_block(self, agent_id: str, block: Block) -> None:
         """Take the block away from the agent and delete it."""
+
+    def blocks(self) -> list[Block]:
+        """All memory blocks of the server, attached or not."""
+
+    def delete_block(self, block_id: str) -> None:
+        """Remove a block that no agent has; one that is gone already is no error."""

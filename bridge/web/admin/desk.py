@@ -7,41 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bridge.config import Settings
 from bridge.coordination.activity import Activity
 from bridge.coordination.records import TurnRecord, Worker
-from bridge.coordination.store import Store
 from bridge.errors import LettaError, StoreUnavailable
-from bridge.letta.gateway import Gateway
-from bridge.operation.actions import Operator
-from bridge.operation.snapshots import Snapshot, Snapshots
+from bridge.operation.parts import Parts
+from bridge.operation.snapshots import Snapshot
 
 Known = TypeVar("Known")
-
-
-@dataclass(frozen=True, slots=True)
-class Office:
-    """What there is, for all requests."""
-
-    settings: Settings
-    gateway: Gateway
-    store: Store
-    activity: Activity
-    snapshots: Snapshots
-    operator: Operator
 
 
 @dataclass(slots=True)
 class Desk:
     """`warnings` are what the page has to say about what it could not find out."""
 
-    office: Office
+    parts: Parts
     now: float = field(default_factory=time.time)
     warnings: list[str] = field(default_factory=list)
 
     def snapshot(self) -> Snapshot:
         """The server's state; raises why there is none. An older one is shown with a warning."""
-        view = self.office.snapshots.view()
+        view = self.parts.snapshots.view()
         if view.snapshot is None:
             raise view.failure or LettaError("The Letta server could not be read.")
         if view.failure is not None:
@@ -52,7 +37,7 @@ class Desk:
     def recall(self, ask: Callable[[Activity], Known], nothing: Callable[[], Known]) -> Known:
         """What the history says. A page does without it."""
         try:
-            return ask(self.office.activity)
+            return ask(self.parts.activity)
         except StoreUnavailable as failure:
             warning = f"{failure.message} So the history is missing here."
             if warning not in self.warnings:

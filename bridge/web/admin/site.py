@@ -26,8 +26,9 @@ from werkzeug.exceptions import HTTPException
 from bridge import __version__
 from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, NotThere, Unauthorized
 from bridge.openai.errors import error_object
+from bridge.operation.parts import Parts
 from bridge.web.admin import views
-from bridge.web.admin.desk import Desk, Office
+from bridge.web.admin.desk import Desk
 from bridge.web.admin.sessions import Door, SignedSessions, refuse_others, secret_key
 from bridge.web.admin.words import teach_words
 from bridge.web.faults import as_told
@@ -35,10 +36,10 @@ from bridge.web.faults import as_told
 View = Callable[..., views.Data]
 
 
-def admin(app: Flask, office: Office) -> Blueprint:
-    password = office.settings.admin_password
+def admin(app: Flask, parts: Parts) -> Blueprint:
+    password = parts.settings.admin_password
     site = Blueprint("admin", __name__, url_prefix="/admin", static_folder="../static", static_url_path="static")
-    door = Door(password, office.store)
+    door = Door(password, parts.store)
     teach_words(app)
     if password:
         app.secret_key = secret_key(password)
@@ -48,8 +49,8 @@ def admin(app: Flask, office: Office) -> Blueprint:
     site.register_error_handler(Exception, _told)
     site.context_processor(lambda: {"version": __version__, "on": bool(password)})
     _add_door(site, door)
-    _add_pages(site, office)
-    _add_actions(site, office)
+    _add_pages(site, parts)
+    _add_actions(site, parts)
     return site
 
 
@@ -110,14 +111,14 @@ def _own_path(path: str | None) -> str:
 # --- pages and their JSON twins ---------------------------------------------------------------------------
 
 
-def _add_pages(site: Blueprint, office: Office) -> None:
+def _add_pages(site: Blueprint, parts: Parts) -> None:
     @site.get("/")
     def home() -> Response:
         return _see(url_for("admin.tools"))
 
     def add(rule: str, name: str, view: View, takes: bool = False) -> None:
         def data(**names: str) -> views.Data:
-            desk = Desk(office)
+            desk = Desk(parts)
             shown = view(desk, *names.values(), *([request.args] if takes else []))
             return {**shown, "warnings": desk.warnings}
 
@@ -152,11 +153,11 @@ def _twin(name: str, names: dict[str, str]) -> str:
 # --- actions ----------------------------------------------------------------------------------------------
 
 
-def _add_actions(site: Blueprint, office: Office) -> None:
+def _add_actions(site: Blueprint, parts: Parts) -> None:
     @site.get("/do/<action>")
     def confirm(action: str) -> str:
         target = request.args.get("target", "")
-        intent = office.operator.plan(action, target)
+        intent = parts.operator.plan(action, target)
         return render_template(
             "admin/confirm.html", intent=intent, action=action, target=target, back=_back(intent.back)
         )
@@ -164,7 +165,7 @@ def _add_actions(site: Blueprint, office: Office) -> None:
     @site.post("/do/<action>")
     def act(action: str) -> Response:
         target = request.form.get("target", "")
-        done = office.operator.do(action, target)
+        done = parts.operator.do(action, target)
         flash(done)
         return _see(url_for("admin.agent", agent_id=target) if action in _OF_AGENTS else url_for("admin.tools"))
 

@@ -29,7 +29,7 @@ RECENT_TURNS = 40
 def tools(desk: Desk, arguments: Mapping[str, str]) -> Data:
     snapshot = desk.snapshot()
     uses: dict[str, ToolUse] = desk.recall(Activity.uses, dict)
-    rows = tool_rows(snapshot.tools, snapshot.agents, uses, desk.now, desk.office.settings.stub_idle)
+    rows = tool_rows(snapshot.tools, snapshot.agents, uses, desk.now, desk.parts.settings.stub_idle)
     wanted = Wanted.read(arguments)
     listing = listed(rows, wanted)
     agents = sorted({(agent.name, agent.id) for row in rows for agent in row.agents})
@@ -40,7 +40,7 @@ def tool(desk: Desk, key: str) -> Data:
     """One tool: as the client sent it, as Letta has it, and its last calls."""
     snapshot = desk.snapshot()
     uses: dict[str, ToolUse] = desk.recall(Activity.uses, dict)
-    rows = tool_rows(snapshot.tools, snapshot.agents, uses, desk.now, desk.office.settings.stub_idle)
+    rows = tool_rows(snapshot.tools, snapshot.agents, uses, desk.now, desk.parts.settings.stub_idle)
     row = next((row for row in rows if key in (row.key, row.tool_id)), None)
     if row is None:
         raise NotThere("This tool is neither on the Letta server nor in the history.")
@@ -61,7 +61,7 @@ def tool(desk: Desk, key: str) -> Data:
 def agents(desk: Desk, arguments: Mapping[str, str]) -> Data:
     snapshot = desk.snapshot()
     turns: list[TurnRecord] = desk.recall(Activity.turns, list)
-    rows = agent_rows(snapshot.agents, snapshot.features, desk.office.settings.methods, turns, desk.running())
+    rows = agent_rows(snapshot.agents, snapshot.features, desk.parts.settings.methods, turns, desk.running())
     words = arguments.get("q", "").strip()[:200]
     found = [row for row in rows if all(word in _text_of(row) for word in words.lower().split())]
     return {"agents": found, "total": len(rows), "q": words, "as_of": snapshot.at}
@@ -77,8 +77,8 @@ def agent(desk: Desk, agent_id: str) -> Data:
     running = desk.running().get(agent_id)
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
     try:
-        found, features = desk.office.gateway.agent(agent_id), desk.office.gateway.features()
-        held = held_request(desk.office.gateway, found)
+        found, features = desk.parts.gateway.agent(agent_id), desk.parts.gateway.features()
+        held = held_request(desk.parts.gateway, found)
     except LettaError as failure:
         if not turns:
             raise
@@ -87,7 +87,7 @@ def agent(desk: Desk, agent_id: str) -> Data:
     return {
         **known,
         "name": found.name,
-        "row": agent_row(found, features, desk.office.settings.methods, turns, running),
+        "row": agent_row(found, features, desk.parts.settings.methods, turns, running),
         "held": [call.name for call in held.calls] if held else [],
         "blocks": [block.value for block in found.blocks if instructions.is_ours(block)],
         **_tools_of(found),
@@ -117,7 +117,7 @@ def activity(desk: Desk) -> Data:
 
 
 def health(desk: Desk) -> Data:
-    settings = desk.office.settings
+    settings = desk.parts.settings
     return {
         "bridge": {"version": __version__, "python": platform.python_version()},
         "letta": _letta(desk),
@@ -129,18 +129,18 @@ def health(desk: Desk) -> Data:
 
 
 def _letta(desk: Desk) -> Data:
-    url = desk.office.settings.letta_base_url
+    url = desk.parts.settings.letta_base_url
     try:
-        features = desk.office.gateway.features()
+        features = desk.parts.gateway.features()
     except LettaError as failure:
         return {"url": url, "failure": failure.message}
     return {"url": url, "version": features.version_text, "capabilities": features.told()}
 
 
 def _store(desk: Desk) -> Data:
-    kind = "Redis (REDIS_URL)" if desk.office.settings.redis_url else "SQLite file in BRIDGE_DATA_DIR"
+    kind = "Redis (REDIS_URL)" if desk.parts.settings.redis_url else "SQLite file in BRIDGE_DATA_DIR"
     try:
-        desk.office.store.check()
+        desk.parts.store.check()
     except StoreUnavailable as failure:
         return {"kind": kind, "failure": failure.message}
     return {"kind": kind}
