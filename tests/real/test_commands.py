@@ -88,9 +88,8 @@ def test_tools_and_agents_are_listed_and_shown(world: World, agent: Agent, name:
     assert row["agents"] == [{"id": agent.id, "name": agent.name}]
     (whole,) = told(world, "tools", "show", name)
     assert whole["as_sent"]["parameters"]["properties"] == {"path": {"type": "string", "description": "Which file"}}
-    assert [(one["arguments"], one["result"]) for one in whole["last_calls"]] == [
-        ('{"path": "notes.txt"}', "Buy milk.")
-    ]
+    calls = [(json.loads(one["arguments"]), one["result"]) for one in whole["last_calls"]]
+    assert calls == [({"path": "notes.txt"}, "Buy milk.")]
     (mine,) = [row for row in told(world, "agents") if row["id"] == agent.id]
     assert (mine["type"], mine["our_tools"]) == ("memgpt_agent", 1)
     assert mine["last_turn"]
