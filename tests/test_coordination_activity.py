@@ -10,8 +10,8 @@ import pytest
 
 from bridge.coordination import activity as module
 from bridge.coordination.activity import Activity
+from bridge.coordination.history import Step, ToolCard, TurnRecord, Worker, written
 from bridge.coordination.local import LocalStore
-from bridge.coordination.records import Step, ToolCard, TurnRecord, Worker, written
 
 NOON = 1_700_000_040.0
 

@@ -12,9 +12,9 @@ from typing import TypeVar
 import pytest
 
 from bridge.coordination.activity import Activity
+from bridge.coordination.history import TurnRecord
 from bridge.coordination.local import LocalStore
 from bridge.coordination.recorder import Recorder
-from bridge.coordination.records import TurnRecord
 from bridge.errors import LettaTimeout, StoreUnavailable
 from bridge.stubs.converter import make_stub
 from bridge.turn import (

@@ -13,7 +13,7 @@ import click
 
 from bridge.cli.showing import Row, as_json, moment, show, show_json, table, telling_failures, visible
 from bridge.config import Settings
-from bridge.coordination.records import PastCall, ToolUse
+from bridge.coordination.history import PastCall, ToolUse
 from bridge.errors import StoreUnavailable
 from bridge.letta.gateway import Tool
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from bridge.coordination.records import (
+from bridge.coordination.history import (
     Minute,
     PastCall,
     Step,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from bridge.coordination.activity import HEARTBEAT, Activity
-from bridge.coordination.records import Worker
+from bridge.coordination.history import Worker
 from bridge.coordination.sketch import Sketch
 from bridge.errors import BridgeError
 from bridge.turn import Event, Turn

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 
-from bridge.coordination.records import Step, StepKind, ToolCard, TurnRecord
+from bridge.coordination.history import Step, StepKind, ToolCard, TurnRecord
 from bridge.letta.gateway import HELPER_PREFIX
 from bridge.turn import (
     AgentCall,

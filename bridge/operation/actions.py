@@ -14,7 +14,7 @@ from typing import Protocol
 
 from bridge.config import Settings
 from bridge.coordination.activity import Activity
-from bridge.coordination.records import ToolCard
+from bridge.coordination.history import ToolCard
 from bridge.errors import BridgeError, NotThere, StoreUnavailable
 from bridge.interception.closing import close_held, held_request, own_calls
 from bridge.letta.capabilities import agent_loop

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bridge.coordination.activity import Activity
-from bridge.coordination.records import TurnRecord, Worker
+from bridge.coordination.history import TurnRecord, Worker
 from bridge.errors import LettaError, StoreUnavailable
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshot

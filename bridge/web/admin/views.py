@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge import __version__
 from bridge.coordination.activity import Activity
-from bridge.coordination.records import Minute, PastCall, ToolCard, ToolUse, TurnRecord
+from bridge.coordination.history import Minute, PastCall, ToolCard, ToolUse, TurnRecord
 from bridge.errors import LettaError, NotThere, StoreUnavailable
 from bridge.interception.closing import held_request
 from bridge.letta.gateway import Agent, Tool
