@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # As many at once as there are cores, but the tests of one Letta server one after the other.
-SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadscope
 CHECKED := app.py gunicorn.conf.py bridge testbed tests
 
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip

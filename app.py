@@ -11,12 +11,11 @@ from bridge.cli.group import commands, is_command_of_flask
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
 from bridge.coordination.activity import Activity
-from bridge.coordination.local import LocalStore
-from bridge.coordination.locks import AgentLocks
+from bridge.coordination.journal import Journal
 from bridge.coordination.once import Background, OnceAnInterval
 from bridge.coordination.recorder import Recorder
+from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
-from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
 from bridge.operation.actions import Operator
@@ -32,6 +31,7 @@ from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.prefix import below
 from bridge.web.security import harden
+from bridge.web.turns import Turns
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
@@ -43,9 +43,11 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, parts.directory, parts.conversation, parts.recorder))
+    journal = Journal(parts.store, settings.journal_keep)
+    turns = Turns(settings, parts.conversation, journal, parts.recorder, app.logger)
+    app.register_blueprint(openai_api(settings, parts.directory, turns))
     app.register_blueprint(admin(app, parts))
-    app.register_blueprint(health(parts.gateway))
+    app.register_blueprint(health(parts.gateway, parts.store))
     app.register_blueprint(pages())
     allow_origins(app, settings.cors_origins)
     app.cli.add_command(commands(lambda: settings, lambda _: parts))
@@ -64,23 +66,22 @@ def assemble(settings: Settings, gateway: Gateway | None = None) -> Parts:
     """All that is not about the web; nothing of it connects anywhere before it is used."""
     gateway = gateway or LettaServer(settings)
     directory = Directory(gateway)
-    locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
-    registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
-    conversation = Conversation(gateway, directory, registry, locks, settings)
-    store = LocalStore(settings.data_dir / "store.sqlite3")
-    activity = Activity(store)
-    snapshots = Snapshots(gateway, store)
+    shared = shared_by_workers(settings)
+    registry = Registry(gateway, lambda: shared.locks.hold("names-of-tools"))
+    conversation = Conversation(gateway, directory, registry, shared, settings)
+    activity = Activity(shared.store)
+    snapshots = Snapshots(gateway, shared.store)
     return Parts(
         settings=settings,
         gateway=gateway,
-        store=store,
+        store=shared.store,
         directory=directory,
         conversation=conversation,
         activity=activity,
         recorder=Recorder(activity, keeps_text=settings.keep_text),
         snapshots=snapshots,
-        operator=Operator(gateway, conversation, locks.hold, snapshots, activity, settings),
-        hold=locks.hold,
+        operator=Operator(gateway, conversation, shared.locks.hold, snapshots, activity, settings),
+        hold=shared.locks.hold,
     )
 
 
@@ -93,11 +94,3 @@ def _sweep_after_turns(app: Flask, settings: Settings, gateway: Gateway) -> None
         if request.endpoint == "openai.chat_completions":
             response.call_on_close(sweeps.start_if_due)
         return response
-
-
-def _folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise SettingsError(f"BRIDGE_DATA_DIR: {path} can't be made ({fault.strerror})") from None
-    return path

@@ -10,7 +10,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
-from bridge.turn import SideRule, SystemPromptMode
+from bridge.turn import Meanwhile, SideRule, SystemPromptMode
 from bridge.values import (
     ApiKey,
     Methods,
@@ -102,7 +102,14 @@ class Settings:
     )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
     redis_url: str = setting(
-        "REDIS_URL", "", "Not in use yet: turns are kept apart between the workers of one machine only", redis_url, True
+        "REDIS_URL",
+        "",
+        "Redis (`redis://` or `rediss://`) that the workers share; needed when they run on several machines",
+        redis_url,
+        True,
+    )
+    redis_verify: bool = setting(
+        "BRIDGE_REDIS_VERIFY", "1", "0: take any certificate of a `rediss://` server, as Heroku's Redis needs", flag
     )
     connect_timeout: float = setting(
         "BRIDGE_CONNECT_TIMEOUT", "3", "Seconds to wait for a connection to Letta", seconds(0.1, 60)
@@ -115,6 +122,37 @@ class Settings:
     )
     wait: float = setting(
         "BRIDGE_WAIT", "60", "Seconds that a request waits while its agent is busy with another turn", seconds(0, 3600)
+    )
+    meanwhile: Meanwhile = setting(
+        "BRIDGE_MEANWHILE",
+        "wait",
+        "What another client's message does while a client runs a tool for the agent: `wait`, `refuse` (409), or"
+        " `close` the call",
+        one_of(Meanwhile),
+    )
+    tool_wait: float = setting(
+        "BRIDGE_TOOL_WAIT",
+        "30",
+        "Seconds that a client's open tool call holds up other clients; after that a message closes it",
+        seconds(1, 86400),
+    )
+    max_turns: int = setting(
+        "BRIDGE_MAX_TURNS",
+        "0",
+        "Turns that one worker runs at once; one more is refused with 503. 0: seven of eight threads",
+        whole(0, 1023),
+    )
+    reply_wait: float = setting(
+        "BRIDGE_REPLY_WAIT",
+        "600",
+        "Seconds until an unstreamed request is answered with 504 while its turn goes on; a repeat gets the answer",
+        seconds(1, 86400),
+    )
+    journal_keep: float = setting(
+        "BRIDGE_JOURNAL_KEEP",
+        "900",
+        "Seconds that the answer of a turn is kept for a client that did not get it",
+        seconds(10, 86400),
     )
     header_wait: float = setting(
         "BRIDGE_HEADER_WAIT",
@@ -139,6 +177,12 @@ class Settings:
         "Seconds between two sweeps for such tools; 0: only by the command `sweep`",
         seconds(0, 31_536_000),
     )
+
+    @property
+    def turns_at_once(self) -> int:
+        """Some threads are always left for what is quick: health, models, the admin page."""
+        most = self.threads - max(1, self.threads // 8)
+        return min(self.max_turns or most, most)
 
 
 def variables() -> list[dict[str, str]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf
 
 from bridge.errors import LettaMissing, UnknownModel
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
 
+LIST_KEPT_SECONDS = 1.0
 _AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -26,19 +29,28 @@ def _can_be_a_name(name: str) -> bool:
 class Directory:
     """Finds agents. It remembers which agent a name led to and believes it only while that agent has that name."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, clock: Callable[[], float] = time.monotonic) -> None:
         self._gateway = gateway
+        self._clock = clock
         self._ids: dict[str, str] = {}
+        self._listed: tuple[Sequence[tuple[str, int]], float] = ((), -inf)
 
-    def models(self) -> list[tuple[str, int]]:
-        """(public name, time of creation) of every agent."""
+    def models(self) -> Sequence[tuple[str, int]]:
+        """(public name, time of creation) of every agent, as of now or a moment ago: clients ask again and again."""
+        models, until = self._listed
+        if self._clock() >= until:
+            models = self._models_now()
+            self._listed = models, self._clock() + LIST_KEPT_SECONDS
+        return models
+
+    def _models_now(self) -> list[tuple[str, int]]:
         agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
         return [(name, agent.created) for name, agent in zip(model_names(agents), agents, strict=True)]
 
     def model(self, model: str) -> tuple[str, int]:
         """(public name, time of creation) of the agent of that name or id."""
         found = self.find(model)
-        for name, created in self.models():
+        for name, created in self._models_now():
             if name in (found.name, found.id):
                 return name, created
         raise _unknown(model)

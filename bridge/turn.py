@@ -9,6 +9,7 @@ from typing import Any, Literal
 JsonObject = Mapping[str, Any]
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
 SystemPromptMode = Literal["block", "message", "ignore"]
+Meanwhile = Literal["wait", "refuse", "close"]
 
 
 # --- what the client asks for -------------------------------------------------------------------------
@@ -87,7 +88,8 @@ class Message:
 class Turn:
     """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory.
 
-    `reply_format` is what the agent has to be told of the form of its reply.
+    `reply_format` is what the agent has to be told of the form of its reply. `client` is the name of its key. `id` is
+    the same for every attempt at this turn; `repeated`: what became of an attempt before this one is not known.
     """
 
     model: str
@@ -99,6 +101,9 @@ class Turn:
     include_usage: bool = False
     aside: bool = False
     reply_format: str = ""
+    client: str = ""
+    id: str = ""
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,4 +281,6 @@ class Stopped:
     reason: str
 
 
-Event = MethodChosen | Offered | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+Event = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+# What a turn yields: events for the client, and what is for the record only.
+Happening = Event | Offered

@@ -64,6 +64,7 @@ class FakeGateway:
         self.time: float | None = None
         self.loose_blocks: list[Block] = []
         self.cancelled: list[tuple[str, str]] = []
+        self.under_way: list[str] = []
         self._features = features
         self._agents: dict[str, KeptAgent] = {}
         self._tools: dict[str, Tool] = {}
@@ -73,9 +74,11 @@ class FakeGateway:
 
     # --- what a test dictates -------------------------------------------------------------------------
 
-    def has_agent(self, name: str, type: str = "letta_v1_agent", *, created: int = 1_700_000_000) -> Agent:
+    def has_agent(
+        self, name: str, type: str = "letta_v1_agent", *, created: int = 1_700_000_000, hidden: bool = False
+    ) -> Agent:
         persona = Block(new_id("block"), "persona", f"I am {name}.")
-        kept = KeptAgent(Agent(new_id("agent"), name, type, blocks=(persona,)), created)
+        kept = KeptAgent(Agent(new_id("agent"), name, type, blocks=(persona,)), created, hidden=hidden)
         kept.store(StoredMessage(new_id("message"), "system_message"))
         self._agents[kept.agent.id] = kept
         return kept.agent
@@ -131,6 +134,10 @@ class FakeGateway:
         agent = Agent(new_id("agent"), f"{HELPER_PREFIX}{len(self._agents)}", self._kept(agent_id).agent.type)
         self._agents[agent.id] = KeptAgent(agent, 0, hidden=True)
         return agent
+
+    def helpers(self) -> list[AgentSummary]:
+        self._called("helpers")
+        return [kept.summary for kept in self._agents.values() if kept.agent.name.startswith(HELPER_PREFIX)]
 
     def delete_agent(self, agent_id: str) -> None:
         self._called("delete_agent")
@@ -200,6 +207,10 @@ class FakeGateway:
     def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
         self._called("newest_messages")
         return self._kept(agent_id).messages[-limit:]
+
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        self._called("runs_under_way")
+        return list(self.under_way)
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         self._called("step_prompt_tokens")
@@ -288,9 +299,14 @@ class FakeGateway:
         return self._agents[agent_id]
 
     def _happening(self, kept: KeptAgent, steps: Sequence[Step]) -> Iterator[Event]:
+        said: list[str] = []
         for step in steps:
             if isinstance(step, BaseException):
                 raise step
+            said = [*said, step.text] if isinstance(step, Text) else said
+            if isinstance(step, AgentCall | Stopped) and said:
+                kept.store(StoredMessage(new_id("message"), "assistant_message", text="".join(said)))
+                said = []
             if isinstance(step, AgentCall | AgentReturn):
                 kept.happened(step)
             if callable(step):

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from bridge.coordination.files import FileLocker
+from bridge.coordination.leases import LeaseLocker
 from bridge.coordination.local import LocalStore
+from bridge.coordination.locks import Locker
 from bridge.coordination.redis import RedisServer, RedisStore
 from bridge.coordination.store import Store
 from testbed.redis import Redis
@@ -24,3 +27,18 @@ def opened(kind: Kind, folder: Path) -> Iterator[Callable[[], Store]]:
         return
     with Redis() as server:
         yield lambda: RedisStore(RedisServer(server.url))
+
+
+def locker(place: str) -> Locker:
+    """The locks of a folder, or of the Redis of a URL."""
+    return LeaseLocker(RedisServer(place)) if place.startswith("redis:") else FileLocker(Path(place))
+
+
+@contextmanager
+def lock_place(kind: Kind, folder: Path) -> Iterator[str]:
+    """Where the locks are, as a text that can be handed to another process."""
+    if kind == "local":
+        yield str(folder)
+        return
+    with Redis() as server:
+        yield server.url

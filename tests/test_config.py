@@ -47,6 +47,7 @@ BAD = [
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
+    ("BRIDGE_REDIS_VERIFY", "maybe", "must be 1 or 0"),
     ("BRIDGE_CONNECT_TIMEOUT", "0", "seconds from 0.1 to 60"),
     ("BRIDGE_CONNECT_TIMEOUT", "nan", "seconds from 0.1 to 60"),
     ("BRIDGE_LETTA_TIMEOUT", "0.5", "seconds from 1 to 600"),
@@ -61,6 +62,11 @@ BAD = [
     ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0"),
     ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
+    ("BRIDGE_MEANWHILE", "never", "must be one of wait, refuse, close"),
+    ("BRIDGE_TOOL_WAIT", "0", "seconds from 1 to 86400"),
+    ("BRIDGE_MAX_TURNS", "-1", "whole number from 0"),
+    ("BRIDGE_REPLY_WAIT", "0", "seconds from 1 to 86400"),
+    ("BRIDGE_JOURNAL_KEEP", "9", "seconds from 10 to 86400"),
     ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),
 ]
 

@@ -54,7 +54,7 @@ def recorder(activity: Activity) -> Recorder:
 
 
 def record(recorder: Recorder, activity: Activity, *events: Event) -> TurnRecord:
-    assert list(recorder.watch(TURN, events)) == list(events)
+    assert list(recorder.watch(TURN, events)) == [event for event in events if not isinstance(event, Offered)]
     recorder.flush()
     return activity.turns()[0]
 
@@ -197,7 +197,8 @@ def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> N
 
         def lives(self, worker: object, *, is_new: bool) -> None:
             self.asked += 1
-            raise StoreUnavailable("The disk is full.")
+            if self.asked <= 2:
+                raise StoreUnavailable("The disk is full.")
 
         ended = lives  # type: ignore[assignment]
 

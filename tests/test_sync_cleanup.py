@@ -126,13 +126,22 @@ def test_a_stub_that_is_used_again_lives_another_day(letta: SharedLetta, bridge:
 def test_a_stub_that_a_hidden_agent_or_one_without_a_bridge_has_is_used(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
-    helper = letta.make_helper(ada.id, "Answer in one word.")
-    bridge.sync(helper, READ)
+    hidden = letta.has_agent("Hid", hidden=True)
+    bridge.sync(hidden, READ)
     bob = letta.has_agent("Bob")
     letta.gives(bob, letta.put_tool(WRITE, tags_for(WRITE)))
     assert swept(letta, NOW) == swept(letta, NOW + 9 * DAY)
     assert letta.has("read_file")
     assert letta.has("write_file")
+
+
+def test_a_helper_agent_goes_when_its_request_must_be_over(letta: SharedLetta, ada: Agent) -> None:
+    helper = letta.make_helper(ada.id, "Answer in one word.")
+    assert swept(letta, 3599).helpers == ()
+    assert [agent.id for agent in swept(letta, 3600, dry_run=True).helpers] == [helper.id]
+    assert [agent.id for agent in swept(letta, 3600).helpers] == [helper.id]
+    assert letta.helpers() == []
+    assert letta.agent(ada.id)
 
 
 def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(

@@ -45,10 +45,10 @@ class Bridge:
         try:
             path = f"{place.path.rstrip('/')}/v1/chat/completions"
             connection.request("POST", path, json.dumps({**body, "stream": True}).encode(), headers)
-            answer = connection.getresponse()
-            if answer.status != 200:
-                raise Refused(_error_in(answer.read().decode("utf-8", "replace")))
-            yield from _chunks(iter(lambda: answer.read1(65536), b""))
+            with connection.getresponse() as answer:
+                if answer.status != 200:
+                    raise Refused(_error_in(answer.read().decode("utf-8", "replace")))
+                yield from _chunks(iter(lambda: answer.read1(65536), b""))
         finally:
             connection.close()
 

@@ -67,6 +67,9 @@ def add_tools(group: click.Group, shop: Shop) -> None:
         done = cleanup.sweep(shop.parts.gateway, shop.settings.stub_idle, dry_run=dry_run)
         fates = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
         rows = [_swept_row(fate, tool) for fate, tools in fates.items() for tool in tools]
+        rows += [
+            {"done": "removed helper agent", "client_name": "", "server_name": agent.name} for agent in done.helpers
+        ]
         show(rows, as_json, f"Nothing to do: {len(done.kept)} tools of the bridge are in use or not idle for long.")
 
     @group.command("purge", help="Remove all that the bridge ever put on this Letta server: before you uninstall it.")

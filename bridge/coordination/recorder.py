@@ -17,7 +17,7 @@ from bridge.coordination.activity import HEARTBEAT, Activity
 from bridge.coordination.history import Worker
 from bridge.coordination.sketch import Sketch
 from bridge.errors import BridgeError
-from bridge.turn import Event, Turn
+from bridge.turn import Event, Happening, Offered, Turn
 
 # How often turns that are under way are written.
 PERIOD = 1.0
@@ -62,14 +62,15 @@ class Recorder:
         self._writing = False
         self._thread: threading.Thread | None = None
 
-    def watch(self, turn: Turn, events: Iterable[Event]) -> Iterator[Event]:
-        """The same events."""
+    def watch(self, turn: Turn, events: Iterable[Happening]) -> Iterator[Event]:
+        """The same events, but for those that are only for the record."""
         sketch = Sketch(secrets.token_hex(8), turn, self._clock(), keeps_text=self._keeps_text)
         self._begin(sketch)
         try:
             for event in events:
                 sketch.see(event)
-                yield event
+                if not isinstance(event, Offered):
+                    yield event
         except BridgeError as failure:
             sketch.fail(failure.code or failure.type, failure.message)
             raise

@@ -11,7 +11,7 @@ from bridge.letta.gateway import HELPER_PREFIX
 from bridge.turn import (
     AgentCall,
     AgentReturn,
-    Event,
+    Happening,
     MethodChosen,
     Offered,
     Reasoning,
@@ -44,7 +44,7 @@ class Sketch:
 
     # --- the turn's thread ----------------------------------------------------------------------------
 
-    def see(self, event: Event) -> None:
+    def see(self, event: Happening) -> None:
         match event:
             case Text(text):
                 self._piece("answer", text)
@@ -59,7 +59,7 @@ class Sketch:
             case _:
                 self._learn(event)
 
-    def _learn(self, event: Event) -> None:
+    def _learn(self, event: Happening) -> None:
         match event:
             case MethodChosen(method):
                 self._set(method=method)

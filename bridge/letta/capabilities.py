@@ -58,6 +58,11 @@ class ServerFeatures:
         return self.version >= (0, 14, 0)
 
     @property
+    def tells_runs(self) -> bool:
+        """Which runs of an agent are under way (0.8 never ends one that was dropped, before there were none)."""
+        return self.version >= (0, 11, 0)
+
+    @property
     def parallel_calls(self) -> bool:
         """letta_v1_agent can make several calls in one step (0.13 has the setting, but it can't be changed there)."""
         return self.version >= (0, 14, 0)

@@ -16,7 +16,17 @@ from bridge.letta import payloads, rows
 from bridge.letta.capabilities import ServerFeatures, read_features
 from bridge.letta.connection import Connection, as_object, as_objects
 from bridge.letta.events import read_run
-from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Block, Outgoing, Results, StoredMessage, Tool
+from bridge.letta.gateway import (
+    HELPER_PREFIX,
+    Agent,
+    AgentChange,
+    AgentSummary,
+    Block,
+    Outgoing,
+    Results,
+    StoredMessage,
+    Tool,
+)
 from bridge.turn import Event, JsonObject, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
@@ -34,6 +44,7 @@ class LettaServer:
 
     def __init__(self, settings: Settings, connection: Connection | None = None) -> None:
         self._http = connection or Connection(settings)
+        self._turn_timeout = settings.turn_timeout
         self._features: tuple[ServerFeatures, float] | None = None
         self._features_lock = threading.Lock()
 
@@ -80,6 +91,11 @@ class LettaServer:
         model = as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": _LEAST}))
         body = payloads.helper(model, system, plain=self.features().version >= (0, 12, 0))
         return rows.agent(as_object(self._http.call("POST", "/v1/agents/", body=body)))
+
+    def helpers(self) -> list[AgentSummary]:
+        query = {"tags": payloads.HELPER_TAG, "show_hidden_agents": True, "include_relationships": _LEAST}
+        found = map(rows.agent_summary, self._http.pages("/v1/agents/", **query))
+        return [agent for agent in found if agent.name.startswith(HELPER_PREFIX)]
 
     def delete_agent(self, agent_id: str) -> None:
         with suppress(errors.LettaMissing):
@@ -172,7 +188,7 @@ class LettaServer:
         body: dict[str, Any] = {"messages": [payloads.outgoing(item) for item in messages], "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)
-        return read_run(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body))
+        return read_run(_alive(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout))
 
     def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         returned = self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
@@ -215,6 +231,15 @@ class LettaServer:
         answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", {"limit": limit})
         packed = self.features().packs_returns
         return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
+
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        """0.11 passes over a parameter that it does not know, and lists the runs of all agents."""
+        features = self.features()
+        if not features.tells_runs:
+            return []
+        agent = {"agent_id": agent_id} if features.version >= (0, 12, 0) else {"agent_ids": [agent_id]}
+        listed = as_objects(self._http.call("GET", "/v1/runs/active", agent))
+        return [rows.text(run.get("id")) for run in listed]
 
     # --- blocks ---------------------------------------------------------------------------------------
 
@@ -268,3 +293,14 @@ class LettaServer:
 def _limit(value: str) -> int:
     """Letta's limit of characters for a block: its default where that is enough."""
     return max(20_000, len(value) + 1)
+
+
+def _alive(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
+    """The messages of a stream while the agent gives signs of life: Letta's pings show only that Letta is there."""
+    last = time.monotonic()
+    for message in messages:
+        if message is None or message.get("message_type") != "ping":
+            last = time.monotonic()
+        elif time.monotonic() - last > longest:
+            raise errors.LettaTimeout(f"The agent was silent for more than {longest:g} seconds (BRIDGE_TURN_TIMEOUT).")
+        yield message

@@ -88,15 +88,17 @@ class StoredMessage:
     calls: tuple[AgentCall, ...] = ()
     text: str = ""
     returns: Mapping[str, str] = field(default_factory=dict)
+    otid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A message to the agent."""
+    """A message to the agent. By its `otid`, which the server stores with it, it can be found again."""
 
     role: Literal["user", "system"]
     text: str
     images: tuple[Image, ...] = ()
+    otid: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,10 @@ class Gateway(Protocol):
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
         """A hidden agent with the same model, no memory and no tools of its own, for one request."""
+
+    def helpers(self) -> list[AgentSummary]:
+        """Agents that `make_helper` made and nobody removed yet."""
+        ...
 
     def delete_agent(self, agent_id: str) -> None:
         """Remove an agent that `make_helper` made."""
@@ -202,6 +208,9 @@ class Gateway(Protocol):
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
         """All agents with their tools and rules, hidden ones too, by wish also with their blocks; costly."""
+
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        """The ids of the agent's runs that have not ended, where the server tells."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""

@@ -11,11 +11,14 @@ from bridge.letta.capabilities import V1_AGENT
 from bridge.letta.gateway import HELPER_PREFIX, CallResult, Outgoing, Results, Say
 from bridge.turn import Image, JsonObject
 
+HELPER_TAG = HELPER_PREFIX.rstrip("-")
+
 
 def outgoing(item: Outgoing) -> JsonObject:
     match item:
-        case Say(role, text, images):
-            return {"role": role, "content": [*_text_part(text), *map(_image, images)] if images else text}
+        case Say(role, text, images, otid):
+            content = [*_text_part(text), *map(_image, images)] if images else text
+            return {"role": role, "content": content, **({"otid": otid} if otid else {})}
         case Results(results):
             return {"type": "approval", "approvals": [_returned(result) for result in results]}
         case _:
@@ -47,7 +50,7 @@ def helper(model: JsonObject, system: str, *, plain: bool) -> JsonObject:
         "include_base_tools": False,
         "initial_message_sequence": [],
         "hidden": True,
-        "tags": [HELPER_PREFIX.rstrip("-")],
+        "tags": [HELPER_TAG],
     }
 
 

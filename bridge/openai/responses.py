@@ -14,7 +14,6 @@ from bridge.turn import (
     Event,
     JsonObject,
     MethodChosen,
-    Offered,
     Reasoning,
     RunStarted,
     Stopped,
@@ -68,7 +67,7 @@ class Reply:
                 self._used = event
             case Stopped(reason):
                 self._reason = reason
-            case MethodChosen() | Offered() | AgentCall() | AgentReturn() | RunStarted():
+            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted():
                 pass
             case _:
                 assert_never(event)

@@ -16,8 +16,7 @@ from bridge.config import Settings
 from bridge.coordination.activity import Activity
 from bridge.coordination.history import ToolCard
 from bridge.errors import BridgeError, NotThere, StoreUnavailable
-from bridge.interception.closing import close_held, held_request, own_calls
-from bridge.letta.capabilities import agent_loop
+from bridge.interception.closing import held_request, own_calls
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.operation.snapshots import Snapshots
 from bridge.sync import instructions
@@ -37,6 +36,9 @@ class Offering(Protocol):
 
     def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
         """The agent has exactly these tools of ours, as they should be; how many."""
+
+    def close_call(self, agent_id: str) -> list[str]:
+        """Free the agent from the client's calls that it waits at; their names."""
 
     def left_behind(self, agent: Agent) -> set[str]:
         """Names of stubs that the agent has no more, though their rules are still there."""
@@ -188,11 +190,8 @@ class Operator:
         return Intent(title, sentences, "Close the call", back)
 
     def _close(self, agent_id: str) -> str:
-        with self._hold(agent_id):
-            agent = self._gateway.agent(agent_id)
-            loop = agent_loop(self._gateway.features().version, agent.type)
-            names = close_held(self._gateway, agent, loop)
-        return f"Closed the call of {_listed(names)} that held {agent.name}."
+        agent = self._gateway.agent(agent_id)
+        return f"Closed the call of {_listed(self._offering.close_call(agent_id))} that held {agent.name}."
 
     # --- a stub ---------------------------------------------------------------------------------------
 

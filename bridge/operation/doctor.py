@@ -14,7 +14,7 @@ from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
 from bridge.sync.inventory import inventory
-from bridge.turn import Event, Message, MethodChosen, Text, ToolCall, ToolChoice, ToolSpec, Turn
+from bridge.turn import Happening, Message, MethodChosen, Text, ToolCall, ToolChoice, ToolSpec, Turn
 
 OLDEST, NEWEST = (0, 6, 54), (0, 16, 8)
 MOST_CLOCK_DIFFERENCE = 60.0
@@ -199,7 +199,7 @@ def _talk(conversation: Conversation, model: str) -> tuple[str, str]:
     return method, answer
 
 
-def _turn(conversation: Conversation, turn: Turn) -> list[Event]:
+def _turn(conversation: Conversation, turn: Turn) -> list[Happening]:
     return list(conversation.events(turn, threading.Event()))
 
 

@@ -1,4 +1,4 @@
-"""Stubs that no agent has had for a while leave the server.
+"""Stubs that no agent has had for a while leave the server, and so do helper agents whose request is long over.
 
 The server is the only memory: a stub found attached nowhere is marked with the time, and one that carries the mark for
 long enough is deleted. A turn may begin to use a stub at that very moment, so the last step is a handshake. The stub is
@@ -11,11 +11,11 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from bridge.errors import LettaError
-from bridge.letta.gateway import Gateway, Tool
+from bridge.letta.gateway import AgentSummary, Gateway, Tool
 from bridge.sync.inventory import OwnTool, inventory, with_users
 from bridge.sync.ownership import (
     idle_since,
@@ -29,25 +29,32 @@ from bridge.sync.races import may_be_a_race
 
 # Longer than a call of a turn is on its way: what was sent before a stub was marked as leaving has then been answered.
 GRACE = 2.0
+# Seconds after which the request that a helper agent was made for has ended, or the bridge that served it.
+HELPER_LIFE = 3600.0
 
 Fate = Literal["deleted", "marked", "unmarked", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is to become of our tools, or what became of them; `kept` are those that need nothing."""
+    """What is to become of our tools, or what became of them; `kept` are those that need nothing.
+
+    `helpers` are agents of ours that are removed, left over from requests that were broken off.
+    """
 
     deleted: tuple[Tool, ...] = ()
     marked: tuple[Tool, ...] = ()
     unmarked: tuple[Tool, ...] = ()
     kept: tuple[Tool, ...] = ()
+    helpers: tuple[AgentSummary, ...] = ()
 
 
 def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float) -> Sweep:
     fates: defaultdict[Fate, list[Tool]] = defaultdict(list)
     for own in owned:
         fates[_fate(own, now, longest_idle)].append(own.tool)
-    return Sweep(**{fate: tuple(tools) for fate, tools in fates.items()})
+    deleted, marked, unmarked, kept = (tuple(fates[fate]) for fate in get_args(Fate))
+    return Sweep(deleted, marked, unmarked, kept)
 
 
 def sweep(
@@ -60,14 +67,18 @@ def sweep(
 ) -> Sweep:
     """Do what the plan says, as far as it still holds. Safe at any moment, and any number of times at once."""
     now = clock()
-    plan = plan_sweep(inventory(gateway), now, longest_idle)
+    left_over = tuple(agent for agent in gateway.helpers() if now - agent.created >= HELPER_LIFE)
+    plan = replace(plan_sweep(inventory(gateway), now, longest_idle), helpers=left_over)
     if dry_run:
         return plan
+    for agent in plan.helpers:
+        gateway.delete_agent(agent.id)
     return Sweep(
         deleted=_delete(gateway, plan.deleted, pause),
         marked=_each(plan.marked, lambda tool: gateway.tag_tool(tool.id, marked_idle(tool, int(now)))),
         unmarked=_each(plan.unmarked, lambda tool: gateway.tag_tool(tool.id, unmarked(tool))),
         kept=plan.kept,
+        helpers=plan.helpers,
     )
 
 

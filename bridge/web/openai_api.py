@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
-from flask import Blueprint, Flask, Response, current_app, jsonify, request
+from flask import Blueprint, Response, g, jsonify, request
 
 from bridge.config import Settings
-from bridge.conversation import Conversation
-from bridge.coordination.feed import Feed, run_in_thread
-from bridge.coordination.recorder import Recorder
 from bridge.directory import Directory
-from bridge.errors import BridgeError
 from bridge.openai.models import model_list, model_object
-from bridge.openai.requests import parse_chat_request, parse_json
-from bridge.turn import Turn
-from bridge.web.bodies import body_of
-from bridge.web.chat import Listener
 from bridge.web.security import client_key
-
-STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
-ASIDE_HEADER = "X-Bridge-Aside"
-# With it OpenCode and Kilo name the session for which a subagent works: a conversation of its own, within another.
-PARENT_HEADER = "X-Parent-Session-Id"
+from bridge.web.turns import Turns
 
 
-def openai_api(settings: Settings, directory: Directory, conversation: Conversation, recorder: Recorder) -> Blueprint:
+def openai_api(settings: Settings, directory: Directory, turns: Turns) -> Blueprint:
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
     def need_key() -> None:
         if request.method != "OPTIONS":
-            client_key(request, settings.api_keys)
+            g.client_key = client_key(request, settings.api_keys)
 
     @api.get("/models")
     def list_models() -> Response:
@@ -44,36 +29,6 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
-        body = parse_json(body_of(request, settings.max_body))
-        turn = parse_chat_request(body, most_tools=settings.max_tools, image_urls=settings.image_urls)
-        if request.headers.get(ASIDE_HEADER) == "1" or request.headers.get(PARENT_HEADER):
-            turn = replace(turn, aside=True)
-        feed = run_in_thread(lambda gone: recorder.watch(turn, conversation.events(turn, gone)))
-        app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
-        give_up = _giving_up(conversation, turn, feed, app)
-        listener = Listener(feed, turn, request.environ, app.logger, give_up)
-        if not turn.stream:
-            return _named(jsonify(listener.whole()), feed)
-        listener.wait_for_first(settings.header_wait)
-        frames = listener.frames(settings.ping_interval)
-        return _named(Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS), feed)
+        return turns.answer(request, g.client_key)
 
     return api
-
-
-def _named(response: Response, feed: Feed) -> Response:
-    response.headers["X-Bridge-Method"] = feed.method
-    return response
-
-
-def _giving_up(conversation: Conversation, turn: Turn, feed: Feed, app: Flask) -> Callable[[], None]:
-    def give_up() -> None:
-        feed.gone.set()
-        if not feed.running:
-            return
-        try:
-            conversation.cancel(turn, feed.run_id)
-        except BridgeError as failure:
-            app.logger.warning("a run that nobody waits for could not be cancelled: %s", failure.message)
-
-    return give_up

@@ -44,16 +44,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("world", versions, indirect=True, scope="session")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run side by side, those of one server stay together, one after the other."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            callspec = getattr(item, "callspec", None)
-            version = callspec.params.get("world") if callspec else None
-            item.add_marker(pytest.mark.xdist_group(version or "testbed"))
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -122,6 +112,8 @@ def bridge_environment(letta_url: str, data: Path, settings: dict[str, str]) -> 
         "BRIDGE_DATA_DIR": str(data),
         "PORT": str(free_port()),
         "WEB_CONCURRENCY": "2",
+        # Most tests leave calls open and go on as somebody else.
+        "BRIDGE_MEANWHILE": "close",
         **settings,
     }
 

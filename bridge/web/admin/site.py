@@ -21,7 +21,7 @@ from flask import (
     session,
     url_for,
 )
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, NotFound
 
 from bridge import __version__
 from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, NotThere, Unauthorized
@@ -198,6 +198,8 @@ def _told(fault: Exception) -> Response:
 
 
 def _named(fault: Exception) -> Exception:
+    if isinstance(fault, NotFound):
+        return NotThere("There is no such page.")
     return InvalidRequest(fault.description or fault.name) if isinstance(fault, HTTPException) else fault
 
 

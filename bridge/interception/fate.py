@@ -1,0 +1,19 @@
+"""What became of an attempt at this turn whose end nobody saw: its answer was lost, or its bridge was killed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bridge.interception.method import Scene
+from bridge.interception.past import Past
+
+
+def as_it_stands(scene: Scene) -> Scene:
+    """The scene without messages that have reached the agent: they are not sent again.
+
+    Results are recognised by their calls, so nothing has to be done about them. All messages of a turn go out in one
+    request, so one that arrived stands for all.
+    """
+    if scene.says and any(scene.is_ours(row.otid) for row in Past(scene).stored):
+        return replace(scene, news=replace(scene.news, said=()), opening=())
+    return scene
