@@ -17,6 +17,7 @@ from bridge.values import (
     api_keys,
     base_url,
     flag,
+    folder,
     methods,
     names,
     one_of,
@@ -75,6 +76,12 @@ class Settings:
         "Where a client's system prompt goes: `block` (a read-only memory block), `message` (a system message that"
         " opens the conversation), `ignore`",
         one_of(SystemPromptMode),
+    )
+    toolsets: Path | None = setting(
+        "BRIDGE_TOOLSETS",
+        "",
+        "Folder of tools that are added to requests: `all.json`, `agents/NAME.json`, `keys/NAME.json`",
+        folder,
     )
     side_rules: tuple[SideRule, ...] = setting(
         "BRIDGE_SIDE_REQUESTS",

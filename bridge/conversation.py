@@ -32,6 +32,7 @@ from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
+from bridge.toolsets import read_toolsets
 from bridge.turn import (
     Binding,
     Happening,
@@ -59,6 +60,7 @@ class Conversation:
         self._directory = directory
         self._registry = registry
         self._settings = settings
+        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools)
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
@@ -94,6 +96,7 @@ class Conversation:
         gateway = fenced(self._gateway, lease.check)
         if not lease.settled and wait_for_its_runs(gateway, agent.id, gone):
             agent = gateway.agent(agent.id)
+        turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
         yield from self._turn(gateway, turn, news, agent, lease.settled)
 
     def _ended(self, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:

@@ -85,6 +85,12 @@ def methods(value: str) -> Methods:
     return Methods(default, by_agent)
 
 
+def folder(value: str) -> Path | None:
+    if value and not Path(value).is_dir():
+        raise ValueError("must be a folder")
+    return Path(value) if value else None
+
+
 def names(value: str) -> frozenset[str]:
     return frozenset(name.strip() for name in value.split(",") if name.strip())
 

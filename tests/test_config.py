@@ -26,6 +26,7 @@ BAD = [
     ("LETTA_BASE_URL", "http://le tta", "must be a URL"),
     ("LETTA_API_KEY", "caf\u00e9", "its value has characters that a header cannot carry"),
     ("LETTA_API_KEY", "a b", "its value has characters that a header cannot carry"),
+    ("BRIDGE_TOOLSETS", "/no/such/folder", "must be a folder"),
     ("BRIDGE_URL_PREFIX", "bridge", "must be a path such as /bridge"),
     ("BRIDGE_URL_PREFIX", "/a b", "must be a path such as /bridge"),
     ("BRIDGE_URL_PREFIX", "//evil", "must be a path such as /bridge"),

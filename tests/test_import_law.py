@@ -19,7 +19,7 @@ FLOORS: list[set[str]] = [
     {"bridge.values", "bridge.sse"},
     {"bridge.config"},
     {"bridge.openai", "bridge.stubs", "bridge.letta"},
-    {"bridge.sync", "bridge.directory", "bridge.coordination"},
+    {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.coordination"},
     {"bridge.interception"},
     {"bridge.conversation"},
     {"bridge.operation"},
