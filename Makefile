@@ -10,7 +10,7 @@ CHECKED := app.py gunicorn.conf.py bridge testbed tests
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast test-matrix test-faults test-clients check format lock clean
+.PHONY: run test test-fast test-matrix test-faults test-clients pictures check format lock clean
 
 run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
@@ -19,7 +19,7 @@ test: check
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-fast: check
-	$(BIN)/python -m pytest -m "not real" -n auto
+	$(BIN)/python -m pytest -m "not real and not browser" -n auto
 
 test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m real
@@ -29,6 +29,10 @@ test-faults: $(VENV)/.can-test
 
 test-clients: $(VENV)/.can-test
 	$(BIN)/python -m pytest -m clients tests/clients tests/real
+
+# The pictures of the admin pages in docs/, made anew.
+pictures: $(VENV)/.can-test
+	$(BIN)/python -m tests.browser.pictures
 
 check: $(VENV)/.can-test
 	$(BIN)/ruff format --check $(CHECKED)

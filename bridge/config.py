@@ -17,6 +17,7 @@ from bridge.values import (
     api_keys,
     base_url,
     flag,
+    folder,
     methods,
     names,
     one_of,
@@ -25,6 +26,7 @@ from bridge.values import (
     side_rules,
     text,
     token,
+    url_prefix,
     whole,
 )
 
@@ -42,6 +44,9 @@ class Settings:
     letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
     host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
+    url_prefix: str = setting(
+        "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix
+    )
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
     threads: int = setting("BRIDGE_THREADS", "64", "Requests that one worker serves at once", whole(4, 1024))
     api_keys: tuple[ApiKey, ...] = setting(
@@ -52,6 +57,12 @@ class Settings:
     )
     admin_password: str = setting(
         "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", text, True
+    )
+    keep_text: bool = setting(
+        "BRIDGE_KEEP_TEXT",
+        "1",
+        "0: the admin page's history keeps no arguments, results and answers, only their sizes",
+        flag,
     )
     methods: Methods = setting(
         "BRIDGE_METHOD",
@@ -65,6 +76,12 @@ class Settings:
         "Where a client's system prompt goes: `block` (a read-only memory block), `message` (a system message that"
         " opens the conversation), `ignore`",
         one_of(SystemPromptMode),
+    )
+    toolsets: Path | None = setting(
+        "BRIDGE_TOOLSETS",
+        "",
+        "Folder of tools that are added to requests: `all.json`, `agents/NAME.json`, `keys/NAME.json`",
+        folder,
     )
     side_rules: tuple[SideRule, ...] = setting(
         "BRIDGE_SIDE_REQUESTS",
@@ -187,8 +204,11 @@ def variables() -> list[dict[str, str]]:
     ]
 
 
-def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings, or one SettingsError that lists all that is wrong with the environment."""
+def read_settings(environment: Mapping[str, str], *, serving: bool = True) -> Settings:
+    """The settings, or one SettingsError that lists all that is wrong with the environment.
+
+    Without `serving` no client will ask, so no keys are needed.
+    """
     values: dict[str, Any] = {}
     faults: list[str] = []
     for item in fields(Settings):
@@ -203,7 +223,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             secret = item.metadata["secret"] or "@" in raw  # a URL may hold a password
             shown = "its value" if secret else repr(raw)
             faults.append(f"{variable}: {shown} {fault}")
-    if not values.get("api_keys", True) and not values.get("allow_anonymous", True):
+    if serving and not values.get("api_keys", True) and not values.get("allow_anonymous", True):
         faults.append(
             "BRIDGE_API_KEYS is not set: anybody who reaches the port could talk to your agents."
             " Set keys, or BRIDGE_ALLOW_ANONYMOUS=1 if only you can reach it"

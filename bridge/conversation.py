@@ -13,6 +13,7 @@ from bridge.coordination.shared import Shared
 from bridge.directory import Directory
 from bridge.errors import InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
+from bridge.interception.closing import close_held
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
 from bridge.interception.fate import as_it_stands
 from bridge.interception.method import Interception, Scene
@@ -31,7 +32,20 @@ from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import Binding, Event, MethodChosen, News, SchemaDialect, Stub, Turn, Used
+from bridge.toolsets import read_toolsets
+from bridge.turn import (
+    Binding,
+    Happening,
+    MethodChosen,
+    News,
+    Offered,
+    SchemaDialect,
+    Stub,
+    ToolChoice,
+    ToolSpec,
+    Turn,
+    Used,
+)
 
 
 class Conversation:
@@ -46,8 +60,9 @@ class Conversation:
         self._directory = directory
         self._registry = registry
         self._settings = settings
+        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools)
 
-    def events(self, turn: Turn, gone: threading.Event) -> Iterator[Event]:
+    def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
         if turn.aside or side_rule(turn, self._settings.side_rules):
             yield from self._aside(turn)
@@ -74,18 +89,21 @@ class Conversation:
         if self._gateway.features().cancels_runs:
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
 
-    def _with_agent(self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event) -> Iterator[Event]:
+    def _with_agent(
+        self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event
+    ) -> Iterator[Happening]:
         """The turn, once a run that a broken-off turn left behind has ended."""
         gateway = fenced(self._gateway, lease.check)
         if not lease.settled and wait_for_its_runs(gateway, agent.id, gone):
             agent = gateway.agent(agent.id)
+        turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
         yield from self._turn(gateway, turn, news, agent, lease.settled)
 
-    def _ended(self, turn: Turn, events: Iterator[Event]) -> Iterator[Event]:
+    def _ended(self, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool) if tool else events
 
-    def _aside(self, turn: Turn) -> Iterator[Event]:
+    def _aside(self, turn: Turn) -> Iterator[Happening]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
         helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
         try:
@@ -93,7 +111,7 @@ class Conversation:
         finally:
             self._gateway.delete_agent(helper.id)
 
-    def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Event]:
+    def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Happening]:
         features = gateway.features()
         if any(said.images for said in news.said) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
@@ -106,6 +124,7 @@ class Conversation:
         self._keep_instructions(gateway, agent, news)
         unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(gateway, agent, stubs, method, turn)
+        yield Offered(agent.id, agent.name, tuple(bindings), news.results)
         scene = Scene(
             gateway=gateway,
             agent=agent,
@@ -152,6 +171,31 @@ class Conversation:
         except LettaError:
             last = None
         return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
+
+    def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
+        """Outside of a turn: the agent has exactly these tools of ours, as they should be; how many."""
+        with self._locks.hold(agent_id):
+            agent, features = self._gateway.agent(agent_id), self._gateway.features()
+            loop = agent_loop(features.version, agent.type)
+            method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
+            turn = Turn(agent_id, (), tuple(specs))
+            dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
+            stubs = _stubs(turn, dialect, method)
+            self._registry.forget(stubs)
+            _, bindings = self._offer(self._gateway, agent, stubs, method, turn)
+            return len(bindings) if method.offers_stubs else 0
+
+    def close_call(self, agent_id: str) -> list[str]:
+        """Outside of a turn: free the agent from the client's calls that it waits at; their names."""
+        with self._locks.hold(agent_id):
+            agent = self._gateway.agent(agent_id)
+            names = close_held(self._gateway, agent, agent_loop(self._gateway.features().version, agent.type))
+            self._open_calls.forget(agent_id)
+            return names
+
+    def left_behind(self, agent: Agent) -> set[str]:
+        """Names of stubs that the agent has no more, though their rules are still there."""
+        return self._registry.left_behind(agent)
 
 
 def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:

@@ -209,6 +209,16 @@ class MethodChosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """The agent has the tools of this turn, under the names of `bindings`; `results` are what the client gave."""
+
+    agent_id: str
+    agent_name: str
+    bindings: tuple[Binding, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reasoning:
     """A piece of what the agent thought."""
 
@@ -272,3 +282,5 @@ class Stopped:
 
 
 Event = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+# What a turn yields: events for the client, and what is for the record only.
+Happening = Event | Offered

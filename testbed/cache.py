@@ -54,6 +54,10 @@ class Cache:
         return self.root / "redis"
 
     @property
+    def browser(self) -> Path:
+        return self.root / "browser"
+
+    @property
     def state(self) -> Path:
         return self.root / "state"
 

@@ -6,6 +6,7 @@ TestbedError
   InstallFailed       something could not be fetched or installed
   DatabaseFailed      PostgreSQL could not be started or asked
   RedisFailed         Redis could not be started
+  BrowserMissing      there is no Chromium, and none could be fetched
   ServiceFailed       the bridge did not start
   StartFailed         a Letta server died or did not become ready
   NotOwned            a server that somebody else started was to be killed or restarted
@@ -38,6 +39,10 @@ class DatabaseFailed(TestbedError):
 
 class RedisFailed(TestbedError):
     """Redis could not be started."""
+
+
+class BrowserMissing(TestbedError):
+    """There is no Chromium, and none could be fetched."""
 
 
 class ServiceFailed(TestbedError):

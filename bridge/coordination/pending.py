@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from bridge.coordination.store import Store
 from bridge.errors import Busy, InTheWay
-from bridge.turn import Event, Meanwhile, ToolCall, ToolSpec, Turn
+from bridge.turn import Happening, Meanwhile, ToolCall, ToolSpec, Turn
 
 LOOK = 0.1
 
@@ -46,7 +46,7 @@ class OpenCalls:
             if gone.wait(LOOK):
                 return
 
-    def noting(self, agent_id: str, turn: Turn, events: Iterator[Event]) -> Iterator[Event]:
+    def noting(self, agent_id: str, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:
         """The events of a turn. The calls that it leaves open are noted while it still holds the agent."""
         if self._mode == "close":
             yield from events
@@ -60,6 +60,10 @@ class OpenCalls:
             self._store.put(_key(agent_id), json.dumps([turn.client, _toolset(turn.tools), calls]), self._keep)
         else:
             self._store.remove(_key(agent_id))
+
+    def forget(self, agent_id: str) -> None:
+        """Its calls were closed by somebody else."""
+        self._store.remove(_key(agent_id))
 
 
 def _is_the_same_client(noted: str, turn: Turn) -> bool:

@@ -97,6 +97,18 @@ class ServerFeatures:
         """A block just attached is seen only from the second message on (measured on 0.6.54)."""
         return self.version < (0, 8, 0)
 
+    def told(self) -> dict[str, bool]:
+        """For the operator, in words."""
+        return {
+            "takes a client's tools with the message": self.client_tools,
+            "holds calls for an approval": self.approvals,
+            "takes results as answers to held calls": self.tool_returns,
+            "lets stored messages be changed": self.message_rewrite,
+            "finds tools by several names at once": self.tools_by_names,
+            "takes pictures in messages": self.takes_images,
+            "cancels runs": self.cancels_runs,
+        }
+
 
 def parse_version(text: str) -> Version:
     """`0.16.1` and the like; a server that hides its version is taken for the newest of the line."""

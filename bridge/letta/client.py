@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from bridge import errors
@@ -65,6 +66,13 @@ class LettaServer:
             self._features = (features, time.monotonic() + FEATURES_KEPT_SECONDS)
             return features
 
+    def clock(self) -> float | None:
+        told = self._http.header("/v1/health/", "Date")
+        try:
+            return parsedate_to_datetime(told).timestamp()
+        except ValueError:
+            return None
+
     # --- agents ---------------------------------------------------------------------------------------
 
     def agents(self) -> list[AgentSummary]:
@@ -98,9 +106,10 @@ class LettaServer:
             body = {"run_ids": [run_id]} if run_id else {}
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
-    def whole_agents(self) -> list[Agent]:
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
         """In one call: an agent made or removed between two pages could hide another one."""
-        query = {"limit": EVERYTHING, "include_relationships": "tools", "show_hidden_agents": True}
+        relations = _RELATIONS if blocks else "tools"
+        query = {"limit": EVERYTHING, "include_relationships": relations, "show_hidden_agents": True}
         return [rows.agent(row) for row in as_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
@@ -269,6 +278,13 @@ class LettaServer:
         self._http.call("DELETE", f"/v1/blocks/{block.id}")
         if features.block_change_needs_recompile:
             self._recompile(agent_id)
+
+    def blocks(self) -> list[Block]:
+        return [rows.block(row) for row in as_objects(self._http.call("GET", "/v1/blocks/", {"limit": EVERYTHING}))]
+
+    def delete_block(self, block_id: str) -> None:
+        with suppress(errors.LettaMissing):
+            self._http.call("DELETE", f"/v1/blocks/{block_id}")
 
     def _recompile(self, agent_id: str) -> None:
         self._http.call("POST", f"/v1/agents/{agent_id}/recompile")

@@ -98,6 +98,11 @@ class Connection:
         """The decoded answer."""
         return _safely_again(lambda: self._call_once(verb, path, params, body), idempotent=verb in IDEMPOTENT)
 
+    def header(self, path: str, name: str) -> str:
+        """A header of the answer to a GET, "" when it has none of that name."""
+        with _naming_faults(self._base_url):
+            return str(self._sdk.get(path, cast_to=httpx.Response).headers.get(name, ""))
+
     def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
         with _naming_faults(self._base_url):
             return self._call_unnamed(verb, path, params, body)

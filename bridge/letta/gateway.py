@@ -126,6 +126,9 @@ class Gateway(Protocol):
     def features(self) -> ServerFeatures:
         """What the server can do; asked once and kept for a while."""
 
+    def clock(self) -> float | None:
+        """The server's time, in seconds since 1970; None when it does not tell."""
+
     def agents(self) -> list[AgentSummary]:
         """All agents that are not hidden, whatever the page size of the server."""
 
@@ -203,8 +206,8 @@ class Gateway(Protocol):
     def delete_tool(self, tool_id: str) -> None:
         """Remove a tool from the server; one that is gone already is no error."""
 
-    def whole_agents(self) -> list[Agent]:
-        """All agents with their tools and rules, hidden ones too; costly."""
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
+        """All agents with their tools and rules, hidden ones too, by wish also with their blocks; costly."""
 
     def runs_under_way(self, agent_id: str) -> list[str]:
         """The ids of the agent's runs that have not ended, where the server tells."""
@@ -220,3 +223,9 @@ class Gateway(Protocol):
 
     def remove_block(self, agent_id: str, block: Block) -> None:
         """Take the block away from the agent and delete it."""
+
+    def blocks(self) -> list[Block]:
+        """All memory blocks of the server, attached or not."""
+
+    def delete_block(self, block_id: str) -> None:
+        """Remove a block that no agent has; one that is gone already is no error."""

@@ -34,7 +34,7 @@ def harden(app: Flask) -> None:
     def headers(response: Response) -> Response:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers.setdefault("Referrer-Policy", "no-referrer")
         response.headers["Content-Security-Policy"] = (
             "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none';"
             " frame-ancestors 'none'"

@@ -14,6 +14,7 @@ from bridge.conversation import Conversation
 from bridge.coordination.feed import Feed, run_in_thread
 from bridge.coordination.gate import Gate, Slot
 from bridge.coordination.journal import Identity, Journal
+from bridge.coordination.recorder import Recorder
 from bridge.errors import BridgeError
 from bridge.openai.requests import parse_chat_request, parse_json
 from bridge.turn import Event, Turn
@@ -31,10 +32,13 @@ PARENT_HEADER = "X-Parent-Session-Id"
 class Turns:
     """The turns of this worker."""
 
-    def __init__(self, settings: Settings, conversation: Conversation, journal: Journal, log: Logger) -> None:
+    def __init__(
+        self, settings: Settings, conversation: Conversation, journal: Journal, recorder: Recorder, log: Logger
+    ) -> None:
         self._settings = settings
         self._conversation = conversation
         self._journal = journal
+        self._recorder = recorder
         self._log = log
         self._gate = Gate(settings.turns_at_once)
 
@@ -66,7 +70,8 @@ class Turns:
 
     def _listener(self, request: Request, turn: Turn, identity: Identity, slot: Slot) -> Listener:
         def run(turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[Event]:
-            return self._conversation.events(replace(turn, id=turn_id, repeated=repeated), gone)
+            begun = replace(turn, id=turn_id, repeated=repeated)
+            return self._recorder.watch(begun, self._conversation.events(begun, gone))
 
         def events(gone: threading.Event) -> Iterator[Event]:
             with slot.turn():
