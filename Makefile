@@ -10,7 +10,7 @@ CHECKED := app.py gunicorn.conf.py bridge testbed tests
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast test-matrix test-clients pictures check format lock clean
+.PHONY: run test test-fast test-matrix test-faults test-clients pictures check format lock clean
 
 run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
@@ -23,6 +23,9 @@ test-fast: check
 
 test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m real
+
+test-faults: $(VENV)/.can-test
+	TEST_FAULTS=all $(BIN)/python -m pytest tests/faults tests/real/test_broken_off.py tests/real/test_hang_up.py
 
 test-clients: $(VENV)/.can-test
 	$(BIN)/python -m pytest -m clients tests/clients tests/real

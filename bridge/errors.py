@@ -12,6 +12,7 @@
     ├── Busy               429   the agent is in another turn; come again
     ├── TooManyTurns       503   this worker has all the turns that it can run
     ├── StillRunning       504   the answer takes longer than the client is kept waiting
+    ├── TurnLost           503   the worker that ran the turn is gone
     ├── InTheWay           409   another request stands in the way of this one
     ├── KeyReused          422   the Idempotency-Key came before, with another body
     ├── ContextOverflow    400   the agent's context is full
@@ -123,6 +124,13 @@ class StillRunning(BridgeError):
     status = 504
     may_pass = True
     code = "still_running"
+    retry_after = 1
+
+
+class TurnLost(BridgeError):
+    status = 503
+    may_pass = True
+    code = "turn_lost"
     retry_after = 1
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -162,6 +164,86 @@ def test_what_has_expired_leaves_the_file(tmp_path: Path) -> None:
         store.append(f"list-{turn}", "x" * 30_000, 10, 10)
         now[0] += 1
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 20_000_000
+
+
+def test_the_file_is_for_the_user_of_the_bridge_alone(tmp_path: Path) -> None:
+    LocalStore(tmp_path / "shared.db").put("key", "value", LONG)
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from bridge.coordination.local import LocalStore
+from bridge.errors import StoreUnavailable
+store = LocalStore(Path(sys.argv[1]))
+store.put("before", "kept", 60)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+try:
+    for number in range(1000):
+        store.put(f"key-{number}", "x" * 10_000, 60)
+except StoreUnavailable:
+    sys.stdout.write("refused\\n")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+store.put("after", "works", 60)
+sys.stdout.write(f"{store.get('before')} {store.get('after')}\\n")
+"""
+
+
+def test_a_full_disk_is_told_and_nothing_is_spoilt_by_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path / "shared.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert done.stdout.splitlines() == ["refused", "kept works"], done.stderr
+
+
+FEW_FILES = """
+import resource, sys
+from pathlib import Path
+from bridge.coordination.files import FileLocker
+from bridge.coordination.local import LocalStore
+from bridge.errors import StoreUnavailable
+folder = Path(sys.argv[1])
+taken = [open("/dev/null") for _ in range(60)]
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+taken += [open("/dev/null") for _ in range(64 - 3 - len(taken))]
+for ask in (lambda: LocalStore(folder / "shared.db").check(), lambda: FileLocker(folder).take("a", lambda: False)):
+    try:
+        ask()
+    except StoreUnavailable:
+        sys.stdout.write("refused\\n")
+    else:
+        sys.exit("not refused")
+for file in taken:
+    file.close()
+LocalStore(folder / "shared.db").check()
+FileLocker(folder).take("a", lambda: False).release(True)
+"""
+
+
+def test_too_many_open_files_are_told_and_come_to_an_end(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FEW_FILES, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert (done.stdout.splitlines(), done.returncode) == (["refused"] * 2, 0), done.stderr
+
+
+def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path / "shared.db")
+    store.put("key", "value", LONG)
+    now = time.time()
+    for then in (now + 3600, now - 3600):
+        monkeypatch.setattr(time, "time", lambda then=then: then)
+        assert store.get("key") == "value"
+        assert LocalStore(tmp_path / "shared.db").claim("key", "other", LONG) == "value"
 
 
 def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:

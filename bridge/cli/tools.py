@@ -11,7 +11,7 @@ from typing import Protocol
 
 import click
 
-from bridge.cli.showing import Row, as_json, moment, show, show_json, table, telling_failures, visible
+from bridge.cli.showing import Row, as_json, counted, moment, show, show_json, table, telling_failures, visible
 from bridge.config import Settings
 from bridge.coordination.history import PastCall, ToolUse
 from bridge.errors import StoreUnavailable
@@ -183,8 +183,8 @@ def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
         show([], as_json, "There is nothing of the bridge on this server.")
         return
     what = (
-        f"{len(found.tools)} tools, what {len(found.agents)} agents have of ours, {len(found.helpers)} agents of our"
-        f" own, {len(found.blocks)} loose memory blocks"
+        f"{counted(len(found.tools), 'tool')}, what {counted(len(found.agents), 'agent')} of others got from us,"
+        f" {counted(len(found.helpers), 'agent')} of our own, {counted(len(found.blocks), 'loose memory block')}"
     )
     if dry_run:
         rows = [{"tool": tool.name, "client_name": client_name_of(tool)} for tool in found.tools]

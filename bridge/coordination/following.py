@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 
-from bridge.coordination.recording import ALIVE, PULSE, Recording, events_key, runs
+from bridge.coordination.recording import ALIVE, PULSE, Recording, events_key, sign_of_life
 from bridge.coordination.records import End, as_failure, from_text
 from bridge.coordination.store import Store
 from bridge.turn import Event, Reasoning, Text, ToolCall
@@ -55,27 +55,57 @@ class Follower:
         return End("well")
 
     def elsewhere(self, gone: threading.Event) -> Generator[Event, None, End | None]:
-        """An attempt of another worker, as it writes it down; None when that worker is lost or the client has gone."""
-        heard, asked = time.monotonic(), 0.0
+        """An attempt of another worker, as it writes it down; None when that worker is lost or the client has gone.
+
+        Nothing is shown before it ended or that worker has given a sign of life: what a dead one left behind may not
+        be the beginning of the answer that is made in its place.
+        """
+        watch, held = _Watch(self._store, self._worker, self._token), list[Event]()
         while not gone.is_set():
-            for text in self._store.items(events_key(self._token))[self._batches :]:
-                self._batches += 1
-                batch = from_text(text)
-                for event in batch.events:
+            alive = watch.look()
+            batches = self._store.items(events_key(self._token))
+            for text in batches[self._batches :]:
+                held += from_text(text).events
+            self._batches = len(batches)
+            end = from_text(batches[-1]).end if batches else None
+            if end is not None or watch.certain:
+                for event in held:
                     yield self._counted(event)
-                if batch.end is not None:
-                    return batch.end
-            now = time.monotonic()
-            if now - asked >= PULSE:
-                asked = now
-                self._store.put(f"followed:{self._token}", "1", 3 * PULSE)
-                alive = runs(self._store, self._worker, self._token)
-                heard = now if alive else heard
-                if alive is None or now - heard > ALIVE:
-                    return None
+                held.clear()
+            if end is not None or not alive:
+                return end
             time.sleep(LOOK)
         return None
 
     def _counted(self, event: Event) -> Event:
         self.shown += isinstance(event, Text | Reasoning | ToolCall)
         return event
+
+
+class _Watch:
+    """Whether the worker that makes an attempt lives; it is told in turn that somebody follows."""
+
+    def __init__(self, store: Store, worker: str, token: str) -> None:
+        self._store = store
+        self._worker = worker
+        self._token = token
+        self._first: int | None = None
+        self._looked = 0.0
+        self._heard = time.monotonic()
+        self.certain = False
+
+    def look(self) -> bool:
+        now = time.monotonic()
+        if now - self._looked < PULSE / 2:
+            return True
+        self._looked = now
+        self._store.put(f"followed:{self._token}", "1", 3 * PULSE)
+        sign = sign_of_life(self._store, self._worker)
+        if sign is None:
+            return False
+        beats, tokens = sign
+        self._first = beats if self._first is None else self._first
+        if self._token in tokens:
+            self._heard = now
+            self.certain = self.certain or beats > self._first
+        return now - self._heard <= ALIVE

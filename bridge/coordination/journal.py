@@ -20,7 +20,7 @@ from bridge.coordination.following import NOTHING_SHOWN, Follower
 from bridge.coordination.recording import Claim, Recording, Worker, events_key
 from bridge.coordination.records import End
 from bridge.coordination.store import Store
-from bridge.errors import InTheWay, KeyReused, StoreUnavailable
+from bridge.errors import InTheWay, KeyReused, StoreUnavailable, TurnLost
 from bridge.turn import Event, MethodChosen
 
 log = logging.getLogger(__name__)
@@ -183,9 +183,11 @@ class Attempt:
         if lost and follower.shown == NOTHING_SHOWN:
             self._claim = self._recording = None
             return False
-        if end is not None and end.failure is not None:
+        if end is None:
+            raise TurnLost("The worker that ran this turn is gone. Send the request again to get its answer.")
+        if end.failure is not None:
             raise end.failure
-        raise InTheWay("This turn ran elsewhere, and its answer can't be had from there. Send the request again.")
+        raise InTheWay("This turn ran elsewhere, and its answer is too large to be had from there.")
 
 
 def _token() -> str:

@@ -138,6 +138,7 @@ class LocalStore:
         return self._open[1]
 
     def _connect(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what agents say is in it
         db = sqlite3.connect(self._path, timeout=WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
         for pragma in _PRAGMAS:
             db.execute(f"pragma {pragma}")

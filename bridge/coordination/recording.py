@@ -99,6 +99,7 @@ class Worker:
         self._guard = threading.Lock()
         self._born: tuple[int, str] | None = None
         self._silent = False
+        self._beats = 0
 
     @property
     def id(self) -> str:
@@ -107,7 +108,7 @@ class Worker:
             if self._born is None or self._born[0] != os.getpid():
                 self._live.clear()
                 born = os.getpid(), secrets.token_hex(8)
-                self._store.put(worker_key(born[1]), "[]", ALIVE)
+                self._store.put(worker_key(born[1]), json.dumps([0, []]), ALIVE)
                 self._born = born
                 threading.Thread(target=_beat, args=(weakref.ref(self), born[1]), name="pulse", daemon=True).start()
             return self._born[1]
@@ -142,8 +143,10 @@ class Worker:
     def beat(self, worker_id: str) -> None:
         with self._guard:
             live = [*self._live.values()]
+        self._beats += 1
+        said = json.dumps([self._beats, [recording.token for recording in live]])
         try:
-            self._store.put(worker_key(worker_id), json.dumps([recording.token for recording in live]), ALIVE)
+            self._store.put(worker_key(worker_id), said, ALIVE)
             for recording in live:
                 recording.flush(self._store)
         except StoreUnavailable as fault:
@@ -164,10 +167,13 @@ def _beat(worker: weakref.ref[Worker], worker_id: str) -> None:
         del here
 
 
-def runs(store: Store, worker_id: str, token: str) -> bool | None:
-    """Whether the worker has this turn, by what it last said; None when it is dead."""
+def sign_of_life(store: Store, worker_id: str) -> tuple[int, frozenset[str]] | None:
+    """What a worker said last: a number that grows, and the attempts that it makes. None when it is dead."""
     said = store.get(worker_key(worker_id))
-    return None if said is None else token in json.loads(said)
+    if said is None:
+        return None
+    beats, tokens = json.loads(said)
+    return beats, frozenset(tokens)
 
 
 def events_key(token: str) -> str:

@@ -121,7 +121,9 @@ def _agents(parts: Parts) -> tuple[list[Agent], Check]:
         return [], Check("credentials", "bad", failure.message, "Set LETTA_API_KEY to the server's password.")
     except LettaError as failure:
         return [], Check("credentials", "bad", failure.message, "Look at the log of the Letta server.")
-    return whole, Check("credentials", "good", f"{len(whole)} agents and {len(tools)} tools of clients can be read")
+    return whole, Check(
+        "credentials", "good", f"{_count(len(whole), 'agent')} and {_count(len(tools), 'tool')} of clients can be read"
+    )
 
 
 def _clock(parts: Parts) -> Check:
@@ -209,3 +211,7 @@ def _tidy(parts: Parts, helper_id: str) -> None:
     for own in inventory(parts.gateway):
         if not own.is_used and own.tool.name.startswith(TOOL.name):
             parts.gateway.delete_tool(own.tool.id)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
