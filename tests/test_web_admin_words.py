@@ -35,7 +35,7 @@ def test_durations_are_as_exact_as_they_need_to_be(seconds: float, said: str) ->
     assert words.duration(seconds) == said
 
 
-@pytest.mark.parametrize(("age", "said"), [(0, "0 s ago"), (59, "59 s ago"), (61, "1 min ago"), (90_000, "1 d ago")])
+@pytest.mark.parametrize(("age", "said"), [(0, "just now"), (59, "59 s ago"), (61, "1 min ago"), (90_000, "1 d ago")])
 def test_moments_are_told_by_their_age_with_the_exact_time_beside(age: int, said: str) -> None:
     shown = words.ago(time.time() - age - 0.1)
     assert plain(shown) == said
