@@ -153,6 +153,24 @@ def test_a_turn_leaves_its_timeline(site: Site, agent: Agent, name: str) -> None
     assert "notes.txt" in page
 
 
+def test_a_session_and_the_history_hold_for_all_workers(world: World, agent: Agent, name: str) -> None:
+    with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="2") as bridge:
+        site = Site(world, bridge)
+        for number in range(1, 9):
+            agent.ask("!say ok", tools=[tool(name)], bridge=bridge)
+            site.written(agent, number)
+        (row,) = site.data(f"tools?q={name}")["listing"]["rows"]
+        assert row["offers"] == 8
+        with requests.Session() as browser:
+            answer = browser.post(f"{bridge.url}/admin/sign-in", data={"password": PASSWORD}, timeout=30)
+            assert words(answer.text).startswith("Synced tools")
+            pages = [browser.get(f"{bridge.url}/admin/agents", timeout=30).text for _ in range(10)]
+            assert all(agent.name in page for page in pages)
+            browser.post(f"{bridge.url}/admin/sign-out", timeout=30)
+            assert words(browser.get(f"{bridge.url}/admin/agents", timeout=30).text).startswith("Sign in")
+        assert len(site.data("health")["workers"]) >= 2
+
+
 def test_every_action_does_what_it_says(world: World, site: Site, agent: Agent, name: str) -> None:
     theirs = make_tool(world, unique("theirs"))
     world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")
