@@ -60,10 +60,6 @@ def visible(text: str) -> str:
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def moment(seconds: float) -> str | None:
     """A time of the history, None when there is none."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None

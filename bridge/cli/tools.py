@@ -11,7 +11,7 @@ from typing import Protocol
 
 import click
 
-from bridge.cli.showing import Row, as_json, counted, moment, show, show_json, table, telling_failures, visible
+from bridge.cli.showing import Row, as_json, moment, show, show_json, table, telling_failures, visible
 from bridge.config import Settings
 from bridge.coordination.history import PastCall, ToolUse
 from bridge.errors import StoreUnavailable
@@ -19,6 +19,7 @@ from bridge.letta.gateway import Tool
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
 from bridge.operation.parts import Parts
 from bridge.operation.removal import remains, remove
+from bridge.operation.wording import counted
 from bridge.sync import cleanup
 from bridge.sync.ownership import client_name_of
 

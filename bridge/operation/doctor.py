@@ -13,6 +13,7 @@ from bridge.errors import BridgeError, LettaError, LettaRefusedCredentials
 from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
+from bridge.operation.wording import counted
 from bridge.sync.inventory import inventory
 from bridge.turn import Happening, Message, MethodChosen, Text, ToolCall, ToolChoice, ToolSpec, Turn
 
@@ -122,7 +123,9 @@ def _agents(parts: Parts) -> tuple[list[Agent], Check]:
     except LettaError as failure:
         return [], Check("credentials", "bad", failure.message, "Look at the log of the Letta server.")
     return whole, Check(
-        "credentials", "good", f"{_count(len(whole), 'agent')} and {_count(len(tools), 'tool')} of clients can be read"
+        "credentials",
+        "good",
+        f"{counted(len(whole), 'agent')} and {counted(len(tools), 'tool')} of clients can be read",
     )
 
 
@@ -211,7 +214,3 @@ def _tidy(parts: Parts, helper_id: str) -> None:
     for own in inventory(parts.gateway):
         if not own.is_used and own.tool.name.startswith(TOOL.name):
             parts.gateway.delete_tool(own.tool.id)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
