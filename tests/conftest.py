@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,10 @@ def letta() -> FakeGateway:
 
 
 @pytest.fixture
-def app(settings: Settings, letta: FakeGateway) -> Flask:
-    return create_app(settings, letta)
+def app(settings: Settings, letta: FakeGateway) -> Iterator[Flask]:
+    made = create_app(settings, letta)
+    yield made
+    made.extensions["parts"].recorder.stop()
 
 
 @pytest.fixture

@@ -342,7 +342,7 @@ def test_a_purge_leaves_the_server_as_if_the_bridge_had_never_been(run: Run, let
 def test_a_purge_asks_before_and_can_be_tried(run: Run, letta: SharedLetta) -> None:
     told = run("purge", "--dry-run")
     assert "read_file" in told.output
-    assert "Would be removed: 2 tools, what 2 agents have of ours, 1 agents of our own, 1 loose" in told.output
+    assert "Would be removed: 2 tools, what 2 agents of others got from us, 1 agent of our own, 1 loose" in told.output
     refused = run("purge", given="n\n")
     assert refused.exit_code == 1
     assert letta.has("read_file")

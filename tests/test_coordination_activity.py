@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,25 +12,32 @@ import pytest
 from bridge.coordination import activity as module
 from bridge.coordination.activity import Activity
 from bridge.coordination.history import Step, ToolCard, TurnRecord, Worker, written
-from bridge.coordination.local import LocalStore
+from bridge.coordination.store import Store
+from tests.stores import KINDS, opened
 
 NOON = 1_700_000_040.0
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return LocalStore(tmp_path / "store")
+@pytest.fixture(params=KINDS)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    with opened(request.param, tmp_path) as open_store:
+        yield open_store
 
 
 @pytest.fixture
-def activity(store: LocalStore) -> Activity:
+def store(open_store: Callable[[], Store]) -> Store:
+    return open_store()
+
+
+@pytest.fixture
+def activity(store: Store) -> Activity:
     return Activity(store)
 
 
 @pytest.fixture
-def another(tmp_path: Path) -> Activity:
+def another(open_store: Callable[[], Store]) -> Activity:
     """That of another worker."""
-    return Activity(LocalStore(tmp_path / "store"))
+    return Activity(open_store())
 
 
 def turn(number: int = 0, *steps: Step, outcome: str = "answer", agent: str = "agent-1", **more: float) -> TurnRecord:
@@ -90,16 +98,16 @@ def test_a_result_whose_call_is_forgotten_is_no_call(activity: Activity) -> None
     assert activity.calls_of("d1") == []
 
 
-def test_workers_that_write_at_once_lose_no_count(tmp_path: Path) -> None:
+def test_workers_that_write_at_once_lose_no_count(open_store: Callable[[], Store]) -> None:
     def work(worker: int) -> None:
-        activity = Activity(LocalStore(tmp_path / "store"))
+        activity = Activity(open_store())
         for number in range(20):
             done = turn(worker * 100 + number, call("read", f"c{worker}-{number}"), letta_seconds=0.5)
             activity.ended([done], {done.id: {"read": "d1"}})
 
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(work, range(5)))
-    read = Activity(LocalStore(tmp_path / "store"))
+    read = Activity(open_store())
     assert (read.uses()["d1"].offers, read.uses()["d1"].calls) == (100, 100)
     assert sum(minute.turns for minute in read.minutes(NOON + 600, 30)) == 100
 
@@ -151,7 +159,7 @@ def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch:
     assert sum(minute.turns for minute in activity.minutes(NOON + 600, 60)) == 3
 
 
-def test_records_of_another_version_are_read_as_far_as_they_are_known(activity: Activity, store: LocalStore) -> None:
+def test_records_of_another_version_are_read_as_far_as_they_are_known(activity: Activity, store: Store) -> None:
     row = {**json.loads(written(turn(1, call("read", "c1")))), "flavour": "new"}
     row["steps"][0]["colour"] = "blue"
     store.append("turns", json.dumps(row), 10, 10)

@@ -49,8 +49,10 @@ def activity(tmp_path: Path) -> Activity:
 
 
 @pytest.fixture
-def recorder(activity: Activity) -> Recorder:
-    return Recorder(activity)
+def recorder(activity: Activity) -> Iterator[Recorder]:
+    made = Recorder(activity)
+    yield made
+    made.stop()
 
 
 def record(recorder: Recorder, activity: Activity, *events: Event) -> TurnRecord:
@@ -190,6 +192,14 @@ def test_a_worker_is_known_before_its_first_turn(recorder: Recorder, activity: A
     assert worker.running == ()
 
 
+def test_what_has_ended_is_written_before_the_process_ends(recorder: Recorder, activity: Activity) -> None:
+    list(recorder.watch(TURN, [Text("Hi")]))
+    recorder.stop()
+    assert [turn.outcome for turn in activity.turns()] == ["answer"]
+    recorder.stop()
+    assert recorder._thread not in threading.enumerate()
+
+
 def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Activity):
         def __init__(self) -> None:
@@ -206,7 +216,7 @@ def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> N
     recorder = Recorder(activity)
     assert list(recorder.watch(TURN, [Text("Hi")])) == [Text("Hi")]
     recorder.flush()
-    time.sleep(0.2)
+    recorder.stop()
     assert "The disk is full." in caplog.text
     assert activity.asked < 5
 

@@ -26,12 +26,7 @@ def add_agents(group: click.Group, shop: Shop) -> None:
 
 def _turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, str]]]:
     try:
-        running = {
-            turn.agent_id: (turn, f"{worker.host}:{worker.pid}")
-            for worker in parts.activity.workers()
-            for turn in worker.running
-        }
-        return parts.activity.turns(), running
+        return parts.activity.turns(), parts.activity.holders()
     except StoreUnavailable as failure:
         click.echo(f"{failure.message} So nothing is known of turns.", err=True)
         return [], {}

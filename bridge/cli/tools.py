@@ -19,6 +19,7 @@ from bridge.letta.gateway import Tool
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
 from bridge.operation.parts import Parts
 from bridge.operation.removal import remains, remove
+from bridge.operation.wording import counted
 from bridge.sync import cleanup
 from bridge.sync.ownership import client_name_of
 
@@ -183,8 +184,8 @@ def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
         show([], as_json, "There is nothing of the bridge on this server.")
         return
     what = (
-        f"{len(found.tools)} tools, what {len(found.agents)} agents have of ours, {len(found.helpers)} agents of our"
-        f" own, {len(found.blocks)} loose memory blocks"
+        f"{counted(len(found.tools), 'tool')}, what {counted(len(found.agents), 'agent')} of others got from us,"
+        f" {counted(len(found.helpers), 'agent')} of our own, {counted(len(found.blocks), 'loose memory block')}"
     )
     if dry_run:
         rows = [{"tool": tool.name, "client_name": client_name_of(tool)} for tool in found.tools]

@@ -114,6 +114,15 @@ class Activity:
         turns = [turn for worker in self.workers() for turn in worker.running]
         return sorted(turns, key=lambda turn: turn.started, reverse=True)
 
+    def holders(self) -> dict[str, tuple[TurnRecord, str]]:
+        """By agent: its turn under way, and where the worker is that runs it."""
+        return {
+            turn.agent_id: (turn, f"{worker.host}:{worker.pid}")
+            for worker in self.workers()
+            for turn in worker.running
+            if turn.agent_id
+        }
+
     def tool(self, digest: str) -> ToolCard | None:
         text = self._store.get(f"tool {digest}")
         return None if text is None else read(ToolCard, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import secrets
@@ -24,6 +25,7 @@ PERIOD = 1.0
 # Turns that end within this time of each other are written together.
 GATHERING = 0.05
 MOST_WAITING = 1_000
+STOP_SECONDS = 5.0
 MOST_CARDS_REMEMBERED = 20_000
 
 log = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ class Recorder:
         self._known: OrderedDict[str, None] = OrderedDict()
         self._news = threading.Condition()
         self._writing = False
+        self._stopped = False
         self._thread: threading.Thread | None = None
 
     def watch(self, turn: Turn, events: Iterable[Happening]) -> Iterator[Event]:
@@ -90,13 +93,23 @@ class Recorder:
             self._news.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Begin to tell that this worker lives."""
+        """Begin to tell that this worker lives, until the process ends."""
         if self._thread is not None:
             return
         with self._news:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
                 self._thread.start()
+                atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Write what has ended, and then no more."""
+        atexit.unregister(self.stop)
+        with self._news:
+            self._stopped = True
+            self._news.notify_all()
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
 
     def _begin(self, sketch: Sketch) -> None:
         self.start()
@@ -114,7 +127,7 @@ class Recorder:
     def _write_on(self) -> None:
         worker = Worker(secrets.token_hex(4), socket.gethostname(), os.getpid(), self._clock(), self._clock())
         is_new, alive, patience = True, 0.0, 0.0
-        while True:
+        while not self._stopped or self._over:
             over, running = self._gathered(patience)
             patience = HEARTBEAT
             due = bool(running) or self._clock() - alive >= HEARTBEAT
@@ -128,11 +141,11 @@ class Recorder:
     def _gathered(self, patience: float) -> tuple[list[Sketch], list[Sketch]]:
         """What ended and what runs: at once when something ended, later when nothing did."""
         with self._news:
-            self._news.wait_for(lambda: self._over or self._running, patience)
+            self._news.wait_for(lambda: self._over or self._running or self._stopped, patience)
             if not self._over and self._running:
-                self._news.wait_for(lambda: self._over, PERIOD)
+                self._news.wait_for(lambda: self._over or self._stopped, PERIOD)
             if self._over:
-                self._news.wait_for(lambda: False, GATHERING)
+                self._news.wait_for(lambda: self._stopped, GATHERING)
             over, running = list(self._over), list(self._running.values())
             self._over.clear()
             self._writing = True

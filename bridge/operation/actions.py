@@ -19,14 +19,13 @@ from bridge.errors import BridgeError, NotThere, StoreUnavailable
 from bridge.interception.closing import held_request, own_calls
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.operation.snapshots import Snapshots
+from bridge.operation.wording import counted, in_brackets, listed
 from bridge.sync import instructions
 from bridge.sync.cleanup import sweep
 from bridge.sync.inventory import OwnTool, inventory
 from bridge.sync.ownership import client_name_of, digest_of, is_ours
 from bridge.sync.plan import OUR_RULES, plan_toolset
 from bridge.turn import ToolSpec
-
-NAMED = 12
 
 log = logging.getLogger(__name__)
 
@@ -121,11 +120,11 @@ class Operator:
         sentences = [
             "The tools of clients that the agent has are compared with what they should be, and put right: stubs that"
             " somebody changed or deleted by hand, and rules that were left behind.",
-            f"It has {_count(len(known) + len(unknown), 'tool')} of ours now{_list(names)}.",
+            f"It has {counted(len(known) + len(unknown), 'tool')} of ours now{in_brackets(names)}.",
         ]
         if unknown:
             sentences.append(
-                f"What the client sent for {_listed([client_name_of(tool) for tool in unknown])} is not known any more."
+                f"What the client sent for {listed([client_name_of(tool) for tool in unknown])} is not known any more."
                 " These are detached; the next request that offers them brings them back."
             )
         sentences.append("The agent's own tools and rules stay as they are.")
@@ -136,7 +135,7 @@ class Operator:
         known, _ = self._cards(agent)
         specs = [ToolSpec(card.client_name, card.description, card.parameters, card.strict) for card in known]
         count = self._offering.resync(agent_id, specs)
-        return f"Resynced {agent.name}: it has {_count(count, 'tool')} of ours."
+        return f"Resynced {agent.name}: it has {counted(count, 'tool')} of ours."
 
     def _cards(self, agent: Agent) -> tuple[list[ToolCard], list[Tool]]:
         """Of the agent's tools that are ours those whose client's form is known, and the others."""
@@ -152,9 +151,9 @@ class Operator:
             return Intent(
                 f"Detach ours from {agent.name}", ("The agent has nothing of ours.",), "", ("agents", agent_id)
             )
-        sentences = [f"The agent loses {_count(len(ours), 'tool')} of clients{_list(ours)}, with their rules."]
+        sentences = [f"The agent loses {counted(len(ours), 'tool')} of clients{in_brackets(ours)}, with their rules."]
         if left:
-            sentences.append(f"Rules that earlier tools left behind go, too: {_listed(sorted(left))}.")
+            sentences.append(f"Rules that earlier tools left behind go, too: {listed(sorted(left))}.")
         if block:
             sentences.append("It loses the memory block with the client's system prompt.")
         sentences += [
@@ -168,7 +167,7 @@ class Operator:
             agent = self._gateway.agent(agent_id)
             count = sum(map(is_ours, agent.tools))
             detach_all(self._gateway, agent, self._offering.left_behind(agent))
-        return f"Detached {_count(count, 'tool')} of ours from {agent.name}."
+        return f"Detached {counted(count, 'tool')} of ours from {agent.name}."
 
     # --- a call that waits ----------------------------------------------------------------------------
 
@@ -183,7 +182,7 @@ class Operator:
             words = f"The agent waits for somebody to approve its own tool {own[0]!r}: that is to be decided in Letta."
             return Intent(title, (words,), "", back)
         sentences = (
-            f"The agent waits for the client's result of {_listed([call.name for call in request.calls])}.",
+            f"The agent waits for the client's result of {listed([call.name for call in request.calls])}.",
             "It is told that there is none, and takes messages again. No model is asked.",
             "A client that sends the result later is told that no call waits for it.",
         )
@@ -191,14 +190,18 @@ class Operator:
 
     def _close(self, agent_id: str) -> str:
         agent = self._gateway.agent(agent_id)
-        return f"Closed the call of {_listed(self._offering.close_call(agent_id))} that held {agent.name}."
+        return f"Closed the call of {listed(self._offering.close_call(agent_id))} that held {agent.name}."
 
     # --- a stub ---------------------------------------------------------------------------------------
 
     def _plan_delete(self, key: str) -> Intent:
         own = self._stub(key)
         name, users = client_name_of(own.tool), [agent.name for agent in (*own.agents, *own.ruled)]
-        taken = f"{_count(len(users), 'agent')} lose it, with its rules{_list(users)}." if users else "No agent has it."
+        taken = (
+            f"{counted(len(users), 'agent')} lose it, with its rules{in_brackets(users)}."
+            if users
+            else "No agent has it."
+        )
         sentences = (
             f"The stub {own.tool.name!r} is deleted from the Letta server.",
             taken,
@@ -230,8 +233,8 @@ class Operator:
             ("Marked as idle, as no agent has them now", plan.marked),
             ("Freed of that mark, as an agent has them again", plan.unmarked),
         )
-        sentences = [f"{words}: {_listed(list(map(client_name_of, tools)))}." for words, tools in parts if tools]
-        kept = f"{_count(len(plan.kept), 'tool')} of ours stay as they are."
+        sentences = [f"{words}: {listed(list(map(client_name_of, tools)))}." for words, tools in parts if tools]
+        kept = f"{counted(len(plan.kept), 'tool')} of ours stay as they are."
         if not sentences:
             return Intent("Sweep now", ("There is nothing to sweep.", kept))
         return Intent("Sweep now", (*sentences, kept, "Tools of others are not looked at."), "Sweep")
@@ -256,16 +259,3 @@ def _take_away(gateway: Gateway, agent: Agent, tool: Tool) -> None:
     tool_ids = [one.id for one in agent.tools if one.id != tool.id]
     rules = [rule for rule in agent.rules if rule.get("type") not in OUR_RULES or rule.get("tool_name") != tool.name]
     gateway.change_agent(agent.id, AgentChange(tool_ids=tool_ids, rules=rules))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _list(names: Sequence[str]) -> str:
-    return f" ({_listed(names)})" if names else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"{name:.60}" for name in names[:NAMED])
-    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown

@@ -13,6 +13,7 @@ from bridge.errors import BridgeError, LettaError, LettaRefusedCredentials
 from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
+from bridge.operation.wording import counted
 from bridge.sync.inventory import inventory
 from bridge.turn import Happening, Message, MethodChosen, Text, ToolCall, ToolChoice, ToolSpec, Turn
 
@@ -121,7 +122,11 @@ def _agents(parts: Parts) -> tuple[list[Agent], Check]:
         return [], Check("credentials", "bad", failure.message, "Set LETTA_API_KEY to the server's password.")
     except LettaError as failure:
         return [], Check("credentials", "bad", failure.message, "Look at the log of the Letta server.")
-    return whole, Check("credentials", "good", f"{len(whole)} agents and {len(tools)} tools of clients can be read")
+    return whole, Check(
+        "credentials",
+        "good",
+        f"{counted(len(whole), 'agent')} and {counted(len(tools), 'tool')} of clients can be read",
+    )
 
 
 def _clock(parts: Parts) -> Check:

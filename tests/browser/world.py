@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from app import create_app
 from bridge.config import read_settings
+from bridge.coordination.history import TurnRecord
 from bridge.errors import LettaTimeout, ModelOverloaded
 from bridge.letta.capabilities import AgentModel
 from bridge.letta.gateway import Agent
@@ -102,9 +104,24 @@ def served(folder: Path) -> Iterator[Served]:
         server.server_close()
 
 
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a turn takes of a real Letta, which the one in memory does not."""
+
+    letta_calls: int
+    letta_seconds: float
+    waited_seconds: float = 0.0
+
+
 def furnish(world: Served, *, pace: float = 0.0) -> None:
-    """Agents of several types, clients with tools of their own, calls, errors, names that are taken."""
+    """Agents of several types, clients with tools of their own, calls, errors, names that are taken.
+
+    With a `pace`, turns take that long, and an hour of them has gone before.
+    """
     letta = world.letta
+    if pace:
+        world.app.extensions["parts"].recorder._costs = lambda: Costs(4, pace * 0.97)
+        _past_hour(world)
     coder = _agent(letta, "coder", "letta_v1_agent")
     _agent(letta, "home-assistant", "memgpt_v2_agent")
     _agent(letta, "support-desk", "letta_v1_agent")
@@ -117,17 +134,38 @@ def furnish(world: Served, *, pace: float = 0.0) -> None:
         arguments = {"path": f"src/module_{number}.py"}
         _task(world, "coder", name, arguments, "def main() -> None:\n    print('Hello')\n", coding, pace, number != 3)
     _task(world, "home-assistant", "lights.set", {"path": "kitchen"}, "on", home, pace, True)
-    world.ask("support-desk", [{"role": "user", "content": "Hi"}], [tool("lookup_order", PATH), tool("refund", PATH)])
-    world.ask("support-desk", [{"role": "user", "content": "Hi"}], [tool("lookup_order", PATH)])
-    letta.will(ModelOverloaded("The agent's model is rate limited."))
-    world.ask("support-desk", [{"role": "user", "content": "Hi"}], [tool("lookup_order", PATH)])
-    letta.will(LettaTimeout("The Letta server did not answer in time."))
-    world.ask("coder", [{"role": "user", "content": "Hi"}], coding)
+    hello = [{"role": "user", "content": "Hi"}]
+    for tools in ([tool("lookup_order", PATH), tool("refund", PATH)], [tool("lookup_order", PATH)]):
+        letta.will(lambda: time.sleep(pace), Text("How can I help?"), Used(900, 12), Stopped("end_turn"))
+        world.ask("support-desk", hello, tools)
+    letta.will(lambda: time.sleep(pace), ModelOverloaded("The agent's model is rate limited."))
+    world.ask("support-desk", hello, [tool("lookup_order", PATH)])
+    letta.will(lambda: time.sleep(pace), LettaTimeout("The Letta server did not answer in time."))
+    world.ask("coder", hello, coding)
     stale = letta.tool("refund")
     letta.edits(stale, tags=(*stale.tags, "letta-tool-bridge:idle-since=1700000000"))
-    letta.will(Reasoning("I need to look at the file first."), *held(("read_file", '{"path": "README.md"}')))
+    thought = Reasoning("I need to look at the file first.")
+    letta.will(lambda: time.sleep(pace), thought, *held(("read_file", '{"path": "README.md"}')))
     world.ask("coder", [{"role": "user", "content": "What is this about?"}], coding, system="You write code." * 40)
     world.written()
+
+
+def _past_hour(world: Served) -> None:
+    """Turns of the last hour, each a little different from the one before."""
+    now = time.time()
+    turns = []
+    for number in range(210):
+        wave = 0.5 + 0.5 * math.sin(number / 17)
+        letta, waited = 1.1 + 1.4 * wave + (number % 5) * 0.11, 0.35 if number % 9 == 0 else 0.0
+        outcome = {0: "letta_timeout", 1: "model_overloaded", 2: "busy"}.get(number % 41, "answer")
+        started = now - 3540 + 3400 * (number / 210) ** 0.9
+        turns.append(
+            TurnRecord(
+                f"{number:016x}", started, "coder", method="approval", outcome=outcome,
+                seconds=letta + waited + 0.012, letta_calls=3, letta_seconds=letta, waited_seconds=waited,
+            )
+        )  # fmt: skip
+    world.app.extensions["parts"].activity.ended(turns, {turn.id: {} for turn in turns})
 
 
 def _agent(letta: SharedLetta, name: str, agent_type: str) -> Agent:

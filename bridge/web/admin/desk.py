@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bridge.coordination.activity import Activity
-from bridge.coordination.history import TurnRecord, Worker
 from bridge.errors import LettaError, StoreUnavailable
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshot
@@ -43,13 +42,3 @@ class Desk:
             if warning not in self.warnings:
                 self.warnings.append(warning)
             return nothing()
-
-    def running(self) -> dict[str, tuple[TurnRecord, str]]:
-        """By agent: its turn under way, and the worker that runs it."""
-        workers: list[Worker] = self.recall(Activity.workers, list)
-        return {
-            turn.agent_id: (turn, f"{worker.host}:{worker.pid}")
-            for worker in workers
-            for turn in worker.running
-            if turn.agent_id
-        }

@@ -22,6 +22,7 @@ from bridge.web.admin.desk import Desk
 from bridge.web.admin.listing import Wanted, listed
 
 Data = dict[str, Any]
+Running = tuple[TurnRecord, str]
 CHART_MINUTES = 60
 RECENT_TURNS = 40
 
@@ -61,7 +62,8 @@ def tool(desk: Desk, key: str) -> Data:
 def agents(desk: Desk, arguments: Mapping[str, str]) -> Data:
     snapshot = desk.snapshot()
     turns: list[TurnRecord] = desk.recall(Activity.turns, list)
-    rows = agent_rows(snapshot.agents, snapshot.features, desk.parts.settings.methods, turns, desk.running())
+    running: dict[str, Running] = desk.recall(Activity.holders, dict)
+    rows = agent_rows(snapshot.agents, snapshot.features, desk.parts.settings.methods, turns, running)
     words = arguments.get("q", "").strip()[:200]
     found = [row for row in rows if all(word in _text_of(row) for word in words.lower().split())]
     return {"agents": found, "total": len(rows), "q": words, "as_of": snapshot.at}
@@ -74,7 +76,8 @@ def _text_of(row: AgentRow) -> str:
 def agent(desk: Desk, agent_id: str) -> Data:
     """One agent as it is now. Without Letta, what the history knows of it."""
     turns: list[TurnRecord] = desk.recall(lambda history: history.turns_of(agent_id), list)
-    running = desk.running().get(agent_id)
+    everywhere: dict[str, Running] = desk.recall(Activity.holders, dict)
+    running = everywhere.get(agent_id)
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
     try:
         found, features = desk.parts.gateway.agent(agent_id), desk.parts.gateway.features()

@@ -37,7 +37,8 @@ def ago(moment: float | None) -> Markup:
     """When it was, in words, with the exact time for those who point at it."""
     if not moment:
         return Markup('<span class="none">never</span>')
-    return _timed(moment, _span(time.time() - moment) + " ago")
+    age = time.time() - moment
+    return _timed(moment, "just now" if age < 1 else f"{_span(age)} ago")
 
 
 def until(moment: float) -> Markup:
