@@ -91,8 +91,22 @@ class Connection:
 
     def _read(self, answer: requests.Response) -> Iterator[JsonObject | None]:
         with answer, _naming_faults(self._base_url):
-            for _, data in sse.decode(_pieces(answer)):
+            for _, data in self._timely(answer):
                 yield None if data == sse.DONE else as_object(json.loads(data))
+
+    def _timely(self, answer: requests.Response) -> Iterator[tuple[str, str]]:
+        """The events of a stream. What counts is that they come: a server may send bytes for ever and say nothing."""
+        latest = time.monotonic() + self._turn_timeout
+
+        def pieces() -> Iterator[bytes]:
+            for piece in _pieces(answer):
+                if time.monotonic() > latest:
+                    raise errors.LettaTimeout("The Letta server did not answer in time.")
+                yield piece
+
+        for event in sse.decode(pieces()):
+            yield event
+            latest = time.monotonic() + self._turn_timeout
 
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
         """The decoded answer."""
