@@ -23,9 +23,9 @@ class ByServer(LoadScopeScheduling):
     """Where tests run side by side, those of one Letta version stay together, one after the other."""
 
     def _split_scope(self, nodeid: str) -> str:
-        version = re.search(r"\[(\d+\.\d+\.\d+)\b", nodeid)
+        version = re.search(r"\[.*?\b(\d+\.\d+\.\d+)\b", nodeid)
         if version:
-            return version[1]
+            return f"{nodeid.partition('::')[0].rpartition('/')[0]} {version[1]}"
         return "testbed" if nodeid.startswith("tests/real/") else nodeid
 
 

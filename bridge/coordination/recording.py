@@ -12,6 +12,7 @@ import weakref
 from dataclasses import asdict, dataclass
 
 from bridge.coordination.feed import Feed
+from bridge.coordination.processes import is_gone, own_name
 from bridge.coordination.records import End, as_failure, to_text
 from bridge.coordination.store import Store
 from bridge.errors import BridgeError, StoreUnavailable
@@ -107,7 +108,7 @@ class Worker:
         with self._guard:
             if self._born is None or self._born[0] != os.getpid():
                 self._live.clear()
-                born = os.getpid(), secrets.token_hex(8)
+                born = os.getpid(), f"{secrets.token_hex(8)}:{own_name()}"
                 self._store.put(worker_key(born[1]), json.dumps([0, []]), ALIVE)
                 self._born = born
                 threading.Thread(target=_beat, args=(weakref.ref(self), born[1]), name="pulse", daemon=True).start()
@@ -170,7 +171,7 @@ def _beat(worker: weakref.ref[Worker], worker_id: str) -> None:
 def sign_of_life(store: Store, worker_id: str) -> tuple[int, frozenset[str]] | None:
     """What a worker said last: a number that grows, and the attempts that it makes. None when it is dead."""
     said = store.get(worker_key(worker_id))
-    if said is None:
+    if said is None or is_gone(worker_id.partition(":")[2]):
         return None
     beats, tokens = json.loads(said)
     return beats, frozenset(tokens)

@@ -51,7 +51,7 @@ def heard(agent: Agent, words: str) -> int:
 def test_a_message_sent_many_times_at_once_is_heard_once(
     world: World, agent: Agent, bridges: list[Service], cases: Cases
 ) -> None:
-    for number in range(scaled(2, 20)):
+    for number in range(scaled(1, 20)):
         text = f"Number {number}.\n!delay 0.5\n!say Heard {number}."
         replies = at_once(*(partial(agent.ask, text, stream=n % 2 == 0, bridge=bridges[n % 2]) for n in range(6)))
         assert {reply.text for reply in replies} == {f"Heard {number}."}
@@ -62,7 +62,7 @@ def test_a_message_sent_many_times_at_once_is_heard_once(
 def test_a_result_sent_twice_at_once_and_again_later_is_heard_once(
     agent: Agent, bridges: list[Service], cases: Cases
 ) -> None:
-    for number in range(scaled(2, 20)):
+    for number in range(scaled(1, 20)):
         talk = Talk(agent, WEATHER, bridge=bridges[0])
         (call_id,) = talk.say(ask_weather(f"Oslo {number}")).call_ids
         give = partial(agent.ask, messages=[*talk.messages, result(call_id, f"{number} degrees.")], tools=[WEATHER])

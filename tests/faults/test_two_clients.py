@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -47,7 +48,7 @@ def bridges(request: pytest.FixtureRequest, world: World, tmp_path: Path) -> Ite
 def test_no_tool_leaks_and_nothing_is_lost_or_doubled(
     world: World, agent_type: str, bridges: list[Service], cases: Cases
 ) -> None:
-    left = scaled(16, 500)
+    left = int(os.environ.get("TEST_ROUNDS") or scaled(16, 500))
     while left > 0:
         rounds = min(left, ROUNDS_OF_ONE_AGENT)
         left -= rounds
