@@ -25,6 +25,7 @@ from bridge.web.health import health
 from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.security import harden
+from bridge.web.tracing import follow_requests
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
@@ -38,6 +39,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
+    follow_requests(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.register_blueprint(openai_api(settings, directory, conversation))
     app.register_blueprint(admin(settings, gateway))

@@ -26,6 +26,7 @@ from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
+from bridge.trace import current, waiting_for
 from bridge.turn import Binding, Event, MethodChosen, News, SchemaDialect, Stub, Turn, Used
 
 
@@ -52,7 +53,7 @@ class Conversation:
             return
         while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
-            with self._locks.hold(agent_id) as settled:
+            with waiting_for(self._locks.hold(agent_id)) as settled:
                 agent = self._directory.find(turn.model)
                 if agent.id == agent_id and not gone.is_set():
                     yield from self._ended(turn, self._turn(turn, news, agent, settled))
@@ -76,6 +77,7 @@ class Conversation:
             self._gateway.delete_agent(helper.id)
 
     def _turn(self, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Event]:
+        current().meets(agent.id, agent.name, agent.type)
         features = self._gateway.features()
         if any(said.images for said in news.said) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 # From the ground up. A room knows itself and the floors below its own, never its neighbours.
 FLOORS: list[set[str]] = [
     {"bridge.errors", "bridge.turn"},
-    {"bridge.values", "bridge.sse"},
+    {"bridge.values", "bridge.sse", "bridge.trace"},
     {"bridge.config"},
     {"bridge.openai", "bridge.stubs", "bridge.letta"},
     {"bridge.sync", "bridge.directory", "bridge.coordination"},

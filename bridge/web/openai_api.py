@@ -19,6 +19,7 @@ from bridge.turn import Turn
 from bridge.web.bodies import body_of
 from bridge.web.chat import Listener
 from bridge.web.security import client_key
+from bridge.web.tracing import followed
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
 ASIDE_HEADER = "X-Bridge-Aside"
@@ -48,7 +49,7 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
         turn = parse_chat_request(body, most_tools=settings.max_tools, image_urls=settings.image_urls)
         if request.headers.get(ASIDE_HEADER) == "1" or request.headers.get(PARENT_HEADER):
             turn = replace(turn, aside=True)
-        feed = run_in_thread(partial(conversation.events, turn))
+        feed = run_in_thread(followed(partial(conversation.events, turn)))
         app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
         give_up = _giving_up(conversation, turn, feed, app)
         listener = Listener(feed, turn, request.environ, app.logger, give_up)

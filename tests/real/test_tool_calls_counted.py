@@ -48,6 +48,8 @@ class Counted:
             ("GET", "/v1/health/"): "version",
             ("GET", "/openapi.json"): "features",
         }
+        proxy.wait_until_idle()
+        assert int(reply.headers["X-Bridge-Letta-Calls"]) == len(proxy.calls())
         found = Counter(kinds.get((call.method, call.path), f"{call.method} {call.path}") for call in proxy.calls())
         found.subtract({READ: 1, "message": 1})
         return +found
