@@ -18,6 +18,7 @@ from bridge.letta.client import LettaServer
 from bridge.letta.gateway import Gateway
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
+from bridge.web.account import log_turn
 from bridge.web.admin import admin
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
@@ -41,7 +42,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.url_map.strict_slashes = False
     follow_requests(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, conversation))
+    app.register_blueprint(openai_api(settings, directory, conversation, [log_turn]))
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(gateway))
     app.register_blueprint(pages())

@@ -4,11 +4,13 @@ import os
 import sys
 from pathlib import Path
 
-from bridge.config import environment_with_dotenv, read_settings
+from bridge.config import environment_with_dotenv, make_data_folder, read_settings
 from bridge.errors import SettingsError
+from bridge.logs import log_config
 
 try:
     settings = read_settings(environment_with_dotenv(os.environ, Path.cwd()))
+    make_data_folder(settings)
 except SettingsError as faults:
     sys.exit(f"The bridge can't start:\n{faults}")
 
@@ -27,3 +29,4 @@ keepalive = 95
 preload_app = True
 control_socket_disable = True
 accesslog = None
+logconfig_dict = log_config(settings.log_format, settings.log_level, settings.secrets())

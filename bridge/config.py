@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
+from bridge.logs import LogFormat, LogLevel
 from bridge.turn import SideRule, SystemPromptMode
 from bridge.values import (
     ApiKey,
@@ -117,6 +120,18 @@ class Settings:
     )
     max_body: int = setting("BRIDGE_MAX_BODY", "20000000", "Largest request body, in bytes", whole(1000, 10**9))
     max_tools: int = setting("BRIDGE_MAX_TOOLS", "512", "Most tools that one request may offer", whole(1, 10_000))
+    log_format: LogFormat = setting(
+        "BRIDGE_LOG_FORMAT",
+        "auto",
+        "`json`: a JSON object a line; `text`: for people; `auto`: text at a terminal, else JSON",
+        one_of(LogFormat),
+    )
+    log_level: LogLevel = setting(
+        "BRIDGE_LOG_LEVEL",
+        "info",
+        "Least level of what is logged: `debug`, `info`, `warning`, `error`",
+        one_of(LogLevel),
+    )
     stub_idle: float = setting(
         "BRIDGE_STUB_IDLE",
         "86400",
@@ -129,6 +144,12 @@ class Settings:
         "Seconds between two sweeps for such tools; 0: only by the command `sweep`",
         seconds(0, 31_536_000),
     )
+
+    def secrets(self) -> list[str]:
+        """What must never be told to anybody. Keys of clients are not among it: they are known as hashes only."""
+        password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
+        found = [self.letta_api_key, self.admin_password, password[1] if password else ""]
+        return [secret for secret in found if secret]
 
 
 def variables() -> list[dict[str, str]]:
@@ -177,3 +198,16 @@ def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dic
         key: value for key, value in dotenv_values(folder / ".env", interpolate=False).items() if value is not None
     }
     return {**from_file, **environment}
+
+
+def make_data_folder(settings: Settings) -> None:
+    """So that a folder that can't be used is told as what it is: a wrong setting."""
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=settings.data_dir):
+            return
+    except OSError as fault:
+        raise SettingsError(
+            f"BRIDGE_DATA_DIR: {str(settings.data_dir)!r} can't be written ({fault.strerror});"
+            " name a folder that the service may make or write to"
+        ) from None

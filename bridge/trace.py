@@ -32,6 +32,7 @@ class Trace:
         self._flags = parent[2] if parent else ""
         self._span = secrets.token_hex(8)
         self.key_name = ""
+        self.is_turn = False
         self.agent_id = ""
         self.agent_name = ""
         self.agent_type = ""

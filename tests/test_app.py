@@ -53,6 +53,17 @@ def test_a_wrong_environment_is_told_before_anything_starts(monkeypatch: pytest.
         gunicorn_settings()
 
 
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("place", ["a-file", "a-file/below"])
+def test_a_folder_that_cannot_be_used_is_told_as_a_wrong_setting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "a-file").write_text("")
+    monkeypatch.setenv("BRIDGE_DATA_DIR", place)
+    with pytest.raises(SystemExit, match=r"can't start:\nBRIDGE_DATA_DIR: 'a-file.* can't be written"):
+        gunicorn_settings()
+
+
 def test_two_services_share_nothing(settings: Settings) -> None:
     one, other = FakeGateway(), FakeGateway()
     one.has_agent("Ada")

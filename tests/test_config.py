@@ -42,6 +42,8 @@ BAD = [
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
+    ("BRIDGE_LOG_FORMAT", "xml", "must be one of auto, json, text"),
+    ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
     ("BRIDGE_CONNECT_TIMEOUT", "0", "seconds from 0.1 to 60"),
     ("BRIDGE_CONNECT_TIMEOUT", "nan", "seconds from 0.1 to 60"),

@@ -27,8 +27,9 @@ def answer_faults(app: Flask) -> None:
 def as_told(fault: Exception, log: Logger) -> BridgeError:
     """What the client is told of it. The log is told all."""
     if isinstance(fault, BridgeError):
-        notes = "; ".join(map(repr, getattr(fault, "__notes__", ())))  # as one line, whatever Letta said
-        log.warning("%s %s: %s %s", fault.status, fault.code, fault.message, notes)
+        told = {"status": fault.status, "code": fault.code, "param": fault.param}
+        notes = "; ".join(getattr(fault, "__notes__", ()))
+        log.warning("%s", fault.message, extra={"fields": {**told, "notes": notes}})
         return fault
     log.error("a fault of the bridge", exc_info=fault)
     return InternalFailure("The bridge failed; its log says why.")

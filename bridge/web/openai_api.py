@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,9 @@ from bridge.directory import Directory
 from bridge.errors import BridgeError
 from bridge.openai.models import model_list, model_object
 from bridge.openai.requests import parse_chat_request, parse_json
+from bridge.trace import current
 from bridge.turn import Turn
+from bridge.web.account import Reader, accounted
 from bridge.web.bodies import body_of
 from bridge.web.chat import Listener
 from bridge.web.security import client_key
@@ -27,13 +29,16 @@ ASIDE_HEADER = "X-Bridge-Aside"
 PARENT_HEADER = "X-Parent-Session-Id"
 
 
-def openai_api(settings: Settings, directory: Directory, conversation: Conversation) -> Blueprint:
+def openai_api(
+    settings: Settings, directory: Directory, conversation: Conversation, readers: Sequence[Reader]
+) -> Blueprint:
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
     def need_key() -> None:
         if request.method != "OPTIONS":
-            client_key(request, settings.api_keys)
+            key = client_key(request, settings.api_keys)
+            current().key_name = key.name if key else ""
 
     @api.get("/models")
     def list_models() -> Response:
@@ -49,7 +54,7 @@ def openai_api(settings: Settings, directory: Directory, conversation: Conversat
         turn = parse_chat_request(body, most_tools=settings.max_tools, image_urls=settings.image_urls)
         if request.headers.get(ASIDE_HEADER) == "1" or request.headers.get(PARENT_HEADER):
             turn = replace(turn, aside=True)
-        feed = run_in_thread(followed(partial(conversation.events, turn)))
+        feed = run_in_thread(followed(accounted(partial(conversation.events, turn), turn, current(), readers)))
         app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
         give_up = _giving_up(conversation, turn, feed, app)
         listener = Listener(feed, turn, request.environ, app.logger, give_up)

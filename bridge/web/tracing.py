@@ -1,15 +1,22 @@
-"""A trace for every request, from its first byte to its last, and what of it the caller is told in headers."""
+"""A trace for every request, from its first byte to its last: told to the caller in headers, to the log in a line."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from threading import Event as Signal
+from typing import Any
 
 from flask import Flask, Response, request
 
 from bridge.trace import Trace, current, enter
 from bridge.turn import Event
+
+log = logging.getLogger("bridge.request")
+
+LONGEST_PATH = 200
+# What platforms and monitors ask every few seconds.
+_ASKED_OFTEN = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 def follow_requests(app: Flask) -> None:
@@ -26,7 +33,8 @@ def follow_requests(app: Flask) -> None:
         if request.path.startswith("/v1"):
             response.headers["X-Bridge-Letta-Calls"] = str(trace.letta_calls)
             response.headers["Server-Timing"] = _timing(trace)
-        response.call_on_close(partial(enter, None))
+        line = _line(response)
+        response.call_on_close(lambda: _leave(trace, *line))
         return response
 
 
@@ -39,6 +47,25 @@ def followed(events: Callable[[Signal], Iterable[Event]]) -> Callable[[Signal], 
         yield from events(gone)
 
     return begin
+
+
+def _line(response: Response) -> tuple[int, dict[str, Any]]:
+    """What the log says of the request. Never its query: clients may have put a key there."""
+    level = logging.DEBUG if request.path in _ASKED_OFTEN and response.status_code < 400 else logging.INFO
+    return level, {
+        "method": request.method[:20],
+        "path": request.path[:LONGEST_PATH],
+        "status": response.status_code,
+        "from": request.remote_addr,
+    }
+
+
+def _leave(trace: Trace, level: int, fields: dict[str, Any]) -> None:
+    """A turn has a line of its own, which says more."""
+    if not trace.is_turn:
+        told = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
+        log.log(level, "request", extra={"fields": {**fields, **told}})
+    enter(None)
 
 
 def _timing(trace: Trace) -> str:
