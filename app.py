@@ -22,7 +22,8 @@ from bridge.web.account import log_turn
 from bridge.web.admin import admin
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
-from bridge.web.health import health
+from bridge.web.health import Readiness, health
+from bridge.web.metrics import Metrics, metrics_page
 from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.security import harden
@@ -32,7 +33,8 @@ from bridge.web.tracing import follow_requests
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
     """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
     settings = settings or read_settings(environment_with_dotenv(os.environ, Path.cwd()))
-    gateway = gateway or LettaServer(settings)
+    metrics = Metrics(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
+    gateway = gateway or LettaServer(settings, observe=metrics.letta_called)
     directory = Directory(gateway)
     locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
     registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
@@ -40,11 +42,12 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
-    follow_requests(app)
+    follow_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, conversation, [log_turn]))
+    app.register_blueprint(openai_api(settings, directory, conversation, [log_turn, metrics.turn_ended]))
     app.register_blueprint(admin(settings, gateway))
-    app.register_blueprint(health(gateway))
+    app.register_blueprint(health(Readiness({"letta": gateway.check})))
+    app.register_blueprint(metrics_page(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
     app.register_blueprint(pages())
     allow_origins(app, settings.cors_origins)
     app.cli.add_command(commands(settings, gateway))

@@ -1,8 +1,11 @@
 """How gunicorn serves the app: every number comes from the settings or has its reason here."""
 
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 from bridge.config import environment_with_dotenv, make_data_folder, read_settings
 from bridge.errors import SettingsError
@@ -13,6 +16,24 @@ try:
     make_data_folder(settings)
 except SettingsError as faults:
     sys.exit(f"The bridge can't start:\n{faults}")
+
+# The workers count in files of this folder. It is named before prometheus_client is imported, which looks for it once.
+_COUNTS = "letta-tool-bridge-counts-"
+counts = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(prefix=_COUNTS)
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
+
+
+def child_exit(server: object, worker: Any) -> None:
+    """What a dead worker had counted stays; what it had open is open no more."""
+    from prometheus_client import multiprocess
+
+    multiprocess.mark_process_dead(worker.pid)
+
+
+def on_exit(server: object) -> None:
+    if Path(counts).name.startswith(_COUNTS):
+        shutil.rmtree(counts, ignore_errors=True)
+
 
 bind = f"{settings.host}:{settings.port}"
 workers = settings.workers

@@ -120,6 +120,13 @@ class Settings:
     )
     max_body: int = setting("BRIDGE_MAX_BODY", "20000000", "Largest request body, in bytes", whole(1000, 10**9))
     max_tools: int = setting("BRIDGE_MAX_TOOLS", "512", "Most tools that one request may offer", whole(1, 10_000))
+    metrics_token: str = setting(
+        "BRIDGE_METRICS_TOKEN",
+        "",
+        "Bearer token that Prometheus sends to `/metrics`; without one they are off",
+        token,
+        True,
+    )
     log_format: LogFormat = setting(
         "BRIDGE_LOG_FORMAT",
         "auto",
@@ -148,7 +155,7 @@ class Settings:
     def secrets(self) -> list[str]:
         """What must never be told to anybody. Keys of clients are not among it: they are known as hashes only."""
         password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
-        found = [self.letta_api_key, self.admin_password, password[1] if password else ""]
+        found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
         return [secret for secret in found if secret]
 
 

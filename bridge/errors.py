@@ -5,6 +5,7 @@
     │   ├── TooDeep        400   nested beyond the limit
     │   └── TooLarge       413   beyond a size limit
     ├── Unauthorized       401   no valid key
+    ├── Forbidden          403   a valid key, but not for this
     ├── UnknownModel       404   no agent of that name or id
     ├── NotThere           404   no such route
     ├── WrongMethod        405   the route is there, the method is not
@@ -71,6 +72,12 @@ class Unauthorized(BridgeError):
     status = 401
     type = "authentication_error"
     code = "invalid_api_key"
+
+
+class Forbidden(BridgeError):
+    status = 403
+    type = "permission_error"
+    code = "not_allowed"
 
 
 class UnknownModel(BridgeError):

@@ -33,6 +33,7 @@ class Trace:
         self._span = secrets.token_hex(8)
         self.key_name = ""
         self.is_turn = False
+        self.failure = ""
         self.agent_id = ""
         self.agent_name = ""
         self.agent_type = ""

@@ -109,6 +109,9 @@ class FakeGateway:
         self._called("features")
         return self._features
 
+    def check(self) -> None:
+        self._called("check")
+
     def agents(self) -> list[AgentSummary]:
         self._called("agents")
         return [kept.summary for kept in self._agents.values() if not kept.hidden]

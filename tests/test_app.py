@@ -22,6 +22,7 @@ def at_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv("DYNO", raising=False)
     for name in ("PORT", "WEB_CONCURRENCY", "LETTA_API_KEY", "BRIDGE_API_KEYS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     return tmp_path

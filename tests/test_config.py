@@ -42,6 +42,7 @@ BAD = [
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
+    ("BRIDGE_METRICS_TOKEN", "a b", "has characters that a header cannot carry"),
     ("BRIDGE_LOG_FORMAT", "xml", "must be one of auto, json, text"),
     ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),

@@ -41,6 +41,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "urllib3": ("bridge/letta/connection.py",),
     "redis": ("bridge/coordination/redis.py",),
     "jinja2": ("bridge/stubs/source.py",),
+    "prometheus_client": ("bridge/web/metrics.py", "gunicorn.conf.py"),
     "dotenv": ("bridge/config.py",),
     "app": ("bridge/__main__.py",),
     "bridge": ("bridge/", "app.py", "gunicorn.conf.py"),

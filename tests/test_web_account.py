@@ -79,9 +79,9 @@ def test_an_unknown_agent_is_told_once(chat: Chat, log: pytest.LogCaptureFixture
 
 
 def test_other_requests_have_a_line_without_their_query(client: FlaskClient, log: pytest.LogCaptureFixture) -> None:
-    client.get("/v1/models?api_key=canary-1").close()
-    client.post("/v1/chat/completions?key=canary-2", data="{").close()
-    client.get("/" + "x" * 5000).close()
+    client.get("/v1/models?api_key=canary-1")
+    client.post("/v1/chat/completions?key=canary-2", data="{")
+    client.get("/" + "x" * 5000)
     told = lines(log, "request")
     assert [(line["method"], line["status"]) for line in told] == [("GET", 200), ("POST", 400), ("GET", 404)]
     assert all(len(line["path"]) <= 200 for line in told)
@@ -89,8 +89,8 @@ def test_other_requests_have_a_line_without_their_query(client: FlaskClient, log
 
 
 def test_what_monitors_ask_all_the_time_is_not_logged(client: FlaskClient, log: pytest.LogCaptureFixture) -> None:
-    client.get("/healthz").close()
-    client.get("/readyz").close()
+    client.get("/healthz")
+    client.get("/readyz")
     assert lines(log, "request") == []
 
 

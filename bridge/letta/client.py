@@ -13,7 +13,7 @@ from bridge import errors
 from bridge.config import Settings
 from bridge.letta import payloads, rows
 from bridge.letta.capabilities import ServerFeatures, read_features
-from bridge.letta.connection import Connection, as_object, as_objects
+from bridge.letta.connection import Connection, Observer, as_object, as_objects
 from bridge.letta.events import read_run
 from bridge.letta.gateway import (
     HELPER_PREFIX,
@@ -42,12 +42,20 @@ _LEAST = "tags"  # without their tools and blocks agents weigh a half; letta-cli
 class LettaServer:
     """The Gateway to one server. Used by many threads; opens no connection before its first call."""
 
-    def __init__(self, settings: Settings, connection: Connection | None = None) -> None:
-        self._http = connection or Connection(settings)
+    def __init__(
+        self,
+        settings: Settings,
+        connection: Connection | None = None,
+        observe: Observer = lambda call, seconds: None,
+    ) -> None:
+        self._http = connection or Connection(settings, observe=observe)
         self._features: tuple[ServerFeatures, float] | None = None
         self._features_lock = threading.Lock()
 
     # --- server ---------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        as_object(self._http.call("GET", "/v1/health/"))
 
     def features(self) -> ServerFeatures:
         known = self._features

@@ -124,6 +124,9 @@ class Gateway(Protocol):
     def features(self) -> ServerFeatures:
         """What the server can do; asked once and kept for a while."""
 
+    def check(self) -> None:
+        """Raise what keeps the server from answering, now."""
+
     def agents(self) -> list[AgentSummary]:
         """All agents that are not hidden, whatever the page size of the server."""
 

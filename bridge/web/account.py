@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from threading import Event as Signal
 from typing import Any, Protocol
 
 from bridge.errors import BridgeError
 from bridge.trace import Trace
-from bridge.turn import AgentCall, Event, MethodChosen, Stopped, Text, ToolCall, Turn, Used
+from bridge.turn import AgentCall, Event, Message, MethodChosen, Stopped, Text, ToolCall, Turn, Used
 
 log = logging.getLogger("bridge.turn")
 
@@ -57,12 +58,14 @@ class Account:
     @property
     def results(self) -> int:
         """What the client gave back for calls: tool messages after the last message of the assistant."""
-        count = 0
-        for message in reversed(self.turn.messages):
-            if message.role == "assistant":
-                break
-            count += message.role == "tool"
-        return count
+        fresh = takewhile(lambda message: message.role != "assistant", reversed(self.turn.messages))
+        return sum(message.role == "tool" for message in fresh)
+
+    @property
+    def closed_calls(self) -> int:
+        """Calls of before that are no more waited for: those of the last message of the assistant, answered or not."""
+        before = (message for message in reversed(self.turn.messages) if message.role == "assistant")
+        return len(next(before, Message("assistant")).tool_calls)
 
     @property
     def bridge_seconds(self) -> float:

@@ -9,6 +9,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 
 from bridge.errors import BridgeError, InternalFailure, InvalidRequest, NotThere, TooLarge, WrongMethod
 from bridge.openai.errors import error_object
+from bridge.trace import current
 
 
 def answer_faults(app: Flask) -> None:
@@ -18,7 +19,9 @@ def answer_faults(app: Flask) -> None:
 
     @app.errorhandler(HTTPException)
     def http(fault: HTTPException) -> Response:
-        response = _response(_named(fault, app.config["MAX_CONTENT_LENGTH"]))
+        named = _named(fault, app.config["MAX_CONTENT_LENGTH"])
+        current().failure = _code(named)
+        response = _response(named)
         if isinstance(fault, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(fault.valid_methods or ())
         return response
@@ -26,6 +29,7 @@ def answer_faults(app: Flask) -> None:
 
 def as_told(fault: Exception, log: Logger) -> BridgeError:
     """What the client is told of it. The log is told all."""
+    current().failure = _code(fault)
     if isinstance(fault, BridgeError):
         told = {"status": fault.status, "code": fault.code, "param": fault.param}
         notes = "; ".join(getattr(fault, "__notes__", ()))
@@ -33,6 +37,11 @@ def as_told(fault: Exception, log: Logger) -> BridgeError:
         return fault
     log.error("a fault of the bridge", exc_info=fault)
     return InternalFailure("The bridge failed; its log says why.")
+
+
+def _code(fault: Exception) -> str:
+    """By which the failure is counted."""
+    return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
 def _named(fault: HTTPException, limit: int) -> BridgeError:

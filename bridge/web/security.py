@@ -23,6 +23,11 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
     return matching[0]
 
 
+def shown_key_matches(request: Request, key: str) -> bool:
+    scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
+    return hmac.compare_digest(shown.strip().encode(), key.encode()) and scheme.lower() == "bearer"
+
+
 def password_matches(shown: str | None, password: str) -> bool:
     return hmac.compare_digest((shown or "").encode(), password.encode())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from threading import Event as Signal
 from typing import Any
 
@@ -11,6 +12,7 @@ from flask import Flask, Response, request
 
 from bridge.trace import Trace, current, enter
 from bridge.turn import Event
+from bridge.web.metrics import Metrics
 
 log = logging.getLogger("bridge.request")
 
@@ -19,7 +21,7 @@ LONGEST_PATH = 200
 _ASKED_OFTEN = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
-def follow_requests(app: Flask) -> None:
+def follow_requests(app: Flask, metrics: Metrics) -> None:
     """The caller may name the request itself, by X-Request-Id and traceparent; Letta is told both."""
 
     @app.before_request
@@ -33,8 +35,21 @@ def follow_requests(app: Flask) -> None:
         if request.path.startswith("/v1"):
             response.headers["X-Bridge-Letta-Calls"] = str(trace.letta_calls)
             response.headers["Server-Timing"] = _timing(trace)
+        streamed = response.mimetype == "text/event-stream"
+        if streamed:
+            metrics.stream_begins()
+        route = request.url_rule.rule if request.url_rule else ""
+        told = partial(metrics.request_ended, route, request.method, response.status_code, trace, streamed=streamed)
         line = _line(response)
-        response.call_on_close(lambda: _leave(trace, *line))
+
+        def leave() -> None:
+            told()
+            _leave(trace, *line)
+
+        if streamed:
+            response.call_on_close(leave)
+        else:
+            leave()
         return response
 
 

@@ -1,0 +1,97 @@
+"""What several workers count is right, also when one of them is killed. The service runs as its Procfile says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from testbed.network import free_port
+from testbed.service import Service
+from tests.raw_server import WAIT, RawServer
+
+SOON = 20.0
+
+
+@pytest.fixture
+def letta() -> Iterator[RawServer]:
+    """A server that takes every request and answers none."""
+    with RawServer([WAIT]) as server:
+        yield server
+
+
+@pytest.fixture
+def bridge(letta: RawServer, tmp_path: Path) -> Iterator[Service]:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "TMPDIR": str(tmp_path),
+        "LETTA_BASE_URL": letta.url,
+        "BRIDGE_HOST": "127.0.0.1",
+        "PORT": str(free_port()),
+        "WEB_CONCURRENCY": "2",
+        "BRIDGE_ALLOW_ANONYMOUS": "1",
+        "BRIDGE_DATA_DIR": str(tmp_path / "data"),
+        "BRIDGE_HEADER_WAIT": "0",
+        "BRIDGE_PING_INTERVAL": "0.2",
+    }
+    with Service(environment, tmp_path / "log") as service:
+        yield service
+
+
+def samples(bridge: Service, name: str) -> float:
+    """The sum of a metric, as Prometheus' own parser reads it."""
+    families = text_string_to_metric_families(requests.get(f"{bridge.url}/metrics", timeout=SOON).text)
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+def workers(bridge: Service) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(bridge.pid)], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + SOON
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def ask_nowhere(bridge: Service, count: int) -> None:
+    """Each over a connection of its own, so that all workers get some."""
+    for _ in range(count):
+        assert requests.get(f"{bridge.url}/nowhere", timeout=SOON, headers={"Connection": "close"}).status_code == 404
+
+
+def test_what_a_killed_worker_counted_stays_and_what_it_had_open_does_not(bridge: Service) -> None:
+    before = samples(bridge, "bridge_errors_total")
+    ask_nowhere(bridge, 20)
+    assert samples(bridge, "bridge_errors_total") == before + 20
+    body = {"model": "Ada", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    streams = [
+        requests.post(f"{bridge.url}/v1/chat/completions", json=body, stream=True, timeout=SOON) for _ in range(4)
+    ]
+    assert samples(bridge, "bridge_streams_open") == 4
+    for worker in workers(bridge):
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda worker=worker: worker not in workers(bridge) and len(workers(bridge)) == 2)  # type: ignore[misc]
+    for stream in streams:
+        stream.close()
+    assert samples(bridge, "bridge_streams_open") == 0
+    assert samples(bridge, "bridge_errors_total") == before + 20
+    ask_nowhere(bridge, 10)
+    assert samples(bridge, "bridge_errors_total") == before + 30
+
+
+def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service, tmp_path: Path) -> None:
+    counts = list(tmp_path.glob("letta-tool-bridge-counts-*"))
+    assert len(counts) == 1
+    assert list(counts[0].glob("*.db"))
+    bridge.stop()
+    assert not counts[0].exists()
