@@ -10,6 +10,7 @@ from flask import Flask, Response, request
 from bridge.cli import commands
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
+from bridge.coordination.allowance import Allowance
 from bridge.coordination.locks import AgentLocks
 from bridge.coordination.once import Background, OnceAnInterval
 from bridge.directory import Directory
@@ -20,6 +21,7 @@ from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
 from bridge.web.account import log_turn
 from bridge.web.admin import admin
+from bridge.web.admission import Admission
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
 from bridge.web.health import Readiness, health
@@ -39,12 +41,13 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     locks = AgentLocks(_folder(settings.data_dir / "locks"), settings.wait)
     registry = Registry(gateway, lambda: locks.hold("names-of-tools"))
     conversation = Conversation(gateway, directory, registry, locks, settings)
+    admission = Admission(settings, directory, Allowance(settings.data_dir / "keys"))
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.strict_slashes = False
     follow_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.register_blueprint(openai_api(settings, directory, conversation, [log_turn, metrics.turn_ended]))
+    app.register_blueprint(openai_api(settings, directory, conversation, admission, [log_turn, metrics.turn_ended]))
     app.register_blueprint(admin(settings, gateway))
     app.register_blueprint(health(Readiness({"letta": gateway.check})))
     app.register_blueprint(metrics_page(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))

@@ -12,12 +12,11 @@ from typing import Any
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
+from bridge.keys import ApiKey, api_keys
 from bridge.logs import LogFormat, LogLevel
 from bridge.turn import SideRule, SystemPromptMode
 from bridge.values import (
-    ApiKey,
     Methods,
-    api_keys,
     base_url,
     flag,
     methods,
@@ -48,7 +47,11 @@ class Settings:
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
     threads: int = setting("BRIDGE_THREADS", "64", "Requests that one worker serves at once", whole(4, 1024))
     api_keys: tuple[ApiKey, ...] = setting(
-        "BRIDGE_API_KEYS", "", "Keys that clients may use, between commas: the key, or `name:sha256`", api_keys, True
+        "BRIDGE_API_KEYS",
+        "",
+        "Keys that clients may use, between commas: `name:sha256[:agents[:options]]` or plain; see [Keys](#keys)",
+        api_keys,
+        True,
     )
     allow_anonymous: bool = setting(
         "BRIDGE_ALLOW_ANONYMOUS", "0", "1: serve without any key. Only where nobody else can reach the port", flag
@@ -118,6 +121,12 @@ class Settings:
     ping_interval: float = setting(
         "BRIDGE_PING_INTERVAL", "15", "Seconds between comments that keep a quiet stream open", seconds(0.1, 25)
     )
+    key_rate: int = setting(
+        "BRIDGE_KEY_RATE", "600", "Requests that a key may make in a minute; 0: any number", whole(0, 1_000_000)
+    )
+    key_turns: int = setting(
+        "BRIDGE_KEY_TURNS", "32", "Turns that a key may have under way at once; 0: any number", whole(0, 1024)
+    )
     max_body: int = setting("BRIDGE_MAX_BODY", "20000000", "Largest request body, in bytes", whole(1000, 10**9))
     max_tools: int = setting("BRIDGE_MAX_TOOLS", "512", "Most tools that one request may offer", whole(1, 10_000))
     metrics_token: str = setting(
@@ -126,6 +135,18 @@ class Settings:
         "Bearer token that Prometheus sends to `/metrics`; without one they are off",
         token,
         True,
+    )
+    max_schema: int = setting(
+        "BRIDGE_MAX_SCHEMA", "262144", "Largest schema of a tool, in characters of JSON", whole(100, 10**8)
+    )
+    max_depth: int = setting(
+        "BRIDGE_MAX_DEPTH",
+        "64",
+        "Deepest nesting of a tool's schema; the request around it may add eight levels",
+        whole(8, 200),
+    )
+    max_result: int = setting(
+        "BRIDGE_MAX_RESULT", "1000000", "Longest result of a tool, in characters", whole(100, 10**8)
     )
     log_format: LogFormat = setting(
         "BRIDGE_LOG_FORMAT",

@@ -21,6 +21,7 @@ from bridge.letta.capabilities import (
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.openai.side_requests import side_rule, told_at_once
 from bridge.openai.transcript import instructions_of, what_is_new
+from bridge.stubs.checks import Limits, limits_of
 from bridge.stubs.converter import make_stub
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
@@ -83,10 +84,10 @@ class Conversation:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.of(agent.id, agent.name)
-        method = choose_method(features, loop, wanted, turn.tool_choice)
+        method = choose_method(features, loop, wanted, turn.tool_choice, turn.methods)
         yield MethodChosen(method.name)
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-        stubs = _stubs(turn, dialect, method)
+        stubs = _stubs(turn, dialect, method, limits_of(self._settings.max_depth, self._settings.max_schema))
         self._keep_instructions(agent, news)
         unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(agent, stubs, method, turn)
@@ -137,8 +138,8 @@ class Conversation:
         return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
 
 
-def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:
+def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception, limits: Limits) -> list[Stub]:
     return [
-        make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function")
+        make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function", limits=limits)
         for index, spec in enumerate(turn.tools)
     ]

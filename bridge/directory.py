@@ -10,6 +10,10 @@ from contextlib import suppress
 from bridge.errors import LettaMissing, UnknownModel
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
 
+# Names and ids of agents; empty is all.
+Visible = frozenset[str]
+ALL: Visible = frozenset()
+
 _AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -30,18 +34,33 @@ class Directory:
         self._gateway = gateway
         self._ids: dict[str, str] = {}
 
-    def models(self) -> list[tuple[str, int]]:
-        """(public name, time of creation) of every agent."""
+    def models(self, visible: Visible = ALL) -> list[tuple[str, int]]:
+        """(public name, time of creation) of every agent that is to be seen."""
         agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
-        return [(name, agent.created) for name, agent in zip(model_names(agents), agents, strict=True)]
+        return [
+            (name, agent.created)
+            for name, agent in zip(model_names(agents), agents, strict=True)
+            if not visible or agent.id in visible or agent.name in visible
+        ]
 
-    def model(self, model: str) -> tuple[str, int]:
+    def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
         """(public name, time of creation) of the agent of that name or id."""
+        self.admit(model, visible)
         found = self.find(model)
-        for name, created in self.models():
+        for name, created in self.models(visible):
             if name in (found.name, found.id):
                 return name, created
         raise _unknown(model)
+
+    def admit(self, model: str, visible: Visible) -> None:
+        """UnknownModel, as for an agent that is not there, when that name or id leads to one that is not to be seen."""
+        if visible and model not in visible and not self._leads_to(model, visible):
+            raise _unknown(model)
+
+    def _leads_to(self, model: str, visible: Visible) -> bool:
+        if _AGENT_ID.fullmatch(model):
+            return self._by_id(model).name in visible
+        return any(agent.id in visible for agent in self._gateway.agents_named(model))
 
     def locate(self, model: str) -> str:
         """The id of the agent of that name or id; for a name that led to it before, without asking the server."""

@@ -87,7 +87,8 @@ class Message:
 class Turn:
     """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory.
 
-    `reply_format` is what the agent has to be told of the form of its reply.
+    `reply_format` is what the agent has to be told of the form of its reply. `methods` are the ways in which its calls
+    may be caught, empty for any.
     """
 
     model: str
@@ -99,6 +100,7 @@ class Turn:
     include_usage: bool = False
     aside: bool = False
     reply_format: str = ""
+    methods: frozenset[Method] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

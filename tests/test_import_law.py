@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS: list[set[str]] = [
     {"bridge.errors", "bridge.turn"},
     {"bridge.values", "bridge.sse", "bridge.trace"},
-    {"bridge.logs"},
+    {"bridge.logs", "bridge.keys"},
     {"bridge.config"},
     {"bridge.openai", "bridge.stubs", "bridge.letta"},
     {"bridge.sync", "bridge.directory", "bridge.coordination"},

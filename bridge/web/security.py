@@ -8,7 +8,7 @@ import hmac
 from flask import Flask, Request, Response
 
 from bridge.errors import Unauthorized
-from bridge.values import ApiKey
+from bridge.keys import ApiKey
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
