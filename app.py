@@ -22,6 +22,7 @@ from bridge.sync.registry import Registry
 from bridge.web.account import log_turn
 from bridge.web.admin import admin
 from bridge.web.admission import Admission
+from bridge.web.closing import EXTENSION, Closing
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
 from bridge.web.health import Readiness, health
@@ -44,6 +45,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     admission = Admission(settings, directory, Allowance(settings.data_dir / "keys"))
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.extensions[EXTENSION] = Closing(settings.drain)
     app.url_map.strict_slashes = False
     follow_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
@@ -55,7 +57,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     allow_origins(app, settings.cors_origins)
     app.cli.add_command(commands(settings, gateway))
     answer_faults(app)
-    harden(app)
+    harden(app, settings.trusted_hosts, settings.proxies)
     _sweep_after_turns(app, settings, gateway)
     return app
 

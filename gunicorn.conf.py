@@ -1,7 +1,9 @@
 """How gunicorn serves the app: every number comes from the settings or has its reason here."""
 
+import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 from bridge.config import environment_with_dotenv, make_data_folder, read_settings
 from bridge.errors import SettingsError
 from bridge.logs import log_config
+from bridge.web.closing import EXTENSION
 
 try:
     settings = read_settings(environment_with_dotenv(os.environ, Path.cwd()))
@@ -30,10 +33,26 @@ def child_exit(server: object, worker: Any) -> None:
     multiprocess.mark_process_dead(worker.pid)
 
 
-def on_exit(server: object) -> None:
-    if Path(counts).name.startswith(_COUNTS):
+def post_worker_init(worker: Any) -> None:
+    """Turns that outlast the drain end with an error, not in the middle of a word."""
+    closing = worker.wsgi.extensions[EXTENSION]
+    stop = signal.getsignal(signal.SIGTERM)
+
+    def drain(number: int, frame: Any) -> None:
+        closing.begin()
+        if callable(stop):
+            stop(number, frame)
+
+    signal.signal(signal.SIGTERM, drain)
+
+
+def _forget_counts(owner: int) -> None:
+    if os.getpid() == owner:
         shutil.rmtree(counts, ignore_errors=True)
 
+
+if Path(counts).name.startswith(_COUNTS):
+    atexit.register(_forget_counts, os.getpid())
 
 bind = f"{settings.host}:{settings.port}"
 workers = settings.workers
@@ -43,11 +62,14 @@ threads = settings.threads
 worker_connections = settings.threads + 1
 # Only a worker that stops to answer its heartbeat is killed; how long a turn may take is the settings' matter.
 timeout = 60
-graceful_timeout = 25
+# For the last turns to tell their clients and to be let go of.
+graceful_timeout = int(settings.drain) + 5
 # Longer than the 90 s that Heroku's router keeps an idle connection.
 keepalive = 95
 # Workers share the code's memory, and a wrong setup fails before the first worker starts.
 preload_app = True
 control_socket_disable = True
+# What a client says of where it comes from is believed by the app alone, as far as BRIDGE_PROXIES allows.
+forwarded_allow_ips = ""
 accesslog = None
 logconfig_dict = log_config(settings.log_format, settings.log_level, settings.secrets())

@@ -96,6 +96,18 @@ class Settings:
         "Origins whose pages may call the API from a browser, between commas; `*` for all",
         names,
     )
+    trusted_hosts: frozenset[str] = setting(
+        "BRIDGE_TRUSTED_HOSTS",
+        "",
+        "Host names that clients may use, between commas, `.example.com` for all below it; empty for any",
+        names,
+    )
+    proxies: int = setting(
+        "BRIDGE_PROXIES",
+        "0",
+        "Proxies in front that set `X-Forwarded-For` and `-Proto`, such as 1 for Heroku's router",
+        whole(0, 10),
+    )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
     redis_url: str = setting(
         "REDIS_URL", "", "Not in use yet: turns are kept apart between the workers of one machine only", redis_url, True
@@ -120,6 +132,12 @@ class Settings:
     )
     ping_interval: float = setting(
         "BRIDGE_PING_INTERVAL", "15", "Seconds between comments that keep a quiet stream open", seconds(0.1, 25)
+    )
+    drain: float = setting(
+        "BRIDGE_DRAIN",
+        "20",
+        "Seconds that turns may go on when the service is told to end; platforms kill it 10 s after that or so",
+        seconds(0, 3600),
     )
     key_rate: int = setting(
         "BRIDGE_KEY_RATE", "600", "Requests that a key may make in a minute; 0: any number", whole(0, 1_000_000)

@@ -13,6 +13,7 @@
     ├── ContextOverflow    400   the agent's context is full
     ├── ClientGone         499   nobody is there to be answered
     ├── InternalFailure    500   a fault of the bridge
+    ├── ShuttingDown       503   the service is being restarted
     └── LettaError         502   the Letta server or the model behind it
         ├── LettaUnreachable     502   no connection, or it broke
         ├── LettaUnavailable     503   it answers that it can't serve now
@@ -119,6 +120,13 @@ class ClientGone(BridgeError):
 
 class InternalFailure(BridgeError):
     code = "internal_error"
+
+
+class ShuttingDown(BridgeError):
+    status = 503
+    may_pass = True
+    code = "shutting_down"
+    retry_after = 2
 
 
 class LettaError(BridgeError):

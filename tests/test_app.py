@@ -92,9 +92,11 @@ def test_gunicorn_listens_where_the_settings_say(monkeypatch: pytest.MonkeyPatch
 def test_gunicorn_keeps_streams_and_connections_as_long_as_a_platform_does() -> None:
     found = gunicorn_settings()
     assert found["keepalive"] > 90
-    assert found["graceful_timeout"] < 30
+    assert 20 < found["graceful_timeout"] < 30
+    assert found["forwarded_allow_ips"] == ""
     assert found["control_socket_disable"]
 
 
 def test_the_procfile_starts_what_these_tests_are_about() -> None:
-    assert (ROOT / "Procfile").read_text().strip() == 'web: gunicorn "app:create_app()"'
+    lines = (ROOT / "Procfile").read_text().splitlines()
+    assert lines == ['release: gunicorn --check-config "app:create_app()"', 'web: gunicorn "app:create_app()"']

@@ -51,6 +51,8 @@ BAD = [
     ("BRIDGE_MAX_SCHEMA", "1", "must be a whole number from 100 to"),
     ("BRIDGE_MAX_DEPTH", "1000", "must be a whole number from 8 to 200"),
     ("BRIDGE_MAX_RESULT", "1", "must be a whole number from 100 to"),
+    ("BRIDGE_PROXIES", "-1", "must be a whole number from 0 to 10"),
+    ("BRIDGE_DRAIN", "-1", "seconds from 0 to 3600"),
     ("BRIDGE_LOG_FORMAT", "xml", "must be one of auto, json, text"),
     ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
@@ -92,6 +94,7 @@ def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> No
         "BRIDGE_DATA_DIR",
         "BRIDGE_FINAL_TOOLS",
         "BRIDGE_CORS_ORIGINS",
+        "BRIDGE_TRUSTED_HOSTS",
     }
     assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
 

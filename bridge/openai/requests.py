@@ -33,6 +33,10 @@ def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
 
     NaN and Infinity are no JSON, and of two fields of one name every reader takes the one that it likes.
     """
+    if not body.strip():
+        raise InvalidRequest(
+            "The request body is empty; send a JSON object with `model` and `messages`.", code="invalid_json"
+        )
     try:
         value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_twins)
     except RecursionError:
@@ -79,6 +83,11 @@ def _message(value: Any, where: str, image_urls: bool) -> Message:
         raise InvalidRequest(f"`{where}.role` must be one of {', '.join(ROLES)}.", param=f"{where}.role")
     name = value.get("name")
     call_id = value.get("tool_call_id")
+    if role == "tool" and not (isinstance(call_id, str) and call_id):
+        raise InvalidRequest(
+            f"`{where}.tool_call_id` must be the id of the tool call that this is the result of.",
+            param=f"{where}.tool_call_id",
+        )
     text, images = parse_content(value.get("content"), ROLES[role], f"{where}.content", image_urls=image_urls)
     return Message(
         role=ROLES[role],  # type: ignore[arg-type]

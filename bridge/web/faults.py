@@ -5,7 +5,7 @@ from __future__ import annotations
 from logging import Logger
 
 from flask import Flask, Response, jsonify
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge, SecurityError
 
 from bridge.errors import BridgeError, InternalFailure, InvalidRequest, NotThere, TooLarge, WrongMethod
 from bridge.openai.errors import error_object
@@ -51,6 +51,10 @@ def _named(fault: HTTPException, limit: int) -> BridgeError:
         return NotThere("There is no such route. The API is at /v1/models and /v1/chat/completions.")
     if isinstance(fault, MethodNotAllowed):
         return WrongMethod(f"This route takes {', '.join(fault.valid_methods or ())} only.")
+    if isinstance(fault, SecurityError):
+        return InvalidRequest(
+            "This service is not known by that host name (BRIDGE_TRUSTED_HOSTS).", code="unknown_host"
+        )
     return InvalidRequest(fault.description or fault.name)
 
 

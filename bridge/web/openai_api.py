@@ -21,6 +21,7 @@ from bridge.web.account import Reader, accounted
 from bridge.web.admission import Admission, placed
 from bridge.web.bodies import body_of
 from bridge.web.chat import Listener
+from bridge.web.closing import EXTENSION
 from bridge.web.security import client_key
 from bridge.web.tracing import followed
 
@@ -66,7 +67,7 @@ def openai_api(
         feed = run_in_thread(followed(placed(events, place)))
         app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
         give_up = _giving_up(conversation, turn, feed, app)
-        listener = Listener(feed, turn, request.environ, app.logger, give_up)
+        listener = Listener(feed, turn, request.environ, app.logger, give_up, app.extensions[EXTENSION])
         if not turn.stream:
             return _named(jsonify(listener.whole()), feed)
         listener.wait_for_first(settings.header_wait)
