@@ -4,6 +4,8 @@ import atexit
 import os
 import shutil
 import signal
+import socket
+import struct
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +22,8 @@ try:
 except SettingsError as faults:
     sys.exit(f"The bridge can't start:\n{faults}")
 
+WRITE_SECONDS = 60
+
 # The workers count in files of this folder. It is named before prometheus_client is imported, which looks for it once.
 _COUNTS = "letta-tool-bridge-counts-"
 counts = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(prefix=_COUNTS)
@@ -31,6 +35,15 @@ def child_exit(server: object, worker: Any) -> None:
     from prometheus_client import multiprocess
 
     multiprocess.mark_process_dead(worker.pid)
+
+
+def when_ready(server: Any) -> None:
+    """Connections inherit it: who stops in the middle of a request, or reads no reply, lets go of its thread."""
+    for listener in server.LISTENERS:
+        listener.sock.setsockopt(
+            socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(settings.read_timeout), 0)
+        )
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", WRITE_SECONDS, 0))
 
 
 def post_worker_init(worker: Any) -> None:
@@ -58,8 +71,9 @@ bind = f"{settings.host}:{settings.port}"
 workers = settings.workers
 worker_class = "gthread"
 threads = settings.threads
-# A stream holds its thread, and a worker must not accept what it has no thread for.
-worker_connections = settings.threads + 1
+# A stream holds its thread, so a worker must not accept much more than it has threads for; but connections that are
+# kept open or say nothing count, too, and they hold none.
+worker_connections = settings.threads * 4
 # Only a worker that stops to answer its heartbeat is killed; how long a turn may take is the settings' matter.
 timeout = 60
 # For the last turns to tell their clients and to be let go of.

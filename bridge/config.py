@@ -42,7 +42,7 @@ class Settings:
         "LETTA_BASE_URL", None, "Address of the Letta server, e.g. `http://localhost:8283`", base_url
     )
     letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
-    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)
+    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104: platforms route from outside
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
     threads: int = setting("BRIDGE_THREADS", "64", "Requests that one worker serves at once", whole(4, 1024))
@@ -132,6 +132,9 @@ class Settings:
     )
     ping_interval: float = setting(
         "BRIDGE_PING_INTERVAL", "15", "Seconds between comments that keep a quiet stream open", seconds(0.1, 25)
+    )
+    read_timeout: float = setting(
+        "BRIDGE_READ_TIMEOUT", "10", "Whole seconds that a client may pause within its request", seconds(1, 600)
     )
     drain: float = setting(
         "BRIDGE_DRAIN",

@@ -3,7 +3,8 @@
     BridgeError                  has status, type, code, param, retry_after: what the client is told
     ├── InvalidRequest     400   the request can't be understood; `param` names the field
     │   ├── TooDeep        400   nested beyond the limit
-    │   └── TooLarge       413   beyond a size limit
+    │   ├── TooLarge       413   beyond a size limit
+    │   └── TooSlow        408   it did not come in time
     ├── Unauthorized       401   no valid key
     ├── Forbidden          403   a valid key, but not for this
     ├── UnknownModel       404   no agent of that name or id
@@ -67,6 +68,11 @@ class TooDeep(InvalidRequest):
 class TooLarge(InvalidRequest):
     status = 413
     code = "request_too_large"
+
+
+class TooSlow(InvalidRequest):
+    status = 408
+    code = "request_timeout"
 
 
 class Unauthorized(BridgeError):

@@ -33,7 +33,15 @@ def log_config(form: LogFormat, level: LogLevel, secrets: Sequence[str]) -> dict
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": lines},
-        "handlers": {"out": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "lines"}},
+        "handlers": {
+            "out": {
+                "class": "logging.StreamHandler",
+                "stream": "ext://sys.stdout",
+                "formatter": "lines",
+                "filters": ["patient"],
+            }
+        },
+        "filters": {"patient": {"()": Impatience}},
         "root": {"level": level.upper(), "handlers": ["out"]},
         "loggers": {
             "gunicorn.error": {"level": level.upper(), "handlers": [], "propagate": True},
@@ -41,6 +49,13 @@ def log_config(form: LogFormat, level: LogLevel, secrets: Sequence[str]) -> dict
             **{name: {"level": "WARNING"} for name in _QUIET},
         },
     }
+
+
+class Impatience(logging.Filter):
+    """Drops what gunicorn has to say of every client that stopped in the middle of its request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
 class _Lines(logging.Formatter):

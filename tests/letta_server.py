@@ -13,11 +13,16 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 AGENT_ID = "agent-00000000-0000-4000-8000-000000000001"
+NOTHING = object()
 AGENT = {"id": AGENT_ID, "name": "Ada", "agent_type": "letta_v1_agent", "created_at": "2026-01-01T00:00:00Z"}
 
 
 class LettaServerStub(ThreadingHTTPServer):
-    """`words` are said with `pause` seconds before each; `asked` lists the requests, `paused` holds all words back."""
+    """`words` are said with `pause` seconds before each; `asked` lists the requests.
+
+    `refusal` (status, words) is the answer to every message, `redirect` (verb, status, address) to every call of that
+    verb, `answer` to every GET.
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -27,6 +32,8 @@ class LettaServerStub(ThreadingHTTPServer):
         self.words = words
         self.pause = pause
         self.refusal: tuple[int, str] | None = None
+        self.redirect: tuple[str, int, str] | None = None
+        self.answer: Any = NOTHING
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.over = threading.Event()
         self._thread = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
@@ -83,7 +90,7 @@ class _Answers(BaseHTTPRequestHandler):
         if self.letta.refusal is not None:
             status, words = self.letta.refusal
             self._send({"detail": words}, status)
-        elif self.path.endswith("/messages/stream"):
+        elif self.path.endswith("/messages/stream") and self.letta.redirect is None:
             self._stream()
         else:
             self._send({})
@@ -93,8 +100,13 @@ class _Answers(BaseHTTPRequestHandler):
         self.letta.asked.append((self.command, self.path, dict(self.headers)))
 
     def _send(self, value: Any, status: int = 200) -> None:
-        body = json.dumps(value).encode()
+        redirect = self.letta.redirect
+        if redirect is not None and self.command == redirect[0]:
+            status = redirect[1]
+        body = json.dumps(value if self.letta.answer is NOTHING else self.letta.answer).encode()
         self.send_response(status)
+        if redirect is not None:
+            self.send_header("Location", redirect[2])
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

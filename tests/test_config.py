@@ -52,6 +52,7 @@ BAD = [
     ("BRIDGE_MAX_DEPTH", "1000", "must be a whole number from 8 to 200"),
     ("BRIDGE_MAX_RESULT", "1", "must be a whole number from 100 to"),
     ("BRIDGE_PROXIES", "-1", "must be a whole number from 0 to 10"),
+    ("BRIDGE_READ_TIMEOUT", "0", "seconds from 1 to 600"),
     ("BRIDGE_DRAIN", "-1", "seconds from 0 to 3600"),
     ("BRIDGE_LOG_FORMAT", "xml", "must be one of auto, json, text"),
     ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
