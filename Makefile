@@ -4,13 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # As many at once as there are cores, but the tests of one Letta server one after the other.
-SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadscope
 CHECKED := app.py gunicorn.conf.py bridge testbed tests
 
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast test-matrix test-clients check check-security format lock clean
+.PHONY: run test test-fast test-matrix test-faults test-clients pictures check check-security format lock clean
 
 run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
@@ -19,13 +19,20 @@ test: check
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-fast: check
-	$(BIN)/python -m pytest -m "not real" -n auto
+	$(BIN)/python -m pytest -m "not real and not browser" -n auto
 
 test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m real
 
+test-faults: $(VENV)/.can-test
+	TEST_FAULTS=all $(BIN)/python -m pytest tests/faults tests/real/test_broken_off.py tests/real/test_hang_up.py
+
 test-clients: $(VENV)/.can-test
 	$(BIN)/python -m pytest -m clients tests/clients tests/real
+
+# The pictures of the admin pages in docs/, made anew.
+pictures: $(VENV)/.can-test
+	$(BIN)/python -m tests.browser.pictures
 
 check: $(VENV)/.can-test
 	$(BIN)/ruff format --check $(CHECKED)

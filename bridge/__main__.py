@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
-from app import create_app
-from bridge.errors import SettingsError
+from app import assemble, environment_settings
+from bridge.cli.completion import VARIABLE
+from bridge.cli.group import commands
 
 
 def main() -> None:
-    try:
-        app = create_app()
-    except SettingsError as faults:
-        sys.exit(f"The settings are wrong:\n{faults}")
-    app.cli.commands["bridge"](prog_name="python -m bridge")
+    group = commands(lambda: environment_settings(serving=False), assemble)
+    group(prog_name="python -m bridge", complete_var=VARIABLE)
 
 
 if __name__ == "__main__":

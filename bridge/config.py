@@ -14,11 +14,12 @@ from dotenv import dotenv_values
 from bridge.errors import SettingsError
 from bridge.keys import ApiKey, api_keys
 from bridge.logs import LogFormat, LogLevel
-from bridge.turn import SideRule, SystemPromptMode
+from bridge.turn import Meanwhile, SideRule, SystemPromptMode
 from bridge.values import (
     Methods,
     base_url,
     flag,
+    folder,
     methods,
     names,
     one_of,
@@ -27,6 +28,7 @@ from bridge.values import (
     side_rules,
     text,
     token,
+    url_prefix,
     whole,
 )
 
@@ -44,6 +46,9 @@ class Settings:
     letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
     host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104: platforms route from outside
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
+    url_prefix: str = setting(
+        "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix
+    )
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
     threads: int = setting("BRIDGE_THREADS", "64", "Requests that one worker serves at once", whole(4, 1024))
     api_keys: tuple[ApiKey, ...] = setting(
@@ -59,6 +64,12 @@ class Settings:
     admin_password: str = setting(
         "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", text, True
     )
+    keep_text: bool = setting(
+        "BRIDGE_KEEP_TEXT",
+        "1",
+        "0: the admin page's history keeps no arguments, results and answers, only their sizes",
+        flag,
+    )
     methods: Methods = setting(
         "BRIDGE_METHOD",
         "auto",
@@ -71,6 +82,12 @@ class Settings:
         "Where a client's system prompt goes: `block` (a read-only memory block), `message` (a system message that"
         " opens the conversation), `ignore`",
         one_of(SystemPromptMode),
+    )
+    toolsets: Path | None = setting(
+        "BRIDGE_TOOLSETS",
+        "",
+        "Folder of tools that are added to requests: `all.json`, `agents/NAME.json`, `keys/NAME.json`",
+        folder,
     )
     side_rules: tuple[SideRule, ...] = setting(
         "BRIDGE_SIDE_REQUESTS",
@@ -110,7 +127,14 @@ class Settings:
     )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
     redis_url: str = setting(
-        "REDIS_URL", "", "Not in use yet: turns are kept apart between the workers of one machine only", redis_url, True
+        "REDIS_URL",
+        "",
+        "Redis (`redis://` or `rediss://`) that the workers share; needed when they run on several machines",
+        redis_url,
+        True,
+    )
+    redis_verify: bool = setting(
+        "BRIDGE_REDIS_VERIFY", "1", "0: take any certificate of a `rediss://` server, as Heroku's Redis needs", flag
     )
     connect_timeout: float = setting(
         "BRIDGE_CONNECT_TIMEOUT", "3", "Seconds to wait for a connection to Letta", seconds(0.1, 60)
@@ -123,6 +147,37 @@ class Settings:
     )
     wait: float = setting(
         "BRIDGE_WAIT", "60", "Seconds that a request waits while its agent is busy with another turn", seconds(0, 3600)
+    )
+    meanwhile: Meanwhile = setting(
+        "BRIDGE_MEANWHILE",
+        "wait",
+        "What another client's message does while a client runs a tool for the agent: `wait`, `refuse` (409), or"
+        " `close` the call",
+        one_of(Meanwhile),
+    )
+    tool_wait: float = setting(
+        "BRIDGE_TOOL_WAIT",
+        "30",
+        "Seconds that a client's open tool call holds up other clients; after that a message closes it",
+        seconds(1, 86400),
+    )
+    max_turns: int = setting(
+        "BRIDGE_MAX_TURNS",
+        "0",
+        "Turns that one worker runs at once; one more is refused with 503. 0: seven of eight threads",
+        whole(0, 1023),
+    )
+    reply_wait: float = setting(
+        "BRIDGE_REPLY_WAIT",
+        "600",
+        "Seconds until an unstreamed request is answered with 504 while its turn goes on; a repeat gets the answer",
+        seconds(1, 86400),
+    )
+    journal_keep: float = setting(
+        "BRIDGE_JOURNAL_KEEP",
+        "900",
+        "Seconds that the answer of a turn is kept for a client that did not get it",
+        seconds(10, 86400),
     )
     header_wait: float = setting(
         "BRIDGE_HEADER_WAIT",
@@ -200,6 +255,12 @@ class Settings:
         found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
         return [secret for secret in found if secret]
 
+    @property
+    def turns_at_once(self) -> int:
+        """Some threads are always left for what is quick: health, models, the admin page."""
+        most = self.threads - max(1, self.threads // 8)
+        return min(self.max_turns or most, most)
+
 
 def variables() -> list[dict[str, str]]:
     """The rows of the README's table: variable, default, meaning."""
@@ -213,8 +274,11 @@ def variables() -> list[dict[str, str]]:
     ]
 
 
-def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings, or one SettingsError that lists all that is wrong with the environment."""
+def read_settings(environment: Mapping[str, str], *, serving: bool = True) -> Settings:
+    """The settings, or one SettingsError that lists all that is wrong with the environment.
+
+    Without `serving` no client will ask, so no keys are needed.
+    """
     values: dict[str, Any] = {}
     faults: list[str] = []
     for item in fields(Settings):
@@ -229,7 +293,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             secret = item.metadata["secret"] or "@" in raw  # a URL may hold a password
             shown = "its value" if secret else repr(raw)
             faults.append(f"{variable}: {shown} {fault}")
-    if not values.get("api_keys", True) and not values.get("allow_anonymous", True):
+    if serving and not values.get("api_keys", True) and not values.get("allow_anonymous", True):
         faults.append(
             "BRIDGE_API_KEYS is not set: anybody who reaches the port could talk to your agents."
             " Set keys, or BRIDGE_ALLOW_ANONYMOUS=1 if only you can reach it"

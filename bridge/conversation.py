@@ -7,17 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.config import Settings
-from bridge.coordination.locks import AgentLocks
+from bridge.coordination.locks import Lease
+from bridge.coordination.pending import OpenCalls
+from bridge.coordination.shared import Shared
 from bridge.directory import Directory
 from bridge.errors import InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
+from bridge.interception.closing import close_held
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
+from bridge.interception.fate import as_it_stands
 from bridge.interception.method import Interception, Scene
+from bridge.interception.underway import wait_for_its_runs
 from bridge.letta.capabilities import (
     agent_loop,
     schema_dialect,
     streams_tokens_faithfully,
 )
+from bridge.letta.fence import fenced
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.openai.side_requests import side_rule, told_at_once
 from bridge.openai.transcript import instructions_of, what_is_new
@@ -27,23 +33,39 @@ from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
+from bridge.toolsets import read_toolsets
 from bridge.trace import current, waiting_for
-from bridge.turn import Binding, Event, MethodChosen, News, SchemaDialect, Stub, Turn, Used
+from bridge.turn import (
+    Binding,
+    Happening,
+    MethodChosen,
+    News,
+    Offered,
+    SchemaDialect,
+    Stub,
+    ToolChoice,
+    ToolSpec,
+    Turn,
+    Used,
+)
 
 
 class Conversation:
     """Gives the agent what is new in the transcript and yields what happens."""
 
     def __init__(
-        self, gateway: Gateway, directory: Directory, registry: Registry, locks: AgentLocks, settings: Settings
+        self, gateway: Gateway, directory: Directory, registry: Registry, shared: Shared, settings: Settings
     ) -> None:
         self._gateway = gateway
-        self._locks = locks
+        self._locks = shared.locks
+        self._open_calls = OpenCalls(shared.store, settings.meanwhile, settings.tool_wait)
         self._directory = directory
         self._registry = registry
         self._settings = settings
+        self._limits = limits_of(settings.max_depth, settings.max_schema)
+        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools)
 
-    def events(self, turn: Turn, gone: threading.Event) -> Iterator[Event]:
+    def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
         if turn.aside or side_rule(turn, self._settings.side_rules):
             yield from self._aside(turn)
@@ -52,34 +74,49 @@ class Conversation:
         if not news.results and not news.said:
             yield from nothing_to_do()
             return
+        deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
-            with waiting_for(self._locks.hold(agent_id)) as settled:
+            with waiting_for(self._locks.hold(agent_id, deadline, gone)) as lease:
                 agent = self._directory.find(turn.model)
-                if agent.id == agent_id and not gone.is_set():
-                    yield from self._ended(turn, self._turn(turn, news, agent, settled))
+                others = self._open_calls.in_the_way(agent_id, turn)
+                if agent.id == agent_id and not others and not gone.is_set():
+                    events = self._with_agent(turn, news, agent, lease, gone)
+                    yield from self._ended(turn, self._open_calls.noting(agent_id, turn, events))
                     return
+            if others:
+                self._open_calls.wait(agent_id, others, deadline, gone)
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """End the run of a turn that has begun and that nobody waits for, where the server can."""
         if self._gateway.features().cancels_runs:
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
 
-    def _ended(self, turn: Turn, events: Iterator[Event]) -> Iterator[Event]:
+    def _with_agent(
+        self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event
+    ) -> Iterator[Happening]:
+        """The turn, once a run that a broken-off turn left behind has ended."""
+        gateway = fenced(self._gateway, lease.check)
+        if not lease.settled and wait_for_its_runs(gateway, agent.id, gone):
+            agent = gateway.agent(agent.id)
+        turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
+        yield from self._turn(gateway, turn, news, agent, lease.settled)
+
+    def _ended(self, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool) if tool else events
 
-    def _aside(self, turn: Turn) -> Iterator[Event]:
+    def _aside(self, turn: Turn) -> Iterator[Happening]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
         helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
         try:
-            yield from self._turn(turn, told_at_once(turn), helper, True)
+            yield from self._turn(self._gateway, turn, told_at_once(turn), helper, True)
         finally:
             self._gateway.delete_agent(helper.id)
 
-    def _turn(self, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Event]:
+    def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Happening]:
         current().meets(agent.id, agent.name, agent.type)
-        features = self._gateway.features()
+        features = gateway.features()
         if any(said.images for said in news.said) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         loop = agent_loop(features.version, agent.type)
@@ -87,12 +124,13 @@ class Conversation:
         method = choose_method(features, loop, wanted, turn.tool_choice, turn.methods)
         yield MethodChosen(method.name)
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-        stubs = _stubs(turn, dialect, method, limits_of(self._settings.max_depth, self._settings.max_schema))
-        self._keep_instructions(agent, news)
+        stubs = _stubs(turn, dialect, method, self._limits)
+        self._keep_instructions(gateway, agent, news)
         unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
-        agent, bindings = self._offer(agent, stubs, method, turn)
+        agent, bindings = self._offer(gateway, agent, stubs, method, turn)
+        yield Offered(agent.id, agent.name, tuple(bindings), news.results)
         scene = Scene(
-            gateway=self._gateway,
+            gateway=gateway,
             agent=agent,
             features=features,
             loop=loop,
@@ -102,21 +140,22 @@ class Conversation:
             by_token=turn.stream and streams_tokens_faithfully(loop),
             parallel=turn.parallel_tool_calls,
             unsettled=unsettled,
+            turn_id=turn.id,
         )
-        for event in method.play(scene):
+        for event in method.play(as_it_stands(scene) if turn.repeated else scene):
             yield self._last_step(event) if isinstance(event, Used) else event
 
-    def _keep_instructions(self, agent: Agent, news: News) -> None:
+    def _keep_instructions(self, gateway: Gateway, agent: Agent, news: News) -> None:
         wanted = news.instructions if self._settings.system_prompt == "block" else ""
-        apply_instructions(self._gateway, agent, plan_instructions(agent, wanted))
+        apply_instructions(gateway, agent, plan_instructions(agent, wanted))
 
     def _offer(
-        self, agent: Agent, stubs: Sequence[Stub], method: Interception, turn: Turn
+        self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, turn: Turn
     ) -> tuple[Agent, Sequence[Binding]]:
         """The agent's toolset becomes the request's; where tools go with the message, stubs of before still leave."""
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
-            self._gateway, self._registry, agent, attached, lambda placed: method.rules(placed, turn.tool_choice)
+            gateway, self._registry, agent, attached, lambda placed: method.rules(placed, turn.tool_choice)
         )
         return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
 
@@ -136,6 +175,31 @@ class Conversation:
         except LettaError:
             last = None
         return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
+
+    def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
+        """Outside of a turn: the agent has exactly these tools of ours, as they should be; how many."""
+        with self._locks.hold(agent_id):
+            agent, features = self._gateway.agent(agent_id), self._gateway.features()
+            loop = agent_loop(features.version, agent.type)
+            method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
+            turn = Turn(agent_id, (), tuple(specs))
+            dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
+            stubs = _stubs(turn, dialect, method, self._limits)
+            self._registry.forget(stubs)
+            _, bindings = self._offer(self._gateway, agent, stubs, method, turn)
+            return len(bindings) if method.offers_stubs else 0
+
+    def close_call(self, agent_id: str) -> list[str]:
+        """Outside of a turn: free the agent from the client's calls that it waits at; their names."""
+        with self._locks.hold(agent_id):
+            agent = self._gateway.agent(agent_id)
+            names = close_held(self._gateway, agent, agent_loop(self._gateway.features().version, agent.type))
+            self._open_calls.forget(agent_id)
+            return names
+
+    def left_behind(self, agent: Agent) -> set[str]:
+        """Names of stubs that the agent has no more, though their rules are still there."""
+        return self._registry.left_behind(agent)
 
 
 def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception, limits: Limits) -> list[Stub]:

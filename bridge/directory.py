@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf
 
 from bridge.errors import LettaMissing, UnknownModel
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
@@ -14,6 +16,7 @@ from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
 Visible = frozenset[str]
 ALL: Visible = frozenset()
 
+LIST_KEPT_SECONDS = 1.0
 _AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -30,24 +33,32 @@ def _can_be_a_name(name: str) -> bool:
 class Directory:
     """Finds agents. It remembers which agent a name led to and believes it only while that agent has that name."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, clock: Callable[[], float] = time.monotonic) -> None:
         self._gateway = gateway
+        self._clock = clock
         self._ids: dict[str, str] = {}
+        self._listed: tuple[Sequence[tuple[str, AgentSummary]], float] = ((), -inf)
 
-    def models(self, visible: Visible = ALL) -> list[tuple[str, int]]:
-        """(public name, time of creation) of every agent that is to be seen."""
+    def models(self, visible: Visible = ALL) -> Sequence[tuple[str, int]]:
+        """(public name, time of creation) of every agent that is to be seen, as of now or a moment ago.
+
+        Clients ask for it again and again.
+        """
+        listed, until = self._listed
+        if self._clock() >= until:
+            listed = self._listed_now()
+            self._listed = listed, self._clock() + LIST_KEPT_SECONDS
+        return _seen(listed, visible)
+
+    def _listed_now(self) -> list[tuple[str, AgentSummary]]:
         agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
-        return [
-            (name, agent.created)
-            for name, agent in zip(model_names(agents), agents, strict=True)
-            if not visible or agent.id in visible or agent.name in visible
-        ]
+        return list(zip(model_names(agents), agents, strict=True))
 
     def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
         """(public name, time of creation) of the agent of that name or id."""
         self.admit(model, visible)
         found = self.find(model)
-        for name, created in self.models(visible):
+        for name, created in _seen(self._listed_now(), visible):
             if name in (found.name, found.id):
                 return name, created
         raise _unknown(model)
@@ -98,6 +109,12 @@ class Directory:
             )
         self._ids[name] = found[0].id
         return found[0].id
+
+
+def _seen(listed: Sequence[tuple[str, AgentSummary]], visible: Visible) -> list[tuple[str, int]]:
+    return [
+        (name, agent.created) for name, agent in listed if not visible or agent.id in visible or agent.name in visible
+    ]
 
 
 def _unknown(model: str) -> UnknownModel:

@@ -10,11 +10,18 @@
     ├── UnknownModel       404   no agent of that name or id
     ├── NotThere           404   no such route
     ├── WrongMethod        405   the route is there, the method is not
-    ├── Busy               429   too much at once; come again
+    ├── Busy               429   the agent is in another turn; come again
+    ├── TooManyTurns       503   this worker has all the turns that it can run
+    ├── StillRunning       504   the answer takes longer than the client is kept waiting
+    ├── TurnLost           503   the worker that ran the turn is gone
+    ├── InTheWay           409   another request stands in the way of this one
+    ├── KeyReused          422   the Idempotency-Key came before, with another body
     ├── ContextOverflow    400   the agent's context is full
     ├── ClientGone         499   nobody is there to be answered
     ├── InternalFailure    500   a fault of the bridge
     ├── ShuttingDown       503   the service is being restarted
+    ├── StoreUnavailable   503   what the workers share can't be read or written
+    │   └── HoldLost       503   the agent may be another turn's by now
     └── LettaError         502   the Letta server or the model behind it
         ├── LettaUnreachable     502   no connection, or it broke
         ├── LettaUnavailable     503   it answers that it can't serve now
@@ -113,6 +120,40 @@ class Busy(BridgeError):
     retry_after = 2
 
 
+class TooManyTurns(BridgeError):
+    status = 503
+    may_pass = True
+    code = "too_many_turns"
+    retry_after = 2
+
+
+class StillRunning(BridgeError):
+    status = 504
+    may_pass = True
+    code = "still_running"
+    retry_after = 1
+
+
+class TurnLost(BridgeError):
+    status = 503
+    may_pass = True
+    code = "turn_lost"
+    retry_after = 1
+
+
+class InTheWay(BridgeError):
+    status = 409
+    type = "invalid_request_error"
+    code = "conflict"
+    retry_after = 2
+
+
+class KeyReused(BridgeError):
+    status = 422
+    type = "invalid_request_error"
+    code = "idempotency_key_reused"
+
+
 class ContextOverflow(BridgeError):
     status = 400
     type = "invalid_request_error"
@@ -135,6 +176,18 @@ class ShuttingDown(BridgeError):
     retry_after = 2
 
 
+class StoreUnavailable(BridgeError):
+    status = 503
+    may_pass = True
+    code = "store_unavailable"
+    retry_after = 5
+
+
+class HoldLost(StoreUnavailable):
+    code = "hold_lost"
+    retry_after = 2
+
+
 class LettaError(BridgeError):
     status = 502
     may_pass = True
@@ -145,6 +198,8 @@ class LettaError(BridgeError):
 class LettaUnreachable(LettaError):
     code = "letta_unreachable"
     retry_after = 5
+    # Known of a connection that was never made; of one that broke nobody knows what arrived.
+    nothing_sent = False
 
 
 class LettaUnavailable(LettaError):

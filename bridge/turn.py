@@ -9,6 +9,7 @@ from typing import Any, Literal
 JsonObject = Mapping[str, Any]
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
 SystemPromptMode = Literal["block", "message", "ignore"]
+Meanwhile = Literal["wait", "refuse", "close"]
 
 
 # --- what the client asks for -------------------------------------------------------------------------
@@ -88,7 +89,8 @@ class Turn:
     """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory.
 
     `reply_format` is what the agent has to be told of the form of its reply. `methods` are the ways in which its calls
-    may be caught, empty for any.
+    may be caught, empty for any. `client` is the name of its key. `id` is the same for every attempt at this turn;
+    `repeated`: what became of an attempt before this one is not known.
     """
 
     model: str
@@ -101,6 +103,9 @@ class Turn:
     aside: bool = False
     reply_format: str = ""
     methods: frozenset[Method] = frozenset()
+    client: str = ""
+    id: str = ""
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,16 @@ class MethodChosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """The agent has the tools of this turn, under the names of `bindings`; `results` are what the client gave."""
+
+    agent_id: str
+    agent_name: str
+    bindings: tuple[Binding, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reasoning:
     """A piece of what the agent thought."""
 
@@ -269,3 +284,5 @@ class Stopped:
 
 
 Event = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+# What a turn yields: events for the client, and what is for the record only.
+Happening = Event | Offered

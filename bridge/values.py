@@ -76,6 +76,12 @@ def methods(value: str) -> Methods:
     return Methods(default, by_agent)
 
 
+def folder(value: str) -> Path | None:
+    if value and not Path(value).is_dir():
+        raise ValueError("must be a folder")
+    return Path(value) if value else None
+
+
 def names(value: str) -> frozenset[str]:
     return frozenset(name.strip() for name in value.split(",") if name.strip())
 
@@ -112,6 +118,12 @@ def base_url(value: str) -> str:
     match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
     if match is None or int(match[2] or 0) > 65535:
         raise ValueError("must be a URL such as http://localhost:8283, without query or user name")
+    return value.rstrip("/")
+
+
+def url_prefix(value: str) -> str:
+    if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
+        raise ValueError("must be a path such as /bridge")
     return value.rstrip("/")
 
 

@@ -50,6 +50,14 @@ class Cache:
         return self.root / "postgres"
 
     @property
+    def redis(self) -> Path:
+        return self.root / "redis"
+
+    @property
+    def browser(self) -> Path:
+        return self.root / "browser"
+
+    @property
     def state(self) -> Path:
         return self.root / "state"
 

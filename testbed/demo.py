@@ -131,7 +131,7 @@ def _welcome(url: str, environment: Mapping[str, str], password: str) -> str:
 
   base URL   {url}/v1      (for your client; the model is the name of an agent)
   try it     curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{question}'
-  admin      {url}/admin/  (any user name; password: {password})
+  admin      {url}/admin/  (password: {password})
 
 Ctrl-C stops everything that was started here.
 """

@@ -5,6 +5,8 @@ TestbedError
   CacheUnusable       the folder of everything belongs to somebody else
   InstallFailed       something could not be fetched or installed
   DatabaseFailed      PostgreSQL could not be started or asked
+  RedisFailed         Redis could not be started
+  BrowserMissing      there is no Chromium, and none could be fetched
   ServiceFailed       the bridge did not start
   StartFailed         a Letta server died or did not become ready
   NotOwned            a server that somebody else started was to be killed or restarted
@@ -33,6 +35,14 @@ class InstallFailed(TestbedError):
 
 class DatabaseFailed(TestbedError):
     """PostgreSQL could not be started or asked."""
+
+
+class RedisFailed(TestbedError):
+    """Redis could not be started."""
+
+
+class BrowserMissing(TestbedError):
+    """There is no Chromium, and none could be fetched."""
 
 
 class ServiceFailed(TestbedError):

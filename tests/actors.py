@@ -77,7 +77,7 @@ class Chat:
     def post(self, body: Any, *, headers: Mapping[str, str] | None = None) -> Reply:
         """A body as it is, bytes or JSON."""
         sent = {"data": body} if isinstance(body, bytes) else {"json": body}
-        response = self._client.post("/v1/chat/completions", headers=dict(headers or {}), **sent)
+        response = self._client.post("/v1/chat/completions", headers=dict(headers or {}), buffered=True, **sent)
         for name, value in HARDENED.items():
             assert response.headers[name] == value
         if response.mimetype == "text/event-stream":

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from app import create_app
 from bridge.config import Settings, read_settings
 from tests.actors import Chat
 from tests.fakes import FakeGateway
+from tests.faults.table import table
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run side by side, those of one server stay together, one after the other."""
-    for item in items:
-        if item.get_closest_marker("real"):
-            callspec = getattr(item, "callspec", None)
-            version = callspec.params.get("world") if callspec else None
-            item.add_marker(pytest.mark.xdist_group(version or "testbed"))
+class ByServer(LoadScopeScheduling):
+    """Where tests run side by side, those of one Letta version stay together, one after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        version = re.search(r"\[.*?\b(\d+\.\d+\.\d+)\b", nodeid)
+        if version:
+            return f"{nodeid.partition('::')[0].rpartition('/')[0]} {version[1]}"
+        return "testbed" if nodeid.startswith("tests/real/") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer | None:
+    return ByServer(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where faults were tried, the run ends with a table of them."""
+    stats = terminalreporter.stats
+    reports = [(report, kind == "passed") for kind in ("passed", "failed") for report in stats.get(kind, ())]
+    lines = table([(report.user_properties, good) for report, good in reports if report.when == "call"])
+    if lines:
+        terminalreporter.section("faults")
+    for line in lines:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture
@@ -44,8 +64,10 @@ def letta() -> FakeGateway:
 
 
 @pytest.fixture
-def app(settings: Settings, letta: FakeGateway) -> Flask:
-    return create_app(settings, letta)
+def app(settings: Settings, letta: FakeGateway) -> Iterator[Flask]:
+    made = create_app(settings, letta)
+    yield made
+    made.extensions["parts"].recorder.stop()
 
 
 @pytest.fixture

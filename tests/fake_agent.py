@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bridge import errors
-from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Outgoing, Results, StoredMessage, Tool
+from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Outgoing, Results, Say, StoredMessage, Tool
 from bridge.turn import AgentCall, AgentReturn
 
 
@@ -56,7 +56,9 @@ class KeptAgent:
         self.held = None
         for answer in answers:
             self.store(StoredMessage(new_id("message"), "tool_return_message", text=answer.text))
-        self.store(StoredMessage(new_id("message"), "user_message"))
+        for one in messages:
+            if isinstance(one, Say):
+                self.store(StoredMessage(new_id("message"), f"{one.role}_message", text=one.text, otid=one.otid))
 
     def close_held(self, request_id: str, text: str) -> StoredMessage:
         """Answer the held call with a return that says `text`."""

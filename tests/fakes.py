@@ -17,6 +17,7 @@ from bridge.letta.gateway import (
     AgentSummary,
     Block,
     Outgoing,
+    Results,
     Say,
     StoredMessage,
     Tool,
@@ -60,7 +61,10 @@ class FakeGateway:
         self.calls: list[str] = []
         self.prompts: list[Prompt] = []
         self.step_sizes: dict[str, int] = {}
+        self.time: float | None = None
+        self.loose_blocks: list[Block] = []
         self.cancelled: list[tuple[str, str]] = []
+        self.under_way: list[str] = []
         self._features = features
         self._agents: dict[str, KeptAgent] = {}
         self._tools: dict[str, Tool] = {}
@@ -112,6 +116,10 @@ class FakeGateway:
     def check(self) -> None:
         self._called("check")
 
+    def clock(self) -> float | None:
+        self._called("clock")
+        return self.time
+
     def agents(self) -> list[AgentSummary]:
         self._called("agents")
         return [kept.summary for kept in self._agents.values() if not kept.hidden]
@@ -142,7 +150,7 @@ class FakeGateway:
         self._called("cancel")
         self.cancelled.append((agent_id, run_id))
 
-    def whole_agents(self) -> list[Agent]:
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
         self._called("whole_agents")
         return [kept.agent for kept in self._agents.values()]
 
@@ -190,6 +198,10 @@ class FakeGateway:
         kept = self._kept(agent_id)
         return kept.close_held(request_id, "".join(kept.variables[name] for name in sorted(kept.variables)))
 
+    def give(self, agent_id: str, results: Results) -> None:
+        self._called("give")
+        self._kept(agent_id).take([results])
+
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         self._called("rewrite_return")
         kept = self._kept(agent_id)
@@ -198,6 +210,10 @@ class FakeGateway:
     def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
         self._called("newest_messages")
         return self._kept(agent_id).messages[-limit:]
+
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        self._called("runs_under_way")
+        return list(self.under_way)
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         self._called("step_prompt_tokens")
@@ -262,6 +278,14 @@ class FakeGateway:
             raise _missing(block.id)
         kept.agent = replace(kept.agent, blocks=left)
 
+    def blocks(self) -> list[Block]:
+        self._called("blocks")
+        return [*(block for kept in self._agents.values() for block in kept.agent.blocks), *self.loose_blocks]
+
+    def delete_block(self, block_id: str) -> None:
+        self._called("delete_block")
+        self.loose_blocks = [block for block in self.loose_blocks if block.id != block_id]
+
     # --------------------------------------------------------------------------------------------------
 
     def _called(self, verb: str) -> None:
@@ -278,9 +302,14 @@ class FakeGateway:
         return self._agents[agent_id]
 
     def _happening(self, kept: KeptAgent, steps: Sequence[Step]) -> Iterator[Event]:
+        said: list[str] = []
         for step in steps:
             if isinstance(step, BaseException):
                 raise step
+            said = [*said, step.text] if isinstance(step, Text) else said
+            if isinstance(step, AgentCall | Stopped) and said:
+                kept.store(StoredMessage(new_id("message"), "assistant_message", text="".join(said)))
+                said = []
             if isinstance(step, AgentCall | AgentReturn):
                 kept.happened(step)
             if callable(step):

@@ -169,6 +169,19 @@ class GatewayContract:
         assert len(after) > len(before)
         assert {message.id for message in scene.gateway.newest_messages(scene.agent_id, 2)} & set(after[len(before) :])
 
+    def test_a_message_is_found_again_by_its_mark_and_the_answer_behind_it(self, scene: Scene) -> None:
+        mark = f"turn-{uuid.uuid4().hex}-0"
+        list(scene.gateway.send(scene.agent_id, [Say("user", scene.to_say("Yes"), otid=mark)], by_token=False))
+        places = {message_id: n for n, message_id in enumerate(scene.gateway.agent(scene.agent_id).message_ids)}
+        rows = sorted(scene.gateway.newest_messages(scene.agent_id, 20), key=lambda row: places[row.id])
+        assert [row.kind for row in rows if row.otid == mark] == ["user_message"]
+        place = next(number for number, row in enumerate(rows) if row.otid == mark)
+        assert "Yes" in [row.text for row in rows[place + 1 :] if row.kind == "assistant_message"]
+
+    def test_an_agent_at_rest_has_no_run_under_way(self, scene: Scene) -> None:
+        self.say(scene, "Hello")
+        assert scene.gateway.runs_under_way(scene.agent_id) == []
+
     def test_a_tool_of_the_agents_own_runs_on_the_server(self, scene: Scene) -> None:
         events = self.tell(scene, scene.to_note_first("Noted."))
         calls = [event for event in events if isinstance(event, AgentCall)]

@@ -12,12 +12,13 @@ WAIT = threading.Event()
 
 
 class RawServer:
-    """Sends `pieces` one by one to each request; WAIT among them keeps the connection open until the end of the test.
+    """Sends `pieces` one by one to each request; WAIT among them keeps the connection open until the end of the test,
+    a number for so many seconds.
 
     `requests` are the requests as they came, head and body.
     """
 
-    def __init__(self, pieces: Iterable[bytes | threading.Event]) -> None:
+    def __init__(self, pieces: Iterable[bytes | float | threading.Event]) -> None:
         self.requests: list[bytes] = []
         self._pieces = list(pieces)
         self._over = threading.Event()
@@ -56,7 +57,7 @@ class RawServer:
                 if isinstance(piece, bytes):
                     connection.sendall(piece)
                 else:
-                    self._over.wait(10)
+                    self._over.wait(piece if isinstance(piece, float) else 10)
         except OSError:
             return
 

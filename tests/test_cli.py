@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 from flask import Flask
 
-from app import create_app
-from bridge.cli import commands, table
+from app import assemble, create_app
+from bridge.cli.group import commands
+from bridge.cli.showing import table
 from bridge.config import Settings
 from bridge.errors import LettaUnreachable
 from bridge.letta.gateway import Agent
@@ -26,6 +27,8 @@ from tests.toolsets import Bridge, SharedLetta, stub
 
 ROOT = Path(__file__).parent.parent
 READ, WRITE = stub("fs.read/file"), stub("write_file")
+
+TIMES_AND_COUNTS = ("agents", "calls", "errors", "last", "used", "idle", "since")
 
 Run = Callable[..., Result]
 
@@ -47,7 +50,7 @@ def run(settings: Settings, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cleanup, "GRACE", 0.0)
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(commands(settings, letta), arguments)
+        return CliRunner().invoke(commands(lambda: settings, lambda known: assemble(known, letta)), arguments)
 
     return run
 
@@ -66,9 +69,9 @@ def test_the_tools_are_listed_for_people(run: Run) -> None:
     done = run("tools")
     assert done.exit_code == 0
     assert [line.split() for line in done.output.splitlines()] == [
-        ["client", "name", "server", "name", "digest", "agents", "idle", "since"],
-        ["fs.read/file", READ.name, READ.digest[:12], "Ada?Lovelace", "-"],
-        ["write_file", "write_file", WRITE.digest[:12], "-", "2017-07-14T02:40:00+00:00"],
+        [*("client", "name", "server", "name", "state", "digest"), *TIMES_AND_COUNTS],
+        ["fs.read/file", READ.name, "attached", READ.digest[:12], "Ada?Lovelace", "0", "0", "-", "-"],
+        ["write_file", "write_file", "stale", WRITE.digest[:12], "-", "0", "0", "-", "2017-07-14T02:40:00+00:00"],
     ]
 
 
@@ -78,8 +81,12 @@ def test_the_tools_are_listed_for_programs(run: Run, ada: Agent) -> None:
     assert rows[0] == {
         "client_name": "fs.read/file",
         "server_name": READ.name,
+        "state": "attached",
         "digest": READ.digest[:12],
         "agents": [{"id": ada.id, "name": "Ada\nLovelace"}],
+        "calls": 0,
+        "errors": 0,
+        "last_used": None,
         "idle_since": None,
     }
     assert rows[1]["agents"] == []

@@ -1,4 +1,4 @@
-"""One turn at a time for an agent."""
+"""One turn at a time for an agent: what holds for files and for leases in a real Redis."""
 
 from __future__ import annotations
 
@@ -6,65 +6,119 @@ import multiprocessing
 import os
 import signal
 import threading
-from multiprocessing.synchronize import Event
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
+from bridge.coordination import leases
 from bridge.coordination.locks import AgentLocks
-from bridge.errors import Busy
+from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
+from testbed.redis import Redis
+from tests.stores import KINDS, Kind, lock_place, locker
+
+AGENT = "agent-1"
+SPAWN = multiprocessing.get_context("spawn")
 
 
-def hold_until(folder: Path, held: Event, leave: Event) -> None:
-    with AgentLocks(folder, wait=5).hold("agent-1"):
-        held.set()
-        leave.wait(30)
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with lock_place(request.param, tmp_path) as where:
+        yield where
 
 
 @pytest.fixture
-def processes() -> multiprocessing.context.SpawnContext:
-    return multiprocessing.get_context("spawn")
+def redis() -> Iterator[Redis]:
+    with Redis() as server:
+        yield server
 
 
-def test_a_second_thread_has_to_wait_and_gives_up_in_time(tmp_path: Path) -> None:
-    locks = AgentLocks(tmp_path, wait=0.05)
+@pytest.fixture
+def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LEASE", 1.0)
+    monkeypatch.setattr(leases, "MARGIN", 0.2)
+    monkeypatch.setattr(leases, "RENEWAL", 0.2)
+
+
+def locks(place: str, wait: float = 10) -> AgentLocks:
+    return AgentLocks(locker(place), wait)
+
+
+def hold_on_command(place: str, pipe: Connection) -> None:
+    """Another worker: takes the agent at once, and lets go when it is told."""
+    leases.LEASE, leases.RENEWAL, leases.MARGIN = 1.0, 0.2, 0.2
+    with locks(place).hold(AGENT):
+        pipe.send("held")
+        pipe.recv()
+    pipe.send("free")
+
+
+class Worker:
+    """A process that holds the agent."""
+
+    def __init__(self, place: str) -> None:
+        self._pipe, theirs = SPAWN.Pipe()
+        self.process = SPAWN.Process(target=hold_on_command, args=(place, theirs))
+        self.process.start()
+        assert self._pipe.poll(30)
+        self._pipe.recv()
+
+    def lets_go(self) -> None:
+        self._pipe.send("go")
+        assert self._pipe.poll(30)
+        self._pipe.recv()
+        self.process.join()
+
+    def dies(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+    def send(self, signal_number: int) -> None:
+        assert self.process.pid is not None
+        os.kill(self.process.pid, signal_number)
+
+
+def test_a_second_thread_has_to_wait_and_gives_up_in_time(place: str) -> None:
+    held = locks(place, wait=0.05)
     refused: list[Busy] = []
 
     def try_it() -> None:
         try:
-            with locks.hold("agent-1"):
+            with held.hold(AGENT):
                 pass
         except Busy as busy:
             refused.append(busy)
 
-    with locks.hold("agent-1"):
+    with held.hold(AGENT):
         thread = threading.Thread(target=try_it)
         thread.start()
         thread.join()
     assert len(refused) == 1
     assert refused[0].retry_after is not None
     assert refused[0].retry_after <= 60
-    with locks.hold("agent-1"):
+    with held.hold(AGENT):
         pass
 
 
-def test_different_agents_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    locks = AgentLocks(tmp_path, wait=0)
-    with locks.hold("agent-1"), locks.hold("agent-2"):
+def test_different_agents_do_not_wait_for_each_other(place: str) -> None:
+    held = locks(place, wait=0)
+    with held.hold(AGENT), held.hold("agent-2"):
         pass
 
 
-def test_threads_get_the_agent_in_the_order_of_their_coming(tmp_path: Path) -> None:
-    locks = AgentLocks(tmp_path, wait=10)
+def test_threads_get_the_agent_in_the_order_of_their_coming(place: str) -> None:
+    held = locks(place)
     order: list[int] = []
     threads = []
 
     def take(number: int) -> None:
-        with locks.hold("agent-1"):
+        with held.hold(AGENT):
             order.append(number)
 
-    with locks.hold("agent-1"):
-        lock = locks._threads["agent-1"]
+    with held.hold(AGENT):
+        lock = held._threads[AGENT]
         for number in range(5):
             thread = threading.Thread(target=take, args=(number,))
             thread.start()
@@ -76,26 +130,148 @@ def test_threads_get_the_agent_in_the_order_of_their_coming(tmp_path: Path) -> N
     assert order == [0, 1, 2, 3, 4]
 
 
-def test_another_process_has_to_wait(tmp_path: Path, processes: multiprocessing.context.SpawnContext) -> None:
-    held, leave = processes.Event(), processes.Event()
-    holder = processes.Process(target=hold_until, args=(tmp_path, held, leave))
-    holder.start()
-    assert held.wait(30)
-    with pytest.raises(Busy), AgentLocks(tmp_path, wait=0.05).hold("agent-1"):
-        pass
-    leave.set()
-    with AgentLocks(tmp_path, wait=10).hold("agent-1"):
-        pass
-    holder.join()
+def test_a_worker_with_many_waiting_lets_another_worker_have_its_turn(place: str) -> None:
+    """Two workers: one whose threads queue without end, and one that comes later."""
+    busy, other = locks(place), locks(place)
+    done = threading.Event()
+    taken = [0]
+
+    def again_and_again() -> None:
+        while not done.is_set():
+            with busy.hold(AGENT):
+                taken[0] += 1
+                time.sleep(0.002)
+
+    crowd = [threading.Thread(target=again_and_again) for _ in range(4)]
+    for thread in crowd:
+        thread.start()
+    for _ in range(3):
+        before = taken[0]
+        with other.hold(AGENT):
+            overtaken = taken[0] - before
+        assert overtaken < 100
+    done.set()
+    for thread in crowd:
+        thread.join()
 
 
-def test_a_killed_holder_lets_go_at_once(tmp_path: Path, processes: multiprocessing.context.SpawnContext) -> None:
-    held, leave = processes.Event(), processes.Event()
-    holder = processes.Process(target=hold_until, args=(tmp_path, held, leave))
-    holder.start()
-    assert held.wait(30)
-    assert holder.pid is not None
-    os.kill(holder.pid, signal.SIGKILL)
-    holder.join()
-    with AgentLocks(tmp_path, wait=0).hold("agent-1"):
+def test_who_waits_for_nothing_any_more_leaves_the_queue(place: str) -> None:
+    held, gone = locks(place), threading.Event()
+    left: list[ClientGone] = []
+
+    def wait_in_vain() -> None:
+        try:
+            with held.hold(AGENT, gone=gone):
+                pass
+        except ClientGone as fault:
+            left.append(fault)
+
+    with held.hold(AGENT):
+        thread = threading.Thread(target=wait_in_vain)
+        thread.start()
+        gone.set()
+        thread.join(10)
+    assert len(left) == 1
+
+
+def test_a_turn_is_told_whether_the_one_before_came_to_its_end(place: str) -> None:
+    held = locks(place)
+    with held.hold(AGENT) as first:
+        assert not first.settled
+    assert fails_while_it_holds(held)
+    with held.hold(AGENT) as third:
+        assert not third.settled
+    with held.hold(AGENT) as fourth:
+        assert fourth.settled
+
+
+def fails_while_it_holds(held: AgentLocks) -> bool:
+    settled = False
+    try:
+        with held.hold(AGENT) as lease:
+            settled = lease.settled
+            raise ZeroDivisionError
+    except ZeroDivisionError:
+        return settled
+
+
+def test_another_process_has_to_wait(place: str) -> None:
+    worker = Worker(place)
+    with pytest.raises(Busy), locks(place, wait=0.05).hold(AGENT):
+        pass
+    worker.lets_go()
+    with locks(place).hold(AGENT) as lease:
+        assert lease.settled
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
+    """A file at once, a lease when it has expired."""
+    with lock_place(kind, tmp_path) as where:
+        Worker(where).dies()
+        with locks(where, wait=0 if kind == "local" else 10).hold(AGENT) as lease:
+            assert not lease.settled
+
+
+# --- leases -------------------------------------------------------------------------------------------
+
+
+def test_a_lease_is_renewed_for_as_long_as_it_is_held(redis: Redis, short_leases: None) -> None:
+    held, other = locks(redis.url), locks(redis.url, wait=2.5)
+    with held.hold(AGENT) as lease:
+        with pytest.raises(Busy), other.hold(AGENT):
+            pass
+        lease.check()
+
+
+def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: Redis, short_leases: None) -> None:
+    worker = Worker(redis.url)
+    worker.send(signal.SIGSTOP)
+    with locks(redis.url).hold(AGENT) as lease:
+        worker.send(signal.SIGCONT)
+        worker.lets_go()  # late, and it must not let go of what is ours
+        with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
+            pass
+        lease.check()
+
+
+def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, short_leases: None) -> None:
+    with locks(redis.url).hold(AGENT) as lease:
+        lease.check()
+        redis.pause()
+        time.sleep(1.2)
+        with pytest.raises(HoldLost):
+            lease.check()
+        redis.resume()
+
+
+def test_a_lease_that_redis_forgot_is_lost(redis: Redis, short_leases: None) -> None:
+    """After a failover somebody else may have had the agent meanwhile."""
+    with locks(redis.url).hold(AGENT) as lease:
+        redis.stop()
+        redis.start()
+        with locks(redis.url).hold(AGENT) as other:
+            assert not other.settled
+            time.sleep(0.6)
+            with pytest.raises(HoldLost):
+                lease.check()
+            other.check()
+
+
+def test_without_redis_no_agent_is_had(redis: Redis) -> None:
+    held = locks(redis.url)
+    redis.stop()
+    with pytest.raises(StoreUnavailable), held.hold(AGENT):
+        pass
+    redis.start()
+    with held.hold(AGENT):
+        pass
+
+
+def test_who_died_waiting_is_not_waited_for(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "HEARD", 0.3)
+    dead = locker(redis.url)
+    with locks(redis.url).hold(AGENT):
+        assert dead._try(AGENT, "token-of-the-dead") is None  # type: ignore[attr-defined]
+    with locks(redis.url).hold(AGENT):
         pass

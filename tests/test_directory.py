@@ -109,3 +109,16 @@ def test_a_server_that_is_down_does_not_make_a_model_unknown(
     letta.fails(LettaUnreachable("It is down."), at=verb)
     with pytest.raises(LettaUnreachable):
         directory.find("Ada" if verb == "agent" else "Bob")
+
+
+def test_a_list_asked_for_again_at_once_costs_no_call(letta: FakeGateway) -> None:
+    now = [0.0]
+    directory = Directory(letta, clock=lambda: now[0])
+    before = directory.models()
+    letta.has_agent("Bob")
+    now[0] = 0.9
+    assert directory.models() == before
+    assert letta.calls.count("agents") == 1
+    now[0] = 1.0
+    assert [name for name, _ in directory.models()] == ["Ada", "Bob"]
+    assert directory.model("Bob")[0] == "Bob"

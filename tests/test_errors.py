@@ -36,7 +36,7 @@ def test_no_error_tells_a_client_to_wait_longer_than_clients_do(kind: type[Bridg
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_type_of_an_error_fits_its_status(kind: type[BridgeError]) -> None:
     types = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-    ours = issubclass(kind, errors.LettaError) or kind.status in (499, 500, 503)
+    ours = issubclass(kind, errors.LettaError) or kind.status in (499, 500, 503, 504)
     assert kind.type == types.get(kind.status, "server_error" if ours else "invalid_request_error")
 
 

@@ -20,9 +20,10 @@ FLOORS: list[set[str]] = [
     {"bridge.logs", "bridge.keys"},
     {"bridge.config"},
     {"bridge.openai", "bridge.stubs", "bridge.letta"},
-    {"bridge.sync", "bridge.directory", "bridge.coordination"},
+    {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.coordination"},
     {"bridge.interception"},
     {"bridge.conversation"},
+    {"bridge.operation"},
     {"bridge.web"},
     {"bridge.cli"},
     {"app", "gunicorn.conf"},
@@ -32,9 +33,10 @@ FLOORS: list[set[str]] = [
 # Where a library may be imported, as beginnings of paths. What stands in no row belongs nowhere, but for the
 # standard library.
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    "flask": ("bridge/web/", "bridge/cli.py", "app.py"),
+    "flask": ("bridge/web/", "app.py"),
     "werkzeug": ("bridge/web/",),
-    "click": ("bridge/cli.py",),
+    "markupsafe": ("bridge/web/admin/",),
+    "click": ("bridge/cli/", "bridge/cli.py"),
     "letta_client": ("bridge/letta/connection.py",),
     "httpx": ("bridge/letta/connection.py",),
     "requests": ("bridge/letta/connection.py",),

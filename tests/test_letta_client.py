@@ -320,18 +320,18 @@ def test_an_answer_is_never_asked_for_again(server: LettaServer, http: LettaHttp
     assert len(http.calls) == 1
 
 
-@pytest.mark.parametrize("fault", [httpx.ConnectError("refused"), httpx.ReadError("reset"), httpx.ReadTimeout("slow")])
-@pytest.mark.parametrize(
-    ("write", "call"),
-    [
-        (lambda server: server.set_block(ID, "notes", "x"), ("PATCH", BY_LABEL)),
-        (lambda server: server.add_block(ID, "notes", "x", "", {}), ("POST", "/v1/blocks/")),
-        (lambda server: server.remove_block(ID, Block("block-1", "notes", "x")), ("DELETE", "/v1/blocks/block-1")),
-        (lambda server: server.delete_tool("tool-1"), ("DELETE", "/v1/tools/tool-1")),
-        (lambda server: server.tag_tool("tool-1", []), ("PATCH", "/v1/tools/tool-1")),
-    ],
-)
-def test_a_change_is_never_tried_again(
+CHANGES: list[tuple[Callable[[Gateway], object], tuple[str, str]]] = [
+    (lambda server: server.set_block(ID, "notes", "x"), ("PATCH", BY_LABEL)),
+    (lambda server: server.add_block(ID, "notes", "x", "", {}), ("POST", "/v1/blocks/")),
+    (lambda server: server.remove_block(ID, Block("block-1", "notes", "x")), ("DELETE", "/v1/blocks/block-1")),
+    (lambda server: server.delete_tool("tool-1"), ("DELETE", "/v1/tools/tool-1")),
+    (lambda server: server.tag_tool("tool-1", []), ("PATCH", "/v1/tools/tool-1")),
+]
+
+
+@pytest.mark.parametrize(("write", "call"), CHANGES)
+@pytest.mark.parametrize("fault", [httpx.ReadError("reset"), httpx.ReadTimeout("slow")])
+def test_a_change_whose_fate_is_unknown_is_made_again_only_where_that_changes_nothing(
     server: LettaServer,
     http: LettaHttp,
     write: Callable[[Gateway], object],
@@ -341,7 +341,18 @@ def test_a_change_is_never_tried_again(
     http.on(*call, fault)
     with pytest.raises(errors.LettaError):
         write(server)
-    assert changes(http) == [" ".join(call)]
+    again = isinstance(fault, httpx.ReadError) and call[0] == "DELETE"
+    assert changes(http) == [" ".join(call)] * (2 if again else 1)
+
+
+@pytest.mark.parametrize(("write", "call"), CHANGES)
+def test_a_change_that_was_never_sent_is_tried_once_more(
+    server: LettaServer, http: LettaHttp, write: Callable[[Gateway], object], call: tuple[str, str]
+) -> None:
+    http.on(*call, httpx.ConnectError("refused"))
+    with pytest.raises(errors.LettaUnreachable):
+        write(server)
+    assert changes(http) == [" ".join(call)] * 2
 
 
 def test_the_key_is_sent_and_never_told(server: LettaServer, http: LettaHttp) -> None:

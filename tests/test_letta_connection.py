@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 import responses
+from urllib3.util import connection as urllib3_connection
 
 from bridge import errors
 from bridge.config import read_settings
 from bridge.errors import BridgeError
+from bridge.letta import connection
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
 from bridge.letta.gateway import Say
@@ -192,6 +194,25 @@ def test_a_server_that_hangs_up_without_an_answer_is_unreachable() -> None:
     assert len(server.requests) == 1
 
 
+def test_what_was_never_sent_is_sent_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that was just being started is found by the second try, and there is no third one."""
+    with RawServer([CLOSING, HELLO, END]) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        closed = other.getsockname()
+        other.close()
+        places = [closed, None, closed, closed, None]
+        real = urllib3_connection.create_connection
+
+        def connect(address: tuple[str, int], *more: Any, **fields: Any) -> socket.socket:
+            return real(places.pop(0) or address, *more, **fields)
+
+        monkeypatch.setattr(urllib3_connection, "create_connection", connect)
+        monkeypatch.setattr(connection, "PAUSE", (0, 0))
+        assert list(ask(server_at(server.url))) == [Text("Hello"), Stopped("end_turn")]
+        with pytest.raises(errors.LettaUnreachable):
+            ask(server_at(server.url))
+        assert places == [None]
+
+
 def test_a_server_that_is_not_there_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -204,6 +225,14 @@ def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[byte
     with RawServer(pieces) as server:
         bridge = server_at(server.url, turn_timeout=0.05)
         with pytest.raises(errors.LettaTimeout):
+            list(ask(bridge))
+
+
+def test_pings_are_no_sign_of_the_agent() -> None:
+    ping = chunk(b'data: {"message_type": "ping"}\n\n')
+    with RawServer([CHUNKED, chunk(HELLO), *[ping, 0.05] * 50]) as server:
+        bridge = server_at(server.url, turn_timeout=0.2)
+        with pytest.raises(errors.LettaTimeout, match="silent for more than"):
             list(ask(bridge))
 
 

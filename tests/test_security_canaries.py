@@ -45,6 +45,7 @@ def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> 
         "BRIDGE_ADMIN_PASSWORD": ADMIN,
         "BRIDGE_METRICS_TOKEN": METRICS,
         "BRIDGE_LOG_LEVEL": "debug",
+        "BRIDGE_KEEP_TEXT": "0",
         "BRIDGE_DATA_DIR": str(folder / "data"),
     }
     with Service(environment, folder / "log") as service:
@@ -79,7 +80,7 @@ def everything(bridge: Service, letta: LettaServerStub) -> Iterator[requests.Res
     ):
         for headers in shown:
             yield requests.get(bridge.url + path, headers=headers, timeout=SOON)
-    for path in ("/admin/", "/admin/static/admin.css", f"/admin/{ADMIN}", f"/v1/models?api_key={PLAIN}&key={HASHED}"):
+    for path in ("/admin/", "/admin/static/admin.css", f"/v1/models?api_key={PLAIN}&key={HASHED}"):
         for headers in shown:
             yield requests.get(bridge.url + path, headers=headers, timeout=SOON)
     chat = f"{bridge.url}/v1/chat/completions"
@@ -130,10 +131,9 @@ def test_the_log_tells_what_letta_said_and_the_client_is_not_told(
     assert not [reply.url for reply in replies if REFUSAL in reply.text]
 
 
-@pytest.mark.parametrize("secret", [*SECRETS, USER, AGENT])
+@pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.usefixtures("replies")
 def test_the_folder_of_the_service_holds_no_secret(bridge: Service, secret: str) -> None:
-    """Nor what was said, once the admin page keeps no text."""
     folder = Path(bridge.environment["BRIDGE_DATA_DIR"])
     holding = [file.name for file in folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
     assert holding == []

@@ -68,7 +68,7 @@ def in_front_of(letta: LettaServerStub, environment: Mapping[str, str]) -> Itera
                 thread.join(SOON)
         connection.close()
         with warnings.catch_warnings():
-            # A socket that the HTTP libraries let go of in a cycle is closed now, and not in the middle of another test.
+            # What the HTTP libraries let go of in a cycle is closed now, and not in the middle of another test.
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
 
@@ -140,6 +140,7 @@ def test_no_address_of_a_request_is_ever_fetched(
 
 @pytest.mark.parametrize("verb", ["GET", "POST"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_letta_cannot_send_the_bridge_elsewhere(
     environment: dict[str, str], trap: socket.socket, verb: str, status: int
 ) -> None:
@@ -194,7 +195,7 @@ def test_a_large_body_is_refused_without_being_read_whole(client: FlaskClient, a
 HOSTILE = "<script>alert(1)</script>\"'>{{7*7}}\x1b[2J\r\nX-Evil: 1\u202e"
 
 
-@pytest.mark.parametrize("path", ["/v1/models", "/admin/", "/metrics"])
+@pytest.mark.parametrize("path", ["/v1/models", "/metrics"])
 def test_a_name_that_letta_tells_is_data_wherever_it_is_shown(
     environment: dict[str, str], letta: FakeGateway, path: str
 ) -> None:

@@ -13,7 +13,7 @@ from bridge.stubs.converter import name_with_suffix
 from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep
 from bridge.sync.inventory import OwnTool, inventory
 from bridge.sync.ownership import idle_since, is_leaving, is_marked, marked_idle, marked_leaving, tags_for
-from tests.toolsets import Bridge, SharedLetta, offered, rules_of, stub
+from tests.toolsets import Bridge, SharedLetta, lasting, offered, rules_of, stub
 
 DAY = 86_400.0
 NOW = 1_800_000_000.0
@@ -160,7 +160,7 @@ def test_an_attached_stub_loses_its_mark(letta: SharedLetta, bridge: Bridge, ada
     bridge.sync(ada, READ)
     letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(idle(DAY * 9, letta.tool("read_file")))))
     assert names(swept(letta, NOW).unmarked) == ["read_file"]
-    assert letta.tool("read_file").tags == tuple(tags_for(READ))
+    assert lasting(letta.tool("read_file").tags) == lasting(tags_for(READ))
 
 
 def test_foreign_tools_are_never_touched(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
@@ -256,7 +256,7 @@ def test_a_stub_attached_by_hand_while_the_sweep_waits_stays(letta: SharedLetta,
 def test_a_stub_put_anew_while_the_sweep_waits_stays(letta: SharedLetta) -> None:
     done = swept(letta, NOW, pause=lambda _: letta.put_tool(READ, tags_for(READ)))
     assert names(done.deleted) == []
-    assert letta.tool("read_file").tags == tuple(tags_for(READ))
+    assert lasting(letta.tool("read_file").tags) == lasting(tags_for(READ))
 
 
 def test_a_stub_deleted_between_put_and_attaching_is_made_anew(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:

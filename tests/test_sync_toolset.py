@@ -18,7 +18,7 @@ from bridge.sync.names import alternative_names
 from bridge.sync.ownership import OWNER, idle_since, is_leaving, is_ours, marked_idle, marked_leaving, tags_for
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.turn import SchemaDialect, ToolSpec
-from tests.toolsets import GATE, Bridge, SharedLetta, offered, rules_of, stub
+from tests.toolsets import GATE, Bridge, SharedLetta, lasting, offered, rules_of, stub
 
 READ, WRITE = stub("read_file"), stub("write_file")
 OTHER_READ = stub("read_file", "Reads another file.")
@@ -475,7 +475,7 @@ def test_a_stub_marked_idle_is_used_again_and_loses_the_mark(letta: SharedLetta,
     assert bridge.sync(ada, *FIFTY[:3]) == [one.name for one in FIFTY[:3]]
     assert bridge.counts == {"change_agent": 1, "tag_tool": 2}
     assert [idle_since(tool) for tool in letta.agent(ada.id).tools] == [None] * 5
-    assert digest_tags(letta.tool(FIFTY[0].name)) == tags_for(FIFTY[0])
+    assert digest_tags(letta.tool(FIFTY[0].name)) == lasting(tags_for(FIFTY[0]))
 
 
 def test_a_stub_that_is_about_to_leave_is_not_used_any_more(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
@@ -564,7 +564,7 @@ def test_names_are_looked_up_and_taken_while_nobody_else_does(letta: SharedLetta
 
 def digest_tags(tool: Tool) -> list[str]:
     assert is_ours(tool)
-    return [*tool.tags]
+    return lasting(tool.tags)
 
 
 def _raise(fault: BaseException) -> None:

@@ -180,6 +180,7 @@ def test_a_target_that_it_cannot_serve_is_refused(url: str) -> None:
 def test_calls_are_listed_with_what_they_were(proxy: FaultProxy, session: requests.Session) -> None:
     session.patch(f"{proxy.url}/v1/agents/a1?x=1", json={"tool_ids": ["t"]}, headers={"X-A": "b"}, timeout=20)
     get(session, proxy, "/stream")
+    proxy.wait_until_idle()
     patch, stream = proxy.calls()
     assert (patch.number, patch.method, patch.path, patch.query) == (1, "PATCH", "/v1/agents/a1", "x=1")
     assert (patch.body, patch.status, patch.outcome, patch.headers["X-A"]) == (

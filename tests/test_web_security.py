@@ -92,33 +92,6 @@ class TestWithoutKeys:
 # --- the admin page ---------------------------------------------------------------------------------------
 
 
-def test_the_admin_page_lists_the_agents(client: FlaskClient, letta: FakeGateway) -> None:
-    letta.has_agent("<script>alert(1)</script>")
-    response = client.get("/admin/", headers=basic(PASSWORD))
-    assert response.status_code == 200
-    assert response.mimetype == "text/html"
-    assert "Letta 0.16.1 with 2 agents." in response.text
-    assert "Ada" in response.text
-    assert "<script>" not in response.text
-    assert "&lt;script&gt;" in response.text
-
-
-def test_the_admin_page_can_be_empty(client: FlaskClient, letta: FakeGateway) -> None:
-    letta.loses(letta.agents_named("Ada")[0].id)
-    assert "There are no agents" in client.get("/admin/", headers=basic(PASSWORD)).text
-
-
-@pytest.mark.parametrize(
-    "headers", [{}, basic(""), basic("wrong"), basic(PASSWORD + "x"), {"Authorization": f"Bearer {KEY}"}]
-)
-def test_the_admin_page_wants_its_password(client: FlaskClient, letta: FakeGateway, headers: dict[str, str]) -> None:
-    response = client.get("/admin/", headers=headers)
-    assert response.status_code == 401
-    assert response.headers["WWW-Authenticate"].startswith("Basic ")
-    assert "Ada" not in response.text
-    assert letta.calls == []
-
-
 def test_the_password_of_the_admin_page_is_no_key_for_clients(client: FlaskClient) -> None:
     assert client.get("/v1/models", headers=basic(PASSWORD)).status_code == 401
 
@@ -144,10 +117,6 @@ def test_nothing_but_its_static_files_is_served(client: FlaskClient, path: str) 
     assert client.get(f"/admin/static/{path}").status_code == 404
 
 
-def test_the_admin_page_is_found_without_its_slash(client: FlaskClient) -> None:
-    assert client.get("/admin").status_code == client.get("/admin/").status_code == 401
-
-
 # --- every reply ------------------------------------------------------------------------------------------
 
 
@@ -159,8 +128,11 @@ def test_the_admin_page_is_found_without_its_slash(client: FlaskClient) -> None:
         ("POST", "/v1/chat/completions", {"Authorization": f"Bearer {KEY}"}, 400),
         ("GET", "/v1/chat/completions", {}, 405),
         ("GET", "/nothing", {}, 404),
-        ("GET", "/admin/", {}, 401),
-        ("GET", "/admin/", basic(PASSWORD), 200),
+        ("GET", "/admin/tools", {}, 303),
+        ("GET", "/admin/tools.json", {}, 401),
+        ("GET", "/admin/sign-in", {}, 200),
+        ("GET", "/admin/tools", basic(PASSWORD), 200),
+        ("GET", "/admin/nowhere", basic(PASSWORD), 404),
         ("GET", "/admin/static/admin.css", {}, 200),
         ("GET", "/healthz", {}, 200),
         ("GET", "/readyz", {}, 200),
@@ -172,7 +144,7 @@ def test_every_reply_is_hardened(
     with client.open(route, method=method, headers=headers) as response:
         assert response.status_code == status
     assert response.headers["X-Content-Type-Options"] == "nosniff"
-    assert response.headers["Referrer-Policy"] == "no-referrer"
+    assert response.headers["Referrer-Policy"] == ("same-origin" if route.startswith("/admin") else "no-referrer")
     policy = response.headers["Content-Security-Policy"]
     assert all(rule in policy for rule in ("default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"))
     assert "unsafe" not in policy
@@ -215,11 +187,11 @@ def test_the_process_is_alive_whatever_letta_does(client: FlaskClient, letta: Fa
 
 
 def test_the_service_is_ready_when_letta_is(client: FlaskClient) -> None:
-    assert client.get("/readyz").json == {"status": "ok", "letta": "ok"}
+    assert client.get("/readyz").json == {"status": "ok", "letta": "ok", "store": "ok"}
 
 
 def test_the_service_is_not_ready_without_letta(client: FlaskClient, letta: FakeGateway) -> None:
     letta.fails(errors.LettaUnreachable("It is down."), at="check")
     response = client.get("/readyz")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
-    assert response.json == {"status": "not ready", "letta": "letta_unreachable"}
+    assert response.json == {"status": "not ready", "letta": "letta_unreachable", "store": "ok"}

@@ -42,7 +42,7 @@ def test_letta_is_told_the_name_of_the_request_and_of_its_trace(over_http: Flask
 
 
 def test_a_request_without_a_name_gets_one_that_letta_is_told(over_http: FlaskClient, http: LettaHttp) -> None:
-    names = [over_http.get("/v1/models").headers["X-Request-Id"] for _ in range(2)]
+    names = [over_http.get("/v1/models/Nobody").headers["X-Request-Id"] for _ in range(2)]
     assert names == [asked.headers["X-Request-Id"] for asked in http.requests]
     assert names[0] != names[1]
     assert "traceparent" not in http.requests[0].headers

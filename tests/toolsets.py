@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from bridge.stubs.converter import make_stub
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import Binding, JsonObject, SchemaDialect, Stub, StubKind, ToolSpec
+from bridge.turn import AgentCall, Binding, JsonObject, SchemaDialect, Stub, StubKind, ToolSpec
+from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
 
 GATE = "requires_approval"
@@ -24,6 +25,11 @@ def stub(name: str = "read_file", description: str = "Reads a file.", kind: Stub
     return make_stub(ToolSpec(name, description, parameters), SchemaDialect(), kind=kind)
 
 
+def lasting(tags: Iterable[str]) -> list[str]:
+    """Without the time at which the tool was made."""
+    return [tag for tag in tags if ":made=" not in tag]
+
+
 def gates(bindings: Sequence[Binding]) -> list[JsonObject]:
     return [{"type": GATE, "tool_name": binding.stub.name} for binding in bindings]
 
@@ -33,6 +39,7 @@ class SharedLetta(FakeGateway):
 
     def __init__(self) -> None:
         super().__init__()
+        self.rules_seen: list[JsonObject] = []
         self._meanwhile: list[list[Any]] = []
 
     def meanwhile(self, verb: str, action: Callable[[], object], nth: int = 1) -> None:
@@ -59,6 +66,10 @@ class SharedLetta(FakeGateway):
         """Somebody changes a tool by hand."""
         return self._set_tool(replace(self.tool(tool.name), **changes))
 
+    def holds(self, agent: Agent, name: str) -> None:
+        """The agent waits for an approval of a call, outside of any turn."""
+        self._agents[agent.id].happened(AgentCall(new_id("message"), "call_held", name, "{}", held=True))
+
     def tool(self, name: str) -> Tool:
         return next(tool for tool in self._tools.values() if tool.name == name)
 
@@ -66,6 +77,7 @@ class SharedLetta(FakeGateway):
         return any(tool.name == name for tool in self._tools.values())
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
+        self.rules_seen += change.rules or ()
         rules = None if change.rules is None else [_completed(rule) for rule in change.rules]
         return super().change_agent(agent_id, replace(change, rules=rules))
 

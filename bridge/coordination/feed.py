@@ -26,11 +26,17 @@ class Feed:
         failure: BaseException | None = None
         try:
             for event in events:
-                with self._news:
-                    self._events.append(event)
-                    self._news.notify_all()
+                self.write(event)
         except BaseException as fault:  # readers raise it: a turn never ends in silence
             failure = fault
+        self.end(failure)
+
+    def write(self, event: Event) -> None:
+        with self._news:
+            self._events.append(event)
+            self._news.notify_all()
+
+    def end(self, failure: BaseException | None = None) -> None:
         with self._news:
             self._failure, self._ended = failure, True
             self._news.notify_all()
@@ -68,6 +74,11 @@ class Feed:
                 return
             if not fresh:
                 yield None
+
+    def since(self, seen: int) -> list[Event]:
+        """The events after the first `seen`."""
+        with self._news:
+            return self._events[seen:]
 
     @property
     def running(self) -> bool:

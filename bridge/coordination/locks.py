@@ -1,70 +1,104 @@
-"""One turn at a time for an agent, between the threads of a worker and the workers of a machine.
+"""One turn at a time for an agent, between the threads of a worker, the workers of a machine and machines.
 
-Letta does not queue: of two messages to an agent at once, one overwrites the other's context. File locks are let go by
-the system when their holder dies, however it dies.
+Letta does not queue: of two messages to an agent at once, one overwrites the other's context.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 from weakref import WeakValueDictionary
 
-from bridge.errors import Busy
+from bridge.errors import Busy, ClientGone, HoldLost
 
-POLL = 0.02
-SLOWEST_POLL = 0.2
-_BEGUN, _ENDED = b"b", b"e"
+# How soon a waiting turn notices that its client has gone.
+LOOK_UP = 0.5
+
+
+class Grip(Protocol):
+    """A lock that is held. `settled`: the holder before is known to have come to its end."""
+
+    @property
+    def settled(self) -> bool: ...
+
+    def holds(self) -> bool:
+        """Whether it is held still, as far as can be told without asking anybody."""
+
+    def release(self, ended: bool) -> None:
+        """Let go. `ended`: the holder came to its end."""
+
+
+class Locker(Protocol):
+    """Locks between processes. Of those that wait none is overtaken for ever."""
+
+    def take(self, name: str, patience: Callable[[], bool]) -> Grip | None:
+        """The lock, once it is free; None when `patience` says no before that. It is asked before every pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The agent to oneself.
+
+    `settled`: the turn before is known to have come to its end. One that failed, or whose worker was killed, may have
+    left something half done.
+    """
+
+    settled: bool
+    holds: Callable[[], bool]
+
+    def check(self) -> None:
+        """Raises when the agent may be another's by now: this process was stopped, or the store was lost."""
+        if not self.holds():
+            raise HoldLost("The bridge lost its hold of the agent in the middle of the turn. Send the request again.")
 
 
 class AgentLocks:
-    """Locks in a folder that all workers share, one file an agent."""
+    """Threads queue in the worker, and the first of each worker queues with those of the others."""
 
-    def __init__(self, folder: Path, wait: float) -> None:
-        self._folder = folder
+    def __init__(self, locker: Locker, wait: float) -> None:
+        self._locker = locker
         self._wait = wait
         self._threads: WeakValueDictionary[str, _ThreadLock] = WeakValueDictionary()
         self._guard = threading.Lock()
 
-    @contextmanager
-    def hold(self, agent_id: str) -> Iterator[bool]:
-        """The agent to oneself; Busy when it is not free in time. Threads queue in the worker, workers at the file.
+    def deadline(self) -> float:
+        """Until when somebody who comes now may wait."""
+        return time.monotonic() + self._wait
 
-        Yields whether the turn before is known to have come to its end: one that failed, or whose worker was killed,
-        may have left something half done.
-        """
-        deadline = time.monotonic() + self._wait
+    @contextmanager
+    def hold(
+        self, agent_id: str, deadline: float | None = None, gone: threading.Event | None = None
+    ) -> Iterator[Lease]:
+        """The agent to oneself; Busy when it is not free in time, ClientGone once `gone` is set."""
+        latest = self.deadline() if deadline is None else deadline
+
+        def patience() -> bool:
+            return time.monotonic() < latest and not (gone is not None and gone.is_set())
+
         with self._guard:
             lock = self._threads.setdefault(agent_id, _ThreadLock())
-        if not lock.acquire(deadline):
-            raise self._busy()
+        if not lock.acquire(patience, latest):
+            raise self._refusal(gone)
         try:
-            with self._locked_file(agent_id, deadline) as file:
-                yield _settled(file)
-                _write(file, _ENDED)
+            grip = self._locker.take(agent_id, patience)
+            if grip is None:
+                raise self._refusal(gone)
+            ended = False
+            try:
+                yield Lease(grip.settled, grip.holds)
+                ended = True
+            finally:
+                grip.release(ended)
         finally:
             lock.release()
 
-    @contextmanager
-    def _locked_file(self, agent_id: str, deadline: float) -> Iterator[int]:
-        file = os.open(self._folder / f"{agent_id}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            pause = POLL
-            while not _locks(file):
-                if time.monotonic() >= deadline:
-                    raise self._busy()
-                time.sleep(pause)
-                pause = min(pause * 1.5, SLOWEST_POLL)
-            yield file
-        finally:
-            os.close(file)
-
-    def _busy(self) -> Busy:
+    def _refusal(self, gone: threading.Event | None) -> Busy | ClientGone:
+        if gone is not None and gone.is_set():
+            return ClientGone("The client closed the connection before its turn began.")
         return Busy(
             f"The agent is busy with another turn, and was not free within {self._wait:g} seconds (BRIDGE_WAIT).",
             retry_after=5,
@@ -78,37 +112,18 @@ class _ThreadLock:
         self._condition = threading.Condition()
         self._queue: list[object] = []
 
-    def acquire(self, deadline: float) -> bool:
+    def acquire(self, patience: Callable[[], bool], latest: float) -> bool:
         ticket = object()
         with self._condition:
             self._queue.append(ticket)
-            ready = self._condition.wait_for(lambda: self._queue[0] is ticket, max(0.0, deadline - time.monotonic()))
-            if not ready:
-                self._queue.remove(ticket)
-            return ready
+            while self._queue[0] is not ticket:
+                if not patience():
+                    self._queue.remove(ticket)
+                    return False
+                self._condition.wait(min(LOOK_UP, max(0.0, latest - time.monotonic())))
+            return True
 
     def release(self) -> None:
         with self._condition:
             self._queue.pop(0)
             self._condition.notify_all()
-
-
-def _locks(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _settled(file: int) -> bool:
-    """Whether the last holder came to its end. The file says so, and from now on that the new one has not."""
-    settled = os.pread(file, 1, 0) == _ENDED
-    _write(file, _BEGUN)
-    return settled
-
-
-def _write(file: int, mark: bytes) -> None:
-    # A full disk must not stop a turn.
-    with suppress(OSError):
-        os.pwrite(file, mark, 0)

@@ -58,7 +58,7 @@ class Approval:
         answers, repeated = _answers(scene, past)
         outgoing = self._together(scene, answers, scene.says)
         if not outgoing:
-            missed = past.answer(repeated, called_by_return=False)
+            missed = past.answer(max(repeated, past.told()), called_by_return=False)
             if missed:
                 yield from missed
                 return

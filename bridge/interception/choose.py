@@ -28,6 +28,22 @@ from bridge.interception.rewrite import Rewrite
 from bridge.letta.capabilities import Loop, ServerFeatures
 from bridge.turn import Method, ToolChoice
 
+_REASONS: dict[Method, str] = {
+    "auto": "",
+    "native": "Its loop takes a client's tools with the message (letta_v1_agent on Letta 0.16.2 and later).",
+    "approval": "Its loop holds a call for an approval, and takes the client's result as the answer to it.",
+    "rewrite": "Its loop holds a call for an approval, which is closed at once; the server lets stored messages be"
+    " changed, so the client's result takes the place of that return.",
+    "relay": "Its loop holds a call for an approval, and the server lets no stored message be changed: the stub itself"
+    " returns the client's result.",
+    "message": "Nothing better works here: calls and results reach the agent as messages.",
+    "prompt": "Tools and calls are written into the text, so that the agent's own toolset stays untouched.",
+}
+_UNGATED = (
+    "Its loop can't hold a call without harm: the stub returns at once, a rule ends the run, and the client's result"
+    " takes the place of that return."
+)
+
 
 def choose_method(
     features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice, allowed: frozenset[Method] = frozenset()
@@ -72,6 +88,14 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
     methods["message"] = Message(gated=_denies_cleanly(features, loop), rule_prompts=features.rule_prompts)
     methods["prompt"] = Prompt()
     return methods
+
+
+def reason(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
+    """Why it is this one, for the operator."""
+    forced = "" if wanted == "auto" else "BRIDGE_METHOD says so. "
+    if method == "rewrite" and not _denies_cleanly(features, loop):
+        return forced + _UNGATED
+    return forced + _REASONS[method]
 
 
 def _denies_cleanly(features: ServerFeatures, loop: Loop) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bridge.turn import Event, JsonObject, MethodChosen, News, Said, Stopped, Text, ToolCall, ToolSpec
+from bridge.turn import Event, Happening, JsonObject, MethodChosen, News, Said, Stopped, Text, ToolCall, ToolSpec
 
 _ID = "call_end_"
 # What clients send for a tool that returned nothing.
@@ -24,7 +24,7 @@ def ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec |
     return next((tool for tool in tools if tool.name in names), None)
 
 
-def ended_by_call(events: Iterator[Event], tool: ToolSpec) -> Iterator[Event]:
+def ended_by_call(events: Iterator[Happening], tool: ToolSpec) -> Iterator[Happening]:
     """The same events; text that ends the turn is given as a call of `tool`, text before a call stays text."""
     held: list[str] = []
     called = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
 
@@ -40,7 +40,7 @@ class Scene:
     """One turn as its method finds it: the toolset is in place, nothing is sent yet.
 
     `parallel`: the client takes several calls in one reply. `unsettled` are the names of the stubs that the agent had
-    in the turn before, if that one may have been broken off.
+    in the turn before, if that one may have been broken off. `turn_id` marks the messages of this turn on the server.
     """
 
     gateway: Gateway
@@ -53,10 +53,18 @@ class Scene:
     by_token: bool
     parallel: bool = True
     unsettled: Collection[str] = ()
+    turn_id: str = ""
 
     @property
     def says(self) -> list[Say]:
-        return [*self.opening, *(Say("user", said.text, said.images) for said in self.news.said)]
+        says = [*self.opening, *(Say("user", said.text, said.images) for said in self.news.said)]
+        return (
+            [replace(say, otid=f"{self.turn_id}-{number}") for number, say in enumerate(says)] if self.turn_id else says
+        )
+
+    def is_ours(self, otid: str) -> bool:
+        """Whether a stored message is one of this very turn."""
+        return bool(self.turn_id) and otid.startswith(f"{self.turn_id}-")
 
     @property
     def bound(self) -> Mapping[str, Binding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from bridge.interception.ids import message_of
 from bridge.interception.method import Scene, for_client
 from bridge.letta.gateway import StoredMessage
-from bridge.turn import Event, Reasoning, Stopped, Text, ToolCall, ToolResult
+from bridge.turn import AgentCall, Event, Reasoning, Stopped, Text, ToolCall, ToolResult
 
 LOOK_BACK = 20
 REQUEST = "approval_request_message"
@@ -26,15 +26,19 @@ class Past:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._rows: list[StoredMessage] | None = None
+        self._stored: Sequence[StoredMessage] | None = None
+
+    @property
+    def stored(self) -> Sequence[StoredMessage]:
+        """Those too that are no more in the context, in no certain order."""
+        if self._stored is None:
+            self._stored = self._scene.gateway.newest_messages(self._scene.agent.id, LOOK_BACK)
+        return self._stored
 
     @property
     def rows(self) -> Sequence[StoredMessage]:
-        if self._rows is None:
-            places = {message_id: place for place, message_id in enumerate(self._scene.agent.message_ids)}
-            stored = self._scene.gateway.newest_messages(self._scene.agent.id, LOOK_BACK)
-            self._rows = sorted((row for row in stored if row.id in places), key=lambda row: places[row.id])
-        return self._rows
+        places = {message_id: place for place, message_id in enumerate(self._scene.agent.message_ids)}
+        return sorted((row for row in self.stored if row.id in places), key=lambda row: places[row.id])
 
     def held(self) -> StoredMessage | None:
         """The approval request that the agent waits at. The end of its context tells, not the newest stored message."""
@@ -61,15 +65,21 @@ class Past:
         found = self.return_of(result)
         return found[0] if found is not None and found[1] == result.text else None
 
-    def answer(self, place: int, *, called_by_return: bool) -> list[Event]:
-        """What the agent did next, for a client that repeats a request whose answer it missed; empty for nothing.
+    def told(self) -> int:
+        """The row of the last message of this very turn that an attempt before brought; 0 when there was none."""
+        return max((place for place, row in enumerate(self.rows) if self._scene.is_ours(row.otid)), default=0)
 
-        `called_by_return`: the client knows calls by the ids of their returns.
+    def answer(self, place: int, *, called_by_return: bool) -> list[Event]:
+        """What the agent did next, for a client that repeats a request whose answer it missed.
+
+        Empty when it did nothing, or was broken off with a tool of its own. `called_by_return`: the client knows calls
+        by the ids of their returns.
         """
-        events = list(self._answered(place, called_by_return))
-        if any(isinstance(event, Text | ToolCall) for event in events):
-            return [*events, Stopped("end_turn")]
-        return []
+        done = list(self._answered(place, called_by_return))
+        steps = [step for step in done if not isinstance(step, Reasoning)]
+        if not steps or isinstance(steps[-1], AgentCall):
+            return []
+        return [*(step for step in done if not isinstance(step, AgentCall)), Stopped("end_turn")]
 
     def _answered(self, place: int, called_by_return: bool) -> Iterator[Event]:
         said = ""
@@ -84,6 +94,8 @@ class Past:
             elif row.calls and all(call.name in self._scene.bound for call in row.calls):
                 yield from self._calls(number, called_by_return)
                 return
+            elif row.calls:
+                yield row.calls[0]
 
     def _calls(self, place: int, called_by_return: bool) -> Iterator[ToolCall]:
         row = self.rows[place]

@@ -29,6 +29,7 @@ from bridge.turn import (
     Event,
     JsonObject,
     Method,
+    Stopped,
     StubKind,
     ToolChoice,
     ToolResult,
@@ -76,15 +77,25 @@ class Rewrite:
         past, context = Past(scene), Context(scene)
         given = self._give_results(scene, past, context)
         outgoing: list[Outgoing] = [*given.quoted, *scene.says]
-        missed = [] if outgoing or given.anew else past.answer(given.place, called_by_return=self.called_by_return)
-        if missed:
-            yield from missed
-            return
+        if not outgoing and not given.anew:
+            missed = self._not_closed(scene, past, context) or past.answer(
+                max(given.place, past.told()), called_by_return=self.called_by_return
+            )
+            if missed:
+                yield from missed
+                return
         if not outgoing and not scene.features.continues_without_message:
             outgoing = [context.nudge()]
         events = ended_at(scene, sent(scene, past, context, outgoing))
         yield from self._gated_calls(scene, context, events) if self._gated else _ungated_calls(scene, events)
         context.drop_nudge()
+
+    def _not_closed(self, scene: Scene, past: Past, context: Context) -> list[Event]:
+        """The call at which the turn was broken off before it was closed, so that it has no return to go by."""
+        held = past.held() if self._gated and self.called_by_return else None
+        if held is None or any(call.name not in scene.bound for call in held.calls):
+            return []
+        return [*self._gated_calls(scene, context, iter(held.calls)), Stopped("end_turn")]
 
     def _tidied(self, scene: Scene) -> Scene:
         return tidied(scene)

@@ -58,6 +58,11 @@ class ServerFeatures:
         return self.version >= (0, 14, 0)
 
     @property
+    def tells_runs(self) -> bool:
+        """Which runs of an agent are under way (0.8 never ends one that was dropped, before there were none)."""
+        return self.version >= (0, 11, 0)
+
+    @property
     def parallel_calls(self) -> bool:
         """letta_v1_agent can make several calls in one step (0.13 has the setting, but it can't be changed there)."""
         return self.version >= (0, 14, 0)
@@ -91,6 +96,18 @@ class ServerFeatures:
     def attached_block_is_late(self) -> bool:
         """A block just attached is seen only from the second message on (measured on 0.6.54)."""
         return self.version < (0, 8, 0)
+
+    def told(self) -> dict[str, bool]:
+        """For the operator, in words."""
+        return {
+            "takes a client's tools with the message": self.client_tools,
+            "holds calls for an approval": self.approvals,
+            "takes results as answers to held calls": self.tool_returns,
+            "lets stored messages be changed": self.message_rewrite,
+            "finds tools by several names at once": self.tools_by_names,
+            "takes pictures in messages": self.takes_images,
+            "cancels runs": self.cancels_runs,
+        }
 
 
 def parse_version(text: str) -> Version:

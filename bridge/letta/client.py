@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from bridge import errors
@@ -49,6 +50,7 @@ class LettaServer:
         observe: Observer = lambda call, seconds: None,
     ) -> None:
         self._http = connection or Connection(settings, observe=observe)
+        self._turn_timeout = settings.turn_timeout
         self._features: tuple[ServerFeatures, float] | None = None
         self._features_lock = threading.Lock()
 
@@ -72,6 +74,13 @@ class LettaServer:
                 features = known[0]
             self._features = (features, time.monotonic() + FEATURES_KEPT_SECONDS)
             return features
+
+    def clock(self) -> float | None:
+        told = self._http.header("/v1/health/", "Date")
+        try:
+            return parsedate_to_datetime(told).timestamp()
+        except ValueError:
+            return None
 
     # --- agents ---------------------------------------------------------------------------------------
 
@@ -106,9 +115,10 @@ class LettaServer:
             body = {"run_ids": [run_id]} if run_id else {}
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
-    def whole_agents(self) -> list[Agent]:
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
         """In one call: an agent made or removed between two pages could hide another one."""
-        query = {"limit": EVERYTHING, "include_relationships": "tools", "show_hidden_agents": True}
+        relations = _RELATIONS if blocks else "tools"
+        query = {"limit": EVERYTHING, "include_relationships": relations, "show_hidden_agents": True}
         return [rows.agent(row) for row in as_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
@@ -187,7 +197,7 @@ class LettaServer:
         body: dict[str, Any] = {"messages": [payloads.outgoing(item) for item in messages], "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)
-        return read_run(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body))
+        return read_run(_alive(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout))
 
     def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         returned = self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
@@ -231,6 +241,15 @@ class LettaServer:
         packed = self.features().packs_returns
         return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
 
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        """0.11 passes over a parameter that it does not know, and lists the runs of all agents."""
+        features = self.features()
+        if not features.tells_runs:
+            return []
+        agent = {"agent_id": agent_id} if features.version >= (0, 12, 0) else {"agent_ids": [agent_id]}
+        listed = as_objects(self._http.call("GET", "/v1/runs/active", agent))
+        return [rows.text(run.get("id")) for run in listed]
+
     # --- blocks ---------------------------------------------------------------------------------------
 
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
@@ -269,6 +288,13 @@ class LettaServer:
         if features.block_change_needs_recompile:
             self._recompile(agent_id)
 
+    def blocks(self) -> list[Block]:
+        return [rows.block(row) for row in as_objects(self._http.call("GET", "/v1/blocks/", {"limit": EVERYTHING}))]
+
+    def delete_block(self, block_id: str) -> None:
+        with suppress(errors.LettaMissing):
+            self._http.call("DELETE", f"/v1/blocks/{block_id}")
+
     def _recompile(self, agent_id: str) -> None:
         self._http.call("POST", f"/v1/agents/{agent_id}/recompile")
 
@@ -276,3 +302,14 @@ class LettaServer:
 def _limit(value: str) -> int:
     """Letta's limit of characters for a block: its default where that is enough."""
     return max(20_000, len(value) + 1)
+
+
+def _alive(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
+    """The messages of a stream while the agent gives signs of life: Letta's pings show only that Letta is there."""
+    last = time.monotonic()
+    for message in messages:
+        if message is None or message.get("message_type") != "ping":
+            last = time.monotonic()
+        elif time.monotonic() - last > longest:
+            raise errors.LettaTimeout(f"The agent was silent for more than {longest:g} seconds (BRIDGE_TURN_TIMEOUT).")
+        yield message

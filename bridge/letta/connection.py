@@ -8,10 +8,11 @@ the SDK's typed streaming.
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import letta_client
@@ -25,15 +26,19 @@ from bridge.trace import Trace, current
 from bridge.turn import JsonObject
 
 PAGE = 200
+IDEMPOTENT = ("GET", "PUT", "DELETE")
+# Between two tries, so that many turns do not come back at the same moment.
+PAUSE = (0.05, 0.25)
 # The words of Letta's paths; what stands between them is somebody's id or label.
 _WORDS = frozenset(
     {
         *("v1", "agents", "attach", "blocks", "cancel", "core-memory", "health", "messages"),
-        *("openapi.json", "recompile", "steps", "stream", "tools"),
+        *("openapi.json", "recompile", "steps", "stream", "tools", "runs"),
     }
 )
 
 Observer = Callable[[str, float], None]
+T = TypeVar("T")
 
 
 class Connection:
@@ -81,16 +86,8 @@ class Connection:
 
         Raises before it returns when the server refuses, so nothing was begun then.
         """
-        trace = current()
-        with _naming_faults(self._base_url), self._counted(trace, "POST", path):
-            answer = self._session.post(
-                self._base_url + path,
-                data=json.dumps(body).encode(),
-                headers={"Content-Type": "application/json", "Accept": "text/event-stream", **_names(trace)},
-                stream=True,
-                allow_redirects=False,
-                timeout=(self._connect_timeout, self._turn_timeout),
-            )
+        sent, trace = json.dumps(body).encode(), current()
+        answer = _safely_again(lambda: self._post(path, sent, trace), idempotent=False)
         if answer.status_code != 200:
             words = ""
             # 0.11 refuses with a 500 and breaks off: then the status is all there is.
@@ -99,23 +96,36 @@ class Connection:
             raise _noted(failures.from_status(answer.status_code, words), words)
         return self._read(answer, trace)
 
+    def _post(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
+        with _naming_faults(self._base_url), self._counted(trace, "POST", path):
+            return self._session.post(
+                self._base_url + path,
+                data=sent,
+                headers={"Content-Type": "application/json", "Accept": "text/event-stream", **_names(trace)},
+                stream=True,
+                allow_redirects=False,
+                timeout=(self._connect_timeout, self._turn_timeout),
+            )
+
     def _read(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
         with answer, _naming_faults(self._base_url):
             for _, data in sse.decode(_pieces(answer, trace)):
                 yield None if data == sse.DONE else as_object(json.loads(data))
 
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """The decoded answer. Reads are tried once more: Letta closes kept-alive connections after its own errors."""
-        try:
-            with _naming_faults(self._base_url):
-                return self._call_once(verb, path, params, body)
-        except errors.LettaUnreachable:
-            if verb != "GET":
-                raise
+        """The decoded answer."""
+        return _safely_again(lambda: self._call_once(verb, path, params, body), idempotent=verb in IDEMPOTENT)
+
+    def header(self, path: str, name: str) -> str:
+        """A header of the answer to a GET, "" when it has none of that name."""
         with _naming_faults(self._base_url):
-            return self._call_once(verb, path, params, body)
+            return str(self._sdk.get(path, cast_to=httpx.Response).headers.get(name, ""))
 
     def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
+        with _naming_faults(self._base_url):
+            return self._call_unnamed(verb, path, params, body)
+
+    def _call_unnamed(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
         verbs: dict[str, Callable[..., httpx.Response]] = {
             "GET": self._sdk.get,
             "POST": self._sdk.post,
@@ -157,6 +167,17 @@ class Connection:
                 limit, after = limit * 10, {}
 
 
+def _safely_again(call: Callable[[], T], *, idempotent: bool) -> T:
+    """Once more where that does nothing twice. Letta closes kept-alive connections after its own errors."""
+    try:
+        return call()
+    except errors.LettaUnreachable as fault:
+        if not idempotent and not fault.nothing_sent:
+            raise
+    time.sleep(random.uniform(*PAUSE))
+    return call()
+
+
 @contextmanager
 def _naming_faults(base_url: str) -> Iterator[None]:
     """Faults of letta-client, httpx, requests and urllib3 -> our errors; around the reading of a stream, too."""
@@ -167,11 +188,18 @@ def _naming_faults(base_url: str) -> Iterator[None]:
     except (letta_client.APITimeoutError, requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError) as fault:
         raise errors.LettaTimeout("The Letta server did not answer in time.") from fault
     except (letta_client.APIConnectionError, requests.ConnectionError, requests.Timeout, httpx.TransportError) as fault:
-        raise errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.") from fault
+        failure = errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.")
+        failure.nothing_sent = _never_connected(fault)
+        raise failure from fault
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as fault:
         raise errors.LettaUnreachable(failures.CUT, code="stream_cut") from fault
     except (ValueError, RecursionError) as fault:
         raise errors.LettaError(failures.NOT_LETTA) from fault
+
+
+def _never_connected(fault: Exception) -> bool:
+    reason = getattr(fault.args[0], "reason", None) if fault.args else None
+    return isinstance(fault.__cause__, httpx.ConnectError) or isinstance(reason, urllib3.exceptions.NewConnectionError)
 
 
 def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:

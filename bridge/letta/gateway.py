@@ -88,15 +88,17 @@ class StoredMessage:
     calls: tuple[AgentCall, ...] = ()
     text: str = ""
     returns: Mapping[str, str] = field(default_factory=dict)
+    otid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A message to the agent."""
+    """A message to the agent. By its `otid`, which the server stores with it, it can be found again."""
 
     role: Literal["user", "system"]
     text: str
     images: tuple[Image, ...] = ()
+    otid: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,9 @@ class Gateway(Protocol):
 
     def check(self) -> None:
         """Raise what keeps the server from answering, now."""
+
+    def clock(self) -> float | None:
+        """The server's time, in seconds since 1970; None when it does not tell."""
 
     def agents(self) -> list[AgentSummary]:
         """All agents that are not hidden, whatever the page size of the server."""
@@ -204,8 +209,11 @@ class Gateway(Protocol):
     def delete_tool(self, tool_id: str) -> None:
         """Remove a tool from the server; one that is gone already is no error."""
 
-    def whole_agents(self) -> list[Agent]:
-        """All agents with their tools and rules, hidden ones too; costly."""
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
+        """All agents with their tools and rules, hidden ones too, by wish also with their blocks; costly."""
+
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        """The ids of the agent's runs that have not ended, where the server tells."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""
@@ -218,3 +226,9 @@ class Gateway(Protocol):
 
     def remove_block(self, agent_id: str, block: Block) -> None:
         """Take the block away from the agent and delete it."""
+
+    def blocks(self) -> list[Block]:
+        """All memory blocks of the server, attached or not."""
+
+    def delete_block(self, block_id: str) -> None:
+        """Remove a block that no agent has; one that is gone already is no error."""

@@ -16,8 +16,9 @@ HELPER_TAG = HELPER_PREFIX.rstrip("-")
 
 def outgoing(item: Outgoing) -> JsonObject:
     match item:
-        case Say(role, text, images):
-            return {"role": role, "content": [*_text_part(text), *map(_image, images)] if images else text}
+        case Say(role, text, images, otid):
+            content = [*_text_part(text), *map(_image, images)] if images else text
+            return {"role": role, "content": content, **({"otid": otid} if otid else {})}
         case Results(results):
             return {"type": "approval", "approvals": [_returned(result) for result in results]}
         case _:

@@ -68,7 +68,7 @@ def stored_message(row: JsonObject, *, packed: bool = False) -> StoredMessage:
     said = _unpacked(returned) if packed else returned
     returns = {text(one.get("tool_call_id")): text(one.get("tool_return")) for one in _objects(row.get("tool_returns"))}
     said = said or text(row.get("reasoning")) or _said(row.get("content"))
-    return StoredMessage(message_id, kind, calls, said, returns)
+    return StoredMessage(message_id, kind, calls, said, returns, text(row.get("otid")))
 
 
 def variables(row: JsonObject) -> dict[str, str]:

@@ -5,6 +5,7 @@ Whatever carries no mark of ours is foreign and is never changed or removed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from bridge.letta.gateway import Tool
@@ -14,12 +15,15 @@ OWNER = "letta-tool-bridge"
 _DIGEST = f"{OWNER}:digest="
 _CLIENT_NAME = f"{OWNER}:client-name="
 _KIND = f"{OWNER}:kind="
+_MADE = f"{OWNER}:made="
 _IDLE_SINCE = f"{OWNER}:idle-since="
 _LEAVING = f"{OWNER}:leaving"
 
 
-def tags_for(stub: Stub) -> list[str]:
-    return [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
+def tags_for(stub: Stub, now: float | None = None) -> list[str]:
+    made = int(time.time() if now is None else now)
+    known = [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
+    return [*known, f"{_MADE}{made}"]
 
 
 def is_ours(tool: Tool) -> bool:
@@ -34,6 +38,11 @@ def digest_of(tool: Tool) -> str:
 def client_name_of(tool: Tool) -> str:
     """The client's name of a tool of ours."""
     return _tagged(tool, _CLIENT_NAME) or tool.name
+
+
+def made_at(tool: Tool) -> int:
+    """When the bridge put the tool there, in seconds since 1970; Letta itself does not tell. 0 when it has no mark."""
+    return _seconds(tool, _MADE) or 0
 
 
 def stands_for(tool: Tool, stub: Stub) -> bool:
@@ -54,8 +63,7 @@ def drifted(tool: Tool, stub: Stub) -> bool:
 
 def idle_since(tool: Tool) -> int | None:
     """When the sweep first found the tool attached to no agent; None while nothing is known of that."""
-    value = _tagged(tool, _IDLE_SINCE)
-    return int(value) if value.isdecimal() else None
+    return _seconds(tool, _IDLE_SINCE)
 
 
 def is_leaving(tool: Tool) -> bool:
@@ -80,6 +88,11 @@ def marked_leaving(tool: Tool) -> list[str]:
 def unmarked(tool: Tool) -> list[str]:
     """The tool's tags without the marks of the sweep."""
     return [tag for tag in tool.tags if tag != _LEAVING and not tag.startswith(_IDLE_SINCE)]
+
+
+def _seconds(tool: Tool, prefix: str) -> int | None:
+    value = _tagged(tool, prefix)
+    return int(value) if value.isdecimal() else None
 
 
 def _tagged(tool: Tool, prefix: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 from threading import Event as Signal
 from typing import Any, Protocol
 
 from bridge.errors import BridgeError
-from bridge.trace import Trace
+from bridge.trace import Trace, current
 from bridge.turn import AgentCall, Event, Message, MethodChosen, Stopped, Text, ToolCall, Turn, Used
 
 log = logging.getLogger("bridge.turn")
@@ -103,34 +103,29 @@ def log_turn(account: Account) -> None:
     log.info("turn", extra={"fields": account.fields()})
 
 
-def accounted(
-    events: Callable[[Signal], Iterable[Event]], turn: Turn, trace: Trace, readers: Iterable[Reader]
-) -> Callable[[Signal], Iterator[Event]]:
+def accounted(events: Iterable[Event], turn: Turn, gone: Signal, readers: Iterable[Reader]) -> Iterator[Event]:
     """The same events, and the account of them for the readers, whatever ends them."""
-
-    def begin(gone: Signal) -> Iterator[Event]:
-        trace.is_turn = True
-        account = Account(turn, trace)
-        try:
-            for event in events(gone):
-                account.see(event)
-                yield event
-            if account.calls:
-                account.outcome = "tool_calls"
-        except BridgeError as failure:
-            account.outcome = failure.code or "error"
-            raise
-        except BaseException as fault:
-            account.outcome = "broken_off" if isinstance(fault, GeneratorExit) else "internal_error"
-            raise
-        finally:
-            if gone.is_set():
-                account.outcome = "client_gone"
-            account.seconds = trace.seconds
-            for reader in readers:
-                reader(account)
-
-    return begin
+    trace = current()
+    trace.is_turn = True
+    account = Account(turn, trace)
+    try:
+        for event in events:
+            account.see(event)
+            yield event
+        if account.calls:
+            account.outcome = "tool_calls"
+    except BridgeError as failure:
+        account.outcome = failure.code or "error"
+        raise
+    except BaseException as fault:
+        account.outcome = "broken_off" if isinstance(fault, GeneratorExit) else "internal_error"
+        raise
+    finally:
+        if gone.is_set():
+            account.outcome = "client_gone"
+        account.seconds = trace.seconds
+        for reader in readers:
+            reader(account)
 
 
 def _ms(seconds: float) -> float:

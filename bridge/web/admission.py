@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from threading import Event as Signal
 
 from bridge.config import Settings
 from bridge.coordination.allowance import Allowance, Place
@@ -12,7 +10,7 @@ from bridge.directory import Directory
 from bridge.errors import TooLarge
 from bridge.keys import ApiKey
 from bridge.stubs.checks import check_schema, limits_of
-from bridge.turn import Event, Turn
+from bridge.turn import Turn
 
 
 class Admission:
@@ -55,15 +53,3 @@ class Admission:
                     " (BRIDGE_MAX_RESULT). Shorten what the tool returns.",
                     param=where,
                 )
-
-
-def placed(events: Callable[[Signal], Iterable[Event]], place: Place) -> Callable[[Signal], Iterator[Event]]:
-    """The same events; the place is left with the last of them, also when the client has gone before."""
-
-    def begin(gone: Signal) -> Iterator[Event]:
-        try:
-            yield from events(gone)
-        finally:
-            place.leave()
-
-    return begin

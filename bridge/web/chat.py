@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ from typing import Any, NoReturn
 
 from bridge import sse
 from bridge.coordination.feed import Feed
-from bridge.errors import BridgeError, ClientGone, ShuttingDown
+from bridge.errors import BridgeError, ClientGone, ShuttingDown, StillRunning
 from bridge.openai.errors import error_object
 from bridge.openai.responses import Envelope, Reply, completion
-from bridge.turn import Event, JsonObject, Turn
+from bridge.turn import Event, Turn
 from bridge.web.closing import Closing
 from bridge.web.faults import as_told
 from bridge.web.hangup import client_is_gone, cut
@@ -23,13 +24,19 @@ TICK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """The connected client. `give_up` is called when it has gone before the turn ended."""
+    """The connected client.
+
+    `delivered` is called when it was given all, `give_up` when it has gone before that, and `step_back` when it is
+    sent away while the turn goes on.
+    """
 
     feed: Feed
     turn: Turn
     environ: Mapping[str, Any]
     log: Logger
+    delivered: Callable[[], None]
     give_up: Callable[[], None]
+    step_back: Callable[[], None]
     closing: Closing
 
     def wait_for_first(self, seconds: float) -> None:
@@ -42,10 +49,21 @@ class Listener:
             if time.monotonic() >= deadline:
                 return
 
-    def whole(self) -> JsonObject:
-        """The unstreamed reply."""
-        events = (event for event in self._events() if event is not None)
-        return completion(events, Envelope(self.turn.model))
+    def whole(self, seconds: float) -> bytes:
+        """The unstreamed reply, unless it takes longer than that."""
+        reply = completion(self._events_until(time.monotonic() + seconds), Envelope(self.turn.model))
+        if client_is_gone(self.environ):
+            self._leave()
+        return json.dumps(reply).encode()
+
+    def sent(self, body: bytes) -> Iterator[bytes]:
+        """The body as it is; what comes after it is done when the client has been given it."""
+        try:
+            yield body
+        except GeneratorExit:
+            self.give_up()
+            raise
+        self.delivered()
 
     def frames(self, ping_interval: float) -> Iterator[bytes]:
         """The streamed reply, with a comment whenever it was quiet for `ping_interval` seconds."""
@@ -73,6 +91,7 @@ class Listener:
         for chunk in reply.end():
             yield sse.encode(chunk)
         yield sse.END
+        self.delivered()
 
     def _failure(self, failure: BridgeError) -> Iterator[bytes]:
         """Coding clients try again after a broken connection and give up after an error event: each where it helps."""
@@ -94,6 +113,17 @@ class Listener:
         except ShuttingDown:
             self.give_up()
             raise
+
+    def _events_until(self, deadline: float) -> Iterator[Event]:
+        for event in self._events():
+            if event is not None:
+                yield event
+            elif time.monotonic() >= deadline:
+                self.step_back()
+                raise StillRunning(
+                    "The agent takes longer than an unstreamed reply may (BRIDGE_REPLY_WAIT). It goes on: send the same"
+                    " request again to get its answer, or ask for a stream."
+                )
 
     def _leave(self) -> NoReturn:
         self.give_up()

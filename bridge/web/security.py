@@ -50,7 +50,7 @@ def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
     def headers(response: Response) -> Response:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers.setdefault("Referrer-Policy", "no-referrer")
         response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if request.is_secure:

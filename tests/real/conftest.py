@@ -112,6 +112,8 @@ def bridge_environment(letta_url: str, data: Path, settings: dict[str, str]) -> 
         "BRIDGE_DATA_DIR": str(data),
         "PORT": str(free_port()),
         "WEB_CONCURRENCY": "2",
+        # Most tests leave calls open and go on as somebody else.
+        "BRIDGE_MEANWHILE": "close",
         **settings,
     }
 

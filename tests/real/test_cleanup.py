@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bridge.cli import commands
+from app import assemble
+from bridge.cli.group import commands
 from bridge.config import read_settings
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
@@ -51,7 +52,9 @@ def command(world: World, *arguments: str) -> list[Json]:
     """What a command answers to a program."""
     settings = read_settings(world.bridge.environment)
     with closing(Connection(settings)) as connection:
-        done = CliRunner().invoke(commands(settings, LettaServer(settings, connection)), [*arguments, "--json"])
+        server = LettaServer(settings, connection)
+        group = commands(lambda: settings, lambda known: assemble(known, server))
+        done = CliRunner().invoke(group, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
     rows: list[Json] = json.loads(done.output)
     return rows

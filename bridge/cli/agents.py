@@ -1,0 +1,48 @@
+"""The agents, as the bridge sees them."""
+
+from __future__ import annotations
+
+import click
+
+from bridge.cli.showing import Row, as_json, moment, show, telling_failures
+from bridge.cli.tools import Shop
+from bridge.coordination.history import TurnRecord
+from bridge.errors import StoreUnavailable
+from bridge.operation.overview import AgentRow, agent_rows
+from bridge.operation.parts import Parts
+
+
+def add_agents(group: click.Group, shop: Shop) -> None:
+    @group.command("agents", help="List the agents: type, method, tools, what they wait for.")
+    @as_json
+    @telling_failures
+    def agents(as_json: bool) -> None:
+        parts = shop.parts
+        turns, running = _turns(parts)
+        whole = parts.gateway.whole_agents(blocks=True)
+        rows = agent_rows(whole, parts.gateway.features(), parts.settings.methods, turns, running)
+        show([_row(row) for row in rows], as_json, "There are no agents on the Letta server.")
+
+
+def _turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, str]]]:
+    try:
+        return parts.activity.turns(), parts.activity.holders()
+    except StoreUnavailable as failure:
+        click.echo(f"{failure.message} So nothing is known of turns.", err=True)
+        return [], {}
+
+
+def _row(row: AgentRow) -> Row:
+    return {
+        "name": row.name,
+        "id": row.id,
+        "type": row.type,
+        "loop": row.loop,
+        "method": row.method,
+        "own_tools": row.own_tools,
+        "our_tools": row.our_tools,
+        "system_prompt": row.block or None,
+        "running_on": row.worker or None,
+        "waits_for": list(row.waits_for),
+        "last_turn": moment(row.last_turn),
+    }

@@ -1,0 +1,70 @@
+"""Settings and keys. Nothing here asks Letta."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import sys
+
+import click
+
+from bridge.cli.showing import as_json, show, show_json, telling_failures
+from bridge.cli.tools import Shop
+from bridge.operation.masked import masked
+
+
+def add_settings(group: click.Group, shop: Shop) -> None:
+    @group.command("config", help="The settings that are in force, without secrets.")
+    @click.option("--changed", is_flag=True, help="Only those that are not the default.")
+    @as_json
+    @telling_failures
+    def config(changed: bool, as_json: bool) -> None:
+        shown = [one for one in masked(shop.settings) if one.changed or not changed]
+        rows = [
+            {"variable": one.variable, "value": one.value or None, "default": "no" if one.changed else "yes"}
+            for one in shown
+        ]
+        show(rows, as_json, "Everything is as it is by default.")
+
+    @group.group("keys", help="Keys for clients. They are kept as hashes, so the key itself is shown once only.")
+    def keys() -> None:
+        """Nothing by itself."""
+
+    @keys.command("new", help="Make a key, and the entry for BRIDGE_API_KEYS.")
+    @click.argument("name", default="client", callback=_name)
+    @as_json
+    def new(name: str, as_json: bool) -> None:
+        key = f"ltb-{secrets.token_urlsafe(32)}"
+        entry = _entry(name, key)
+        if as_json:
+            show_json({"name": name, "key": key, "entry": entry})
+        else:
+            click.echo(f"The client's key, shown this once:  {key}")
+            click.echo(f"Add this to BRIDGE_API_KEYS:        {entry}")
+
+    @keys.command("hash", help="The entry for BRIDGE_API_KEYS of a key that you have; it is asked for.")
+    @click.argument("name", default="client", callback=_name)
+    def hash_key(name: str) -> None:
+        asks = sys.stdin.isatty()
+        key = click.prompt("Key", hide_input=True, err=True) if asks else sys.stdin.readline()
+        if len(key.strip()) < 8:
+            raise click.ClickException("A key has at least 8 characters.")
+        click.echo(_entry(name, key.strip()))
+
+    @keys.command("list", help="The names of the keys in BRIDGE_API_KEYS.")
+    @as_json
+    @telling_failures
+    def list_keys(as_json: bool) -> None:
+        rows = [{"name": key.name, "sha256": f"{key.sha256[:8]}…"} for key in shop.settings.api_keys]
+        show(rows, as_json, "There are no keys: BRIDGE_API_KEYS is not set.")
+
+
+def _name(context: click.Context, parameter: click.Parameter, name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
+        raise click.BadParameter("a name has 1 to 64 letters, digits, dots, dashes and underscores")
+    return name
+
+
+def _entry(name: str, key: str) -> str:
+    return f"{name}:{hashlib.sha256(key.encode()).hexdigest()}"

@@ -1,0 +1,206 @@
+"""What clients put on the server: listed, shown, swept, removed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Protocol
+
+import click
+
+from bridge.cli.showing import Row, as_json, moment, show, show_json, table, telling_failures, visible
+from bridge.config import Settings
+from bridge.coordination.history import PastCall, ToolUse
+from bridge.errors import StoreUnavailable
+from bridge.letta.gateway import Tool
+from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
+from bridge.operation.parts import Parts
+from bridge.operation.removal import remains, remove
+from bridge.operation.wording import counted
+from bridge.sync import cleanup
+from bridge.sync.ownership import client_name_of
+
+
+class Shop(Protocol):
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def parts(self) -> Parts: ...
+
+
+def add_tools(group: click.Group, shop: Shop) -> None:
+    @group.group("tools", invoke_without_command=True, help="The clients' tools that stand on the Letta server.")
+    @as_json
+    @click.pass_context
+    @telling_failures
+    def tools(context: click.Context, as_json: bool) -> None:
+        if context.invoked_subcommand is None:
+            _list(shop.parts, as_json)
+
+    @tools.command("list", help="List them, with how often they were called.")
+    @as_json
+    @telling_failures
+    def list_tools(as_json: bool) -> None:
+        _list(shop.parts, as_json)
+
+    @tools.command("gone", help="List tools that were offered lately and are not on the server.")
+    @as_json
+    @telling_failures
+    def gone(as_json: bool) -> None:
+        rows = [_row(row) for row in _rows(shop.parts) if not row.tool_id]
+        show(rows, as_json, "No tool is gone.")
+
+    @tools.command("show", help="One tool, by name, digest or id: both schemas, agents, last calls.")
+    @click.argument("name")
+    @as_json
+    @telling_failures
+    def show_tool(name: str, as_json: bool) -> None:
+        _show(shop.parts, name, as_json)
+
+    @group.command("sweep", help="Mark tools that no agent has, and delete those marked for longer than the limit.")
+    @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+    @as_json
+    @telling_failures
+    def sweep(dry_run: bool, as_json: bool) -> None:
+        done = cleanup.sweep(shop.parts.gateway, shop.settings.stub_idle, dry_run=dry_run)
+        fates = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
+        rows = [_swept_row(fate, tool) for fate, tools in fates.items() for tool in tools]
+        rows += [
+            {"done": "removed helper agent", "client_name": "", "server_name": agent.name} for agent in done.helpers
+        ]
+        show(rows, as_json, f"Nothing to do: {len(done.kept)} tools of the bridge are in use or not idle for long.")
+
+    @group.command("purge", help="Remove all that the bridge ever put on this Letta server: before you uninstall it.")
+    @click.option("--dry-run", is_flag=True, help="Say what would be removed, and do nothing.")
+    @click.option("--yes", is_flag=True, help="Do not ask.")
+    @as_json
+    @telling_failures
+    def purge(dry_run: bool, yes: bool, as_json: bool) -> None:
+        _purge(shop.parts, dry_run, yes, as_json)
+
+
+def _list(parts: Parts, as_json: bool) -> None:
+    rows = [_row(row) for row in _rows(parts) if row.tool_id]
+    show(rows, as_json, "No tool of the bridge is on the server.")
+
+
+def _rows(parts: Parts) -> list[ToolRow]:
+    tools, agents = parts.gateway.tools(), parts.gateway.whole_agents()
+    return tool_rows(tools, agents, _uses(parts), time.time(), parts.settings.stub_idle)
+
+
+def _uses(parts: Parts) -> dict[str, ToolUse]:
+    try:
+        return parts.activity.uses()
+    except StoreUnavailable as failure:
+        click.echo(f"{failure.message} So nothing is known of calls.", err=True)
+        return {}
+
+
+def _row(row: ToolRow) -> Row:
+    return {
+        "client_name": row.client_name,
+        "server_name": row.server_name or None,
+        "state": row.state,
+        "digest": row.digest[:12],
+        "agents": [{"id": agent.id, "name": agent.name} for agent in row.agents],
+        "calls": row.calls,
+        "errors": row.errors,
+        "last_used": moment(row.last_used),
+        "idle_since": moment(row.idle_since),
+    }
+
+
+def _show(parts: Parts, name: str, as_json: bool) -> None:
+    found = [row for row in _rows(parts) if _is_meant(row, name)]
+    if not found:
+        raise click.ClickException(f"There is no tool of the bridge called {visible(name)}; `tools` lists them.")
+    if as_json:
+        show_json([_whole(parts, row) for row in found])
+    for row in [] if as_json else found:
+        _tell(parts, row)
+
+
+def _is_meant(row: ToolRow, name: str) -> bool:
+    starts = len(name) >= 8 and row.digest.startswith(name)
+    return starts or name in (row.client_name, row.server_name, row.tool_id)
+
+
+def _whole(parts: Parts, row: ToolRow) -> Row:
+    card = parts.activity.tool(row.digest)
+    return {
+        **_row(row),
+        "digest": row.digest,
+        "tool_id": row.tool_id or None,
+        "as_sent": None if card is None else {"description": card.description, "parameters": card.parameters},
+        "as_letta_has_it": None if card is None else card.json_schema,
+        "changes": [] if card is None else list(card.changes),
+        "last_calls": [asdict(call) for call in parts.activity.calls_of(row.digest)[:10]],
+    }
+
+
+def _tell(parts: Parts, row: ToolRow) -> None:
+    whole = _whole(parts, row)
+    click.secho(visible(row.client_name), bold=True)
+    facts = [
+        ("state", f"{row.state}: {MEANINGS[row.state]}"),
+        ("stub", f"{row.server_name or '-'} {row.tool_id}"),
+        ("digest", row.digest),
+        ("agents", ", ".join(agent.name for agent in row.agents) or "-"),
+        ("calls", f"{row.calls}, with {row.results} results, {row.errors} of them errors"),
+        ("last used", moment(row.last_used) or "-"),
+    ]
+    click.echo("\n".join(f"  {name:10}{visible(value)}" for name, value in facts))
+    if whole["as_sent"] is not None:
+        click.echo(f"  {'as sent':10}{json.dumps(whole['as_sent']['parameters'])}")
+    click.echo(
+        "".join(f"  {'changed' if not place else '':10}{visible(one)}\n" for place, one in enumerate(whole["changes"])),
+        nl=False,
+    )
+    calls = [_call_row(call) for call in parts.activity.calls_of(row.digest)[:10]]
+    if calls:
+        click.echo(table(calls))
+
+
+def _call_row(call: PastCall) -> Row:
+    return {
+        "called": moment(call.at),
+        "agent": call.agent_name,
+        "arguments": call.arguments[:60],
+        "result": "-" if call.result is None else call.result[:60],
+    }
+
+
+def _swept_row(fate: str, tool: Tool) -> Row:
+    return {"done": fate, "client_name": client_name_of(tool), "server_name": tool.name}
+
+
+def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
+    found = remains(parts.gateway)
+    if not found.steps:
+        show([], as_json, "There is nothing of the bridge on this server.")
+        return
+    what = (
+        f"{counted(len(found.tools), 'tool')}, what {counted(len(found.agents), 'agent')} of others got from us,"
+        f" {counted(len(found.helpers), 'agent')} of our own, {counted(len(found.blocks), 'loose memory block')}"
+    )
+    if dry_run:
+        rows = [{"tool": tool.name, "client_name": client_name_of(tool)} for tool in found.tools]
+        show(rows, as_json, "No tools.")
+        click.echo(f"Would be removed: {what}.", err=True)
+        return
+    if not yes:
+        click.confirm(
+            f"Remove {what}? Bridges that run make their tools anew with the next request.", abort=True, err=True
+        )
+    done = _with_progress(remove(parts.gateway, found, parts.conversation, parts.hold), found.steps)
+    parts.snapshots.outdate()
+    show([{"done": one} for one in done], as_json, "")
+
+
+def _with_progress(steps: Iterable[str], count: int) -> list[str]:
+    with click.progressbar(steps, length=count, label="removing", file=sys.stderr) as bar:
+        return list(bar)

@@ -1,0 +1,111 @@
+"""A turn as one sees it who does not run it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator, Iterator
+
+from bridge.coordination.recording import ALIVE, PULSE, Recording, events_key, sign_of_life
+from bridge.coordination.records import End, as_failure, from_text
+from bridge.coordination.store import Store
+from bridge.turn import Event, Reasoning, Text, ToolCall
+
+LOOK = 0.1
+NOTHING_SHOWN = 0
+
+
+class Follower:
+    """Reads one attempt. `shown` counts what a client was given of it."""
+
+    def __init__(self, store: Store, token: str, worker: str) -> None:
+        self._store = store
+        self._token = token
+        self._worker = worker
+        self._batches = 0
+        self.shown = NOTHING_SHOWN
+
+    @staticmethod
+    def is_there(store: Store, token: str) -> bool:
+        """Whether some other worker has a client that follows this attempt."""
+        return store.get(f"followed:{token}") is not None
+
+    def ended(self) -> End | None:
+        """How the attempt ended, if it has."""
+        batches = self._store.items(events_key(self._token))
+        return from_text(batches[-1]).end if batches else None
+
+    def recorded(self) -> Iterator[Event]:
+        """All that has been kept of it."""
+        for text in self._store.items(events_key(self._token)):
+            yield from from_text(text).events
+
+    def here(self, recording: Recording, gone: threading.Event) -> Generator[Event, None, End | None]:
+        """An attempt of this worker, until it ends or this client has gone."""
+        try:
+            for event in recording.feed.read(LOOK):
+                if gone.is_set():
+                    return None
+                if event is not None:
+                    yield self._counted(event)
+        except GeneratorExit:
+            raise
+        except BaseException as fault:
+            return End("failed", as_failure(fault), recording.gone.is_set())
+        return End("well")
+
+    def elsewhere(self, gone: threading.Event) -> Generator[Event, None, End | None]:
+        """An attempt of another worker, as it writes it down; None when that worker is lost or the client has gone.
+
+        Nothing is shown before it ended or that worker has given a sign of life: what a dead one left behind may not
+        be the beginning of the answer that is made in its place.
+        """
+        watch, held = _Watch(self._store, self._worker, self._token), list[Event]()
+        while not gone.is_set():
+            alive = watch.look()
+            batches = self._store.items(events_key(self._token))
+            for text in batches[self._batches :]:
+                held += from_text(text).events
+            self._batches = len(batches)
+            end = from_text(batches[-1]).end if batches else None
+            if end is not None or watch.certain:
+                for event in held:
+                    yield self._counted(event)
+                held.clear()
+            if end is not None or not alive:
+                return end
+            time.sleep(LOOK)
+        return None
+
+    def _counted(self, event: Event) -> Event:
+        self.shown += isinstance(event, Text | Reasoning | ToolCall)
+        return event
+
+
+class _Watch:
+    """Whether the worker that makes an attempt lives; it is told in turn that somebody follows."""
+
+    def __init__(self, store: Store, worker: str, token: str) -> None:
+        self._store = store
+        self._worker = worker
+        self._token = token
+        self._first: int | None = None
+        self._looked = 0.0
+        self._heard = time.monotonic()
+        self.certain = False
+
+    def look(self) -> bool:
+        now = time.monotonic()
+        if now - self._looked < PULSE / 2:
+            return True
+        self._looked = now
+        self._store.put(f"followed:{self._token}", "1", 3 * PULSE)
+        sign = sign_of_life(self._store, self._worker)
+        if sign is None:
+            return False
+        beats, tokens = sign
+        self._first = beats if self._first is None else self._first
+        if self._token in tokens:
+            self._heard = now
+            self.certain = self.certain or beats > self._first
+        return now - self._heard <= ALIVE

@@ -1,0 +1,177 @@
+"""Locks between machines: leases in Redis that expire unless their holder renews them.
+
+A holder that was stopped for long, or that lost Redis, knows by its own clock that its lease is over and does nothing
+more to the agent. Whoever waits is in a queue; one that is not heard of for a while leaves it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+
+from bridge.coordination.locks import Grip
+from bridge.coordination.redis import PREFIX, RedisServer, milliseconds
+from bridge.errors import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+LEASE = 15.0
+RENEWAL = 4.0
+# The holder counts its lease as over this long before Redis does.
+MARGIN = 2.0
+HEARD = 3.0
+POLL = 0.02
+SLOWEST_POLL = 0.15
+SETTLED_KEPT = 7 * 86400.0
+
+_TAKE = """
+local lock, queue, heard, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local token, lease, patience = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for _, silent in ipairs(redis.call('zrangebyscore', heard, '-inf', now - patience)) do
+  redis.call('zrem', queue, silent)
+  redis.call('zrem', heard, silent)
+end
+local first = redis.call('zrange', queue, 0, 0)[1]
+if redis.call('exists', lock) == 0 and (not first or first == token) then
+  redis.call('set', lock, token, 'px', lease)
+  redis.call('zrem', queue, token)
+  redis.call('zrem', heard, token)
+  local settled = redis.call('exists', ended)
+  redis.call('del', ended)
+  return {1, settled}
+end
+if not redis.call('zscore', queue, token) then
+  local last = redis.call('zrange', queue, -1, -1, 'withscores')
+  redis.call('zadd', queue, (last[2] or 0) + 1, token)
+end
+redis.call('zadd', heard, now, token)
+redis.call('pexpire', queue, patience * 10)
+redis.call('pexpire', heard, patience * 10)
+return {0, 0}
+"""
+_LEAVE = """
+redis.call('zrem', KEYS[1], ARGV[1])
+redis.call('zrem', KEYS[2], ARGV[1])
+"""
+_RENEW = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('pexpire', KEYS[1], ARGV[2])
+"""
+_RELEASE = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('del', KEYS[1])
+if ARGV[2] == '1' then redis.call('set', KEYS[2], '1', 'px', ARGV[3]) end
+return 1
+"""
+
+
+class LeaseLocker:
+    """Leases in one Redis. A thread of each process renews all that it holds."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self._server = server
+        self._take = server.script(_TAKE)
+        self._leave = server.script(_LEAVE)
+        self._renewal = server.script(_RENEW)
+        self._release = server.script(_RELEASE)
+        self._held: set[_LeaseGrip] = set()
+        self._guard = threading.Lock()
+        self._renewer: tuple[int, threading.Thread] | None = None
+
+    def take(self, name: str, patience: Callable[[], bool]) -> Grip | None:
+        token = secrets.token_hex(12)
+        pause = POLL
+        while True:
+            grip = self._try(name, token)
+            if grip is not None:
+                return grip
+            if not patience():
+                with suppress(StoreUnavailable), self._server.client():
+                    self._leave(keys=[_key("queue", name), _key("heard", name)], args=[token])
+                return None
+            time.sleep(pause)
+            pause = min(pause * 1.5, SLOWEST_POLL)
+
+    def _try(self, name: str, token: str) -> Grip | None:
+        asked = time.monotonic()
+        keys = [_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
+        with self._server.client():
+            taken, settled = self._take(keys=keys, args=[token, milliseconds(LEASE), milliseconds(HEARD)])
+        if not taken:
+            return None
+        grip = _LeaseGrip(self, name, token, bool(settled), asked + LEASE - MARGIN)
+        self._keep_renewing(grip)
+        return grip
+
+    def _renew_one(self, grip: _LeaseGrip) -> None:
+        asked = time.monotonic()
+        with self._server.client():
+            renewed = self._renewal(keys=[_key("lock", grip.name)], args=[grip.token, milliseconds(LEASE)])
+        grip.until = asked + LEASE - MARGIN if renewed else 0.0
+
+    def release(self, grip: _LeaseGrip, ended: bool) -> None:
+        with self._guard:
+            self._held.discard(grip)
+        keys = [_key("lock", grip.name), _key("ended", grip.name)]
+        try:
+            with self._server.client():
+                self._release(keys=keys, args=[grip.token, int(ended), milliseconds(SETTLED_KEPT)])
+        except StoreUnavailable as fault:
+            log.warning("a lease is left to expire: %s", fault.message)
+
+    def _keep_renewing(self, grip: _LeaseGrip) -> None:
+        with self._guard:
+            self._held.add(grip)
+            if self._renewer is None or self._renewer[0] != os.getpid():
+                thread = threading.Thread(target=_renew, args=(weakref.ref(self),), name="leases", daemon=True)
+                self._renewer = os.getpid(), thread
+                thread.start()
+
+    def renew_all(self) -> None:
+        with self._guard:
+            held = [*self._held]
+        for grip in held:
+            try:
+                self._renew_one(grip)
+            except StoreUnavailable as fault:
+                log.warning("leases can't be renewed: %s", fault.message)
+                return
+
+
+def _renew(locker: weakref.ref[LeaseLocker]) -> None:
+    """As long as there is the locker and its process."""
+    while True:
+        time.sleep(RENEWAL)
+        here = locker()
+        if here is None:
+            return
+        here.renew_all()
+        del here
+
+
+class _LeaseGrip:
+    def __init__(self, locker: LeaseLocker, name: str, token: str, settled: bool, until: float) -> None:
+        self._locker = locker
+        self.name = name
+        self.token = token
+        self.settled = settled
+        self.until = until
+
+    def holds(self) -> bool:
+        return time.monotonic() < self.until
+
+    def release(self, ended: bool) -> None:
+        self._locker.release(self, ended)
+
+
+def _key(kind: str, name: str) -> str:
+    """All keys of a lock in one slot of a cluster."""
+    return f"{PREFIX}{kind}:{{{name}}}"

@@ -1,0 +1,177 @@
+"""The store of one machine: an SQLite file that all workers open.
+
+Times are of a clock that nobody sets. It begins anew when the machine does, and so does the store.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bridge.errors import StoreUnavailable
+
+# A write that is lost when the machine loses its power is lost without harm.
+_PRAGMAS = ("journal_mode = WAL", "synchronous = OFF", "journal_size_limit = 4000000")
+_TABLES = """
+create table if not exists texts (key text primary key, value text not null, expires real not null) without rowid;
+create index if not exists texts_by_expiry on texts (expires);
+create table if not exists lists (key text primary key, expires real not null) without rowid;
+create table if not exists items (number integer primary key, key text not null, item text not null);
+create index if not exists items_by_key on items (key, number);
+"""
+WAIT_FOR_OTHERS = 2.0
+PURGE_INTERVAL = 30.0
+# What is nearest to its end goes first when the file grows beyond this.
+MOST_BYTES = 256_000_000
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class LocalStore:
+    """Used by many threads. Each process opens the file with its first call: SQLite does not outlive a fork."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: tuple[int, sqlite3.Connection] | None = None
+        self._next_purge = 0.0
+
+    def get(self, key: str) -> str | None:
+        with self._connection() as db:
+            return self._get(db, key)
+
+    def put(self, key: str, value: str, keep: float) -> None:
+        with self._connection() as db:
+            self._put(db, key, value, keep)
+
+    def claim(self, key: str, value: str, keep: float) -> str | None:
+        with self._transaction() as db:
+            there = self._get(db, key)
+            if there is None:
+                self._put(db, key, value, keep)
+            return None if there == value else there
+
+    def swap(self, key: str, old: str, new: str, keep: float) -> bool:
+        with self._transaction() as db:
+            same = self._get(db, key) == old
+            if same:
+                self._put(db, key, new, keep)
+            return same
+
+    def remove(self, *keys: str) -> None:
+        with self._transaction() as db:
+            for key in keys:
+                for table in ("texts", "lists", "items"):
+                    db.execute(f"delete from {table} where key = ?", (key,))
+
+    def append(self, key: str, item: str, most: int, keep: float) -> None:
+        with self._transaction() as db:
+            if not self._is_list(db, key):
+                db.execute("delete from items where key = ?", (key,))
+            db.execute("replace into lists values (?, ?)", (key, self._clock() + keep))
+            db.execute("insert into items (key, item) values (?, ?)", (key, item))
+            db.execute(
+                "delete from items where key = ? and number <="
+                " (select number from items where key = ? order by number desc limit 1 offset ?)",
+                (key, key, most),
+            )
+
+    def items(self, key: str) -> list[str]:
+        with self._connection() as db:
+            if not self._is_list(db, key):
+                return []
+            return [row[0] for row in db.execute("select item from items where key = ? order by number", (key,))]
+
+    def count(self, key: str, by: int, keep: float) -> int:
+        with self._transaction() as db:
+            total = int(self._get(db, key) or 0) + by
+            self._put(db, key, str(total), keep)
+            return total
+
+    def check(self) -> None:
+        with self._transaction() as db:
+            self._put(db, "check", "", 0.0)
+
+    def _get(self, db: sqlite3.Connection, key: str) -> str | None:
+        found = db.execute("select value from texts where key = ? and expires > ?", (key, self._clock())).fetchone()
+        return None if found is None else str(found[0])
+
+    def _is_list(self, db: sqlite3.Connection, key: str) -> bool:
+        return bool(db.execute("select 1 from lists where key = ? and expires > ?", (key, self._clock())).fetchone())
+
+    def _put(self, db: sqlite3.Connection, key: str, value: str, keep: float) -> None:
+        db.execute("replace into texts values (?, ?, ?)", (key, value, self._clock() + keep))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._connection() as db:
+            db.execute("begin immediate")
+            try:
+                yield db
+                db.execute("commit")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    db.execute("rollback")
+                raise
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                db = self._opened()
+                self._purge_now_and_then(db)
+                yield db
+            except (sqlite3.Error, OSError) as fault:
+                self._open = None  # a file that was removed or replaced is made anew
+                raise StoreUnavailable(
+                    f"The bridge can't write what its workers share (BRIDGE_DATA_DIR, {self._path.name}): {fault}."
+                ) from fault
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._open is None or self._open[0] != os.getpid():
+            self._open = os.getpid(), self._connect()
+        return self._open[1]
+
+    def _connect(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what agents say is in it
+        db = sqlite3.connect(self._path, timeout=WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
+        for pragma in _PRAGMAS:
+            db.execute(f"pragma {pragma}")
+        db.executescript(_TABLES)
+        _forget_other_boots(db)
+        return db
+
+    def _purge_now_and_then(self, db: sqlite3.Connection) -> None:
+        now = self._clock()
+        if now < self._next_purge:
+            return
+        self._next_purge = now + PURGE_INTERVAL
+        db.execute("begin immediate")
+        for table in ("texts", "lists"):
+            db.execute(f"delete from {table} where expires <= ?", (now,))
+        if _used(db) > MOST_BYTES:
+            db.execute("delete from lists where key in (select key from lists order by expires limit 1000)")
+        db.execute("delete from items where key not in (select key from lists)")
+        db.execute("commit")
+
+
+def _forget_other_boots(db: sqlite3.Connection) -> None:
+    boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
+    db.execute("begin immediate")
+    if db.execute("select 1 from texts where key = 'boot' and value = ?", (boot,)).fetchone() is None:
+        for table in ("texts", "lists", "items"):
+            db.execute(f"delete from {table}")
+        db.execute("insert into texts values ('boot', ?, 9e99)", (boot,))
+    db.execute("commit")
+
+
+def _used(db: sqlite3.Connection) -> int:
+    free, pages, size = (
+        int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
+    )
+    return (pages - free) * size

@@ -1,0 +1,60 @@
+"""A turn's events and its end as texts for the store, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from bridge import errors
+from bridge.turn import Event
+
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a turn ended. `incomplete`: its events were too many to be kept. `abandoned`: nobody waited any more."""
+
+    how: Literal["well", "failed", "incomplete"]
+    failure: errors.BridgeError | None = None
+    abandoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some events in their order, and the end if they are the last."""
+
+    events: tuple[Event, ...]
+    end: End | None = None
+
+
+def to_text(events: Sequence[Event], end: End | None = None) -> str:
+    packed = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in events]
+    return json.dumps([packed, None if end is None else [end.how, end.abandoned, _failure_fields(end.failure)]])
+
+
+def from_text(text: str) -> Batch:
+    packed, end = json.loads(text)
+    events = tuple(_KINDS[kind](*fields) for kind, *fields in packed)
+    return Batch(events, None if end is None else End(end[0], _failure(end[2]), end[1]))
+
+
+def _failure_fields(failure: errors.BridgeError | None) -> list[Any] | None:
+    if failure is None:
+        return None
+    return [type(failure).__name__, failure.message, failure.param, failure.code, failure.retry_after]
+
+
+def _failure(fields: list[Any] | None) -> errors.BridgeError | None:
+    if fields is None:
+        return None
+    kind, message, param, code, retry_after = fields
+    made: errors.BridgeError = getattr(errors, kind)(message, param=param, code=code, retry_after=retry_after)
+    return made
+
+
+def as_failure(fault: BaseException) -> errors.BridgeError:
+    """What others are told of it: a fault of the bridge is told by the log of the worker that had it."""
+    return fault if isinstance(fault, errors.BridgeError) else errors.InternalFailure("The bridge failed in this turn.")

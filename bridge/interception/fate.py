@@ -1,0 +1,24 @@
+"""What became of an attempt at this turn whose end nobody saw: its answer was lost, or its bridge was killed."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from bridge.interception.method import Scene
+from bridge.interception.past import Past
+from bridge.interception.underway import wait_for_its_runs
+
+
+def as_it_stands(scene: Scene) -> Scene:
+    """The scene without messages that have reached the agent: they are not sent again.
+
+    Results are recognised by their calls, so nothing has to be done about them. All messages of a turn go out in one
+    request, so one that arrived stands for all.
+    """
+    if not scene.says or not any(scene.is_ours(row.otid) for row in Past(scene).stored):
+        return scene
+    # It may have arrived late, after the agent was last looked at.
+    wait_for_its_runs(scene.gateway, scene.agent.id, threading.Event())
+    agent = scene.gateway.agent(scene.agent.id)
+    return replace(scene, agent=agent, news=replace(scene.news, said=()), opening=())

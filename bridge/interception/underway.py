@@ -1,0 +1,30 @@
+"""A run that goes on in Letta although the bridge that began it has gone: the agent is not free before it ends."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from bridge.letta.gateway import Gateway
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 30.0
+PAUSE = 0.3
+
+
+def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> bool:
+    """Until the agent has no run any more; whether it had one. What does not end died with its server: it is ended."""
+    deadline = time.monotonic() + PATIENCE
+    had = False
+    while runs := gateway.runs_under_way(agent_id):
+        had = True
+        if time.monotonic() > deadline:
+            log.warning("%s: ending %d runs that nobody waits for", agent_id, len(runs))
+            for run_id in runs:
+                gateway.cancel(agent_id, run_id)
+            break
+        if gone.wait(PAUSE):
+            break
+    return had

@@ -1,0 +1,225 @@
+"""What the operator sees of tools and agents: the server's state and the history, laid side by side. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bridge.coordination.history import ToolUse, TurnRecord
+from bridge.errors import InvalidRequest
+from bridge.interception.choose import choose_method, reason
+from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop
+from bridge.letta.gateway import HELPER_PREFIX, Agent, Tool
+from bridge.stubs.naming import server_name
+from bridge.sync import instructions
+from bridge.sync.inventory import OwnTool, with_users
+from bridge.sync.ownership import client_name_of, digest_of, idle_since, is_leaving, is_ours, made_at
+from bridge.turn import Method, ToolChoice
+from bridge.values import Methods
+
+State = Literal["attached", "idle", "stale", "orphaned", "sent along", "gone"]
+STATES = get_args(State)
+MEANINGS: Mapping[State, str] = {
+    "attached": "An agent has it.",
+    "idle": "It stands on the server, and no agent has it now.",
+    "stale": "No agent has had it for so long that the next sweep deletes it.",
+    "orphaned": "It was detached by hand and left a rule behind; the agent's next turn removes that.",
+    "sent along": "It goes with each message, so nothing is put on the server.",
+    "gone": "It is not on the server any more; the next request that offers it makes it anew.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentName:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A client's tool. `key` finds it: its digest, or the tool's id where it has none.
+
+    `taken_by` says whose tool has the plain name, so that the stub had to take another: "" when it has its own.
+    """
+
+    key: str
+    client_name: str
+    server_name: str
+    tool_id: str
+    digest: str
+    state: State
+    taken_by: Literal["", "foreign", "ours"] = ""
+    agents: tuple[AgentName, ...] = ()
+    created: float = 0.0
+    last_used: float = 0.0
+    idle_since: float = 0.0
+    offers: int = 0
+    calls: int = 0
+    results: int = 0
+    errors: int = 0
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent. `waits_for` are the calls that the client has not answered, since `waits_since`."""
+
+    id: str
+    name: str
+    type: str
+    loop: Loop
+    model: str
+    method: str
+    why: str
+    own_tools: int
+    our_tools: int
+    block: int
+    running: TurnRecord | None = None
+    worker: str = ""
+    waits_for: tuple[str, ...] = ()
+    waits_since: float = 0.0
+    last_turn: float = 0.0
+    turns: int = 0
+    errors: int = 0
+
+
+# --- tools ------------------------------------------------------------------------------------------------
+
+
+def tool_rows(
+    tools: Sequence[Tool], agents: Sequence[Agent], uses: Mapping[str, ToolUse], now: float, longest_idle: float
+) -> list[ToolRow]:
+    """Every client tool that stands on the server or was offered lately, by the client's name."""
+    owned = with_users([tool for tool in tools if is_ours(tool)], agents)
+    owners = {tool.name: "ours" if is_ours(tool) else "foreign" for tool in tools}
+    there = [_standing(own, uses.get(digest_of(own.tool)), owners, now, longest_idle) for own in owned]
+    standing = {row.digest for row in there}
+    elsewhere = [_remembered(digest, use) for digest, use in uses.items() if digest not in standing]
+    return sorted([*there, *elsewhere], key=lambda row: (row.client_name.lower(), row.server_name, row.digest))
+
+
+def state_of(own: OwnTool, now: float, longest_idle: float) -> State:
+    if own.agents:
+        return "attached"
+    if own.ruled:
+        return "orphaned"
+    since = idle_since(own.tool)
+    overdue = since is not None and now - since >= longest_idle
+    return "stale" if overdue or is_leaving(own.tool) else "idle"
+
+
+def _standing(own: OwnTool, use: ToolUse | None, owners: Mapping[str, str], now: float, longest_idle: float) -> ToolRow:
+    tool, client_name = own.tool, client_name_of(own.tool)
+    use = use or ToolUse(client_name)
+    return ToolRow(
+        key=digest_of(tool) or tool.id,
+        client_name=client_name,
+        server_name=tool.name,
+        tool_id=tool.id,
+        digest=digest_of(tool),
+        state=state_of(own, now, longest_idle),
+        taken_by=_taken_by(client_name, tool.name, owners),
+        agents=tuple(AgentName(agent.id, agent.name) for agent in own.agents or own.ruled),
+        created=float(made_at(tool)) or use.since,
+        last_used=use.last,
+        idle_since=float(idle_since(tool) or 0),
+        offers=use.offers,
+        calls=use.calls,
+        results=use.results,
+        errors=use.errors,
+        method=use.method,
+    )
+
+
+def _taken_by(client_name: str, name: str, owners: Mapping[str, str]) -> Literal["", "foreign", "ours"]:
+    """Names differ by server: a stub is called in one of two ways where it has its plain name."""
+    plain = {server_name(client_name, identifiers) for identifiers in (True, False)}
+    if name in plain:
+        return ""
+    holders = {owners[other] for other in plain if other in owners}
+    return "foreign" if "foreign" in holders else "ours" if holders else ""
+
+
+def _remembered(digest: str, use: ToolUse) -> ToolRow:
+    beside = use.method in ("native", "prompt")
+    return ToolRow(
+        key=digest,
+        client_name=use.client_name,
+        server_name="",
+        tool_id="",
+        digest=digest,
+        state="sent along" if beside else "gone",
+        created=use.since,
+        last_used=use.last,
+        offers=use.offers,
+        calls=use.calls,
+        results=use.results,
+        errors=use.errors,
+        method=use.method,
+    )
+
+
+# --- agents -----------------------------------------------------------------------------------------------
+
+
+def agent_rows(
+    agents: Iterable[Agent],
+    features: ServerFeatures,
+    methods: Methods,
+    turns: Sequence[TurnRecord],
+    running: Mapping[str, tuple[TurnRecord, str]],
+) -> list[AgentRow]:
+    """`turns` newest first; `running` leads from an agent to its turn under way and the worker that runs it."""
+    rows = [
+        agent_row(
+            agent,
+            features,
+            methods,
+            [turn for turn in turns if turn.agent_id == agent.id and not turn.aside],
+            running.get(agent.id),
+        )
+        for agent in agents
+        if not agent.name.startswith(HELPER_PREFIX)
+    ]
+    return sorted(rows, key=lambda row: row.name.lower())
+
+
+def agent_row(
+    agent: Agent,
+    features: ServerFeatures,
+    methods: Methods,
+    turns: Sequence[TurnRecord],
+    running: tuple[TurnRecord, str] | None,
+) -> AgentRow:
+    loop = agent_loop(features.version, agent.type)
+    method, why = _method(features, loop, methods.of(agent.id, agent.name))
+    last = turns[0] if turns else None
+    waits = last is not None and running is None and last.outcome == "calls"
+    return AgentRow(
+        id=agent.id,
+        name=agent.name,
+        type=agent.type,
+        loop=loop,
+        model=agent.model.name,
+        method=method,
+        why=why,
+        own_tools=sum(not is_ours(tool) for tool in agent.tools),
+        our_tools=sum(map(is_ours, agent.tools)),
+        block=sum(len(block.value) for block in agent.blocks if instructions.is_ours(block)),
+        running=running[0] if running else None,
+        worker=running[1] if running else "",
+        waits_for=tuple(step.name for step in last.calls) if waits and last else (),
+        waits_since=last.started + last.seconds if waits and last else 0.0,
+        last_turn=last.started + last.seconds if last else 0.0,
+        turns=len(turns),
+        errors=sum(turn.failed for turn in turns),
+    )
+
+
+def _method(features: ServerFeatures, loop: Loop, wanted: Method) -> tuple[str, str]:
+    try:
+        method = choose_method(features, loop, wanted, ToolChoice()).name
+    except InvalidRequest as refusal:
+        return "none", refusal.message
+    return method, reason(method, features, loop, wanted)

@@ -1,0 +1,75 @@
+"""Everything that the bridge ever put on a Letta server, taken away again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from bridge.errors import LettaMissing
+from bridge.interception.relay import without_relayed
+from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentChange, Block, Gateway, Tool
+from bridge.operation.actions import Offering, detach_all
+from bridge.sync import instructions
+from bridge.sync.inventory import inventory
+from bridge.sync.ownership import is_ours
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What there is of ours. `agents` have tools, rules or a block of ours; `helpers` are agents of our own."""
+
+    tools: Sequence[Tool]
+    agents: Sequence[Agent]
+    helpers: Sequence[Agent]
+    blocks: Sequence[Block]
+
+    @property
+    def steps(self) -> int:
+        return len(self.tools) + len(self.agents) + len(self.helpers) + len(self.blocks)
+
+
+def remains(gateway: Gateway) -> Remains:
+    owned = inventory(gateway)
+    agents = gateway.whole_agents(blocks=True)
+    ruled = {agent.id for own in owned for agent in own.ruled}
+    touched = [
+        agent
+        for agent in agents
+        if any(map(is_ours, agent.tools)) or any(map(instructions.is_ours, agent.blocks)) or agent.id in ruled
+    ]
+    helpers = [agent for agent in agents if agent.name.startswith(HELPER_PREFIX)]
+    attached = {block.id for agent in agents for block in agent.blocks}
+    loose = [block for block in gateway.blocks() if instructions.is_ours(block) and block.id not in attached]
+    return Remains([own.tool for own in owned], [agent for agent in touched if agent not in helpers], helpers, loose)
+
+
+def remove(
+    gateway: Gateway, found: Remains, offering: Offering, hold: Callable[[str], AbstractContextManager[object]]
+) -> Iterator[str]:
+    """Do it step by step; what each step did. What is gone already is passed over."""
+    for agent in found.agents:
+        with hold(agent.id):
+            yield _freed(gateway, agent, offering)
+    for helper in found.helpers:
+        gateway.delete_agent(helper.id)
+        yield f"deleted the agent {helper.name}"
+    for tool in found.tools:
+        gateway.delete_tool(tool.id)
+        yield f"deleted the tool {tool.name}"
+    for block in found.blocks:
+        gateway.delete_block(block.id)
+        yield f"deleted a memory block {block.label}"
+
+
+def _freed(gateway: Gateway, listed: Agent, offering: Offering) -> str:
+    try:
+        agent = gateway.agent(listed.id)
+    except LettaMissing:
+        return f"the agent {listed.name} is gone"
+    detach_all(gateway, agent, offering.left_behind(agent))
+    variables = gateway.variables(agent.id)
+    own = without_relayed(variables)
+    if own != variables:
+        gateway.change_agent(agent.id, AgentChange(variables=own))
+    return f"detached ours from {agent.name}"

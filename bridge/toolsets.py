@@ -1,0 +1,73 @@
+"""Tools that the operator lays down for clients that can't send any: files that are read when the service starts.
+
+`all.json` is for every request, `agents/NAME.json` for those to the agent of that name or id, `keys/NAME.json` for
+those with the key of that name. A file holds an array of tools as OpenAI has them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bridge.errors import InvalidRequest, SettingsError
+from bridge.openai.tools import parse_tools
+from bridge.stubs.naming import check_tool_name
+from bridge.turn import ToolSpec, Turn
+
+Specs = tuple[ToolSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolsets:
+    """By name of the file."""
+
+    for_all: Specs = ()
+    for_agents: Mapping[str, Specs] = field(default_factory=dict)
+    for_keys: Mapping[str, Specs] = field(default_factory=dict)
+
+    def added(self, turn: Turn, agent_names: Iterable[str], most: int) -> Turn:
+        """The turn with the tools that are meant for it besides the client's own; of the same name, the client's stay.
+
+        A client that wants no call gets none.
+        """
+        meant = [self.for_all, self.for_keys.get(turn.client, ()), *(self.for_agents.get(n, ()) for n in agent_names)]
+        if turn.tool_choice.mode == "none" or not any(meant):
+            return turn
+        tools = {spec.name: spec for spec in turn.tools}
+        for specs in meant:
+            for spec in specs:
+                tools.setdefault(spec.name, spec)
+        if len(tools) > most:
+            raise InvalidRequest(
+                f"With those of BRIDGE_TOOLSETS there are {len(tools)} tools; the limit is {most} (BRIDGE_MAX_TOOLS).",
+                param="tools",
+            )
+        return replace(turn, tools=tuple(tools.values()))
+
+
+def read_toolsets(folder: Path | None, most: int) -> Toolsets:
+    """All files of the folder; a SettingsError names the first that is wrong."""
+    if folder is None:
+        return Toolsets()
+    for_all = folder / "all.json"
+    return Toolsets(
+        for_all=_specs(for_all, most) if for_all.exists() else (),
+        for_agents={file.stem: _specs(file, most) for file in sorted((folder / "agents").glob("*.json"))},
+        for_keys={file.stem: _specs(file, most) for file in sorted((folder / "keys").glob("*.json"))},
+    )
+
+
+def _specs(file: Path, most: int) -> Specs:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+        tools = value.get("tools") if isinstance(value, dict) else value
+        specs = parse_tools({"tools": tools}, most)
+        for index, spec in enumerate(specs):
+            check_tool_name(spec.name, f"tools[{index}].function")
+    except (OSError, ValueError) as fault:
+        raise SettingsError(f"BRIDGE_TOOLSETS: {file} can't be read as JSON: {fault}") from fault
+    except InvalidRequest as fault:
+        raise SettingsError(f"BRIDGE_TOOLSETS: {file}: {fault.message}") from fault
+    return specs

@@ -1,0 +1,137 @@
+"""Numbers over time as small bars: geometry for the templates, which draw it as SVG. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bridge.coordination.history import Minute
+
+WIDTH, HEIGHT = 600.0, 96.0
+GAP = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a bar; `kind` gives it its colour."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """`label` says all of it in words."""
+
+    label: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """`top` is the value of the upper edge, in words."""
+
+    title: str
+    top: str
+    bars: tuple[Bar, ...]
+    summary: str
+    width: float = WIDTH
+    height: float = HEIGHT
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(bar.parts for bar in self.bars)
+
+
+def turns_chart(minutes: Sequence[Minute]) -> Chart:
+    turns = sum(minute.turns for minute in minutes)
+    most = max((minute.turns for minute in minutes), default=0)
+    failed = [sum(minute.errors.values()) for minute in minutes]
+    values = [
+        {"good": float(minute.turns - bad), "bad": float(bad)} for minute, bad in zip(minutes, failed, strict=True)
+    ]
+    labels = [
+        f"{_clock(minute)}: {minute.turns} turns, {bad} failed" for minute, bad in zip(minutes, failed, strict=True)
+    ]
+    summary = f"{turns} turns in {len(minutes)} minutes, {sum(failed)} of them failed"
+    return _chart("Turns a minute", values, labels, summary, lambda top: f"{top:g}" if most else "")
+
+
+def latency_chart(minutes: Sequence[Minute]) -> Chart:
+    """Means of each minute."""
+    values = [
+        {
+            "letta": minute.letta_seconds / (minute.turns or 1),
+            "wait": minute.waited_seconds / (minute.turns or 1),
+            "bridge": minute.bridge_seconds / (minute.turns or 1),
+        }
+        for minute in minutes
+    ]
+    labels = [
+        f"{_clock(minute)}: Letta {_ms(value['letta'])}, waiting for the agent {_ms(value['wait'])},"
+        f" bridge {_ms(value['bridge'])}"
+        for minute, value in zip(minutes, values, strict=True)
+    ]
+    turns = sum(minute.turns for minute in minutes) or 1
+    letta = sum(minute.letta_seconds for minute in minutes) / turns
+    bridge = sum(minute.bridge_seconds for minute in minutes) / turns
+    summary = f"On average Letta and its model take {_ms(letta)} of a turn, the bridge {_ms(bridge)}"
+    return _chart("Time of a turn", values, labels, summary, lambda top: _ms(top) if top else "")
+
+
+def errors_of(minutes: Sequence[Minute]) -> list[tuple[str, int]]:
+    """Errors by kind, the most frequent first."""
+    total: Counter[str] = Counter()
+    for minute in minutes:
+        total.update(minute.errors)
+    return total.most_common()
+
+
+def _chart(
+    title: str,
+    values: Sequence[dict[str, float]],
+    labels: Sequence[str],
+    summary: str,
+    words: Callable[[float], str],
+) -> Chart:
+    top = _rounded_up(max((sum(value.values()) for value in values), default=0.0))
+    step = WIDTH / max(1, len(values))
+    bars = [
+        Bar(label, tuple(_parts(value, place * step, step * (1 - GAP), top)))
+        for place, (value, label) in enumerate(zip(values, labels, strict=True))
+    ]
+    return Chart(title, words(top), tuple(bars), summary)
+
+
+def _parts(value: dict[str, float], x: float, width: float, top: float) -> list[Part]:
+    """One on the other, from the ground up."""
+    parts, ground = list[Part](), HEIGHT
+    for kind, amount in value.items():
+        height = HEIGHT * amount / top if top else 0.0
+        if height > 0:
+            height = max(height, 1.0)
+            ground -= height
+            parts.append(Part(round(x, 2), round(ground, 2), round(width, 2), round(height, 2), kind))
+    return parts
+
+
+def _rounded_up(value: float) -> float:
+    """To 1, 2 or 5 times a power of ten."""
+    if value <= 0:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= value * 0.999)
+
+
+def _clock(minute: Minute) -> str:
+    return datetime.fromtimestamp(minute.start, UTC).strftime("%H:%M")
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,0 +1,118 @@
+"""Of many rows those that are wanted: searched, filtered, sorted, a page at a time. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bridge.operation.overview import STATES, ToolRow
+
+PAGE = 100
+
+_KEYS: Mapping[str, Callable[[ToolRow], Any]] = {
+    "name": lambda row: row.client_name.lower(),
+    "server": lambda row: row.server_name.lower(),
+    "state": lambda row: STATES.index(row.state),
+    "agents": lambda row: len(row.agents),
+    "created": lambda row: row.created,
+    "used": lambda row: row.last_used,
+    "calls": lambda row: row.calls,
+    "results": lambda row: row.results,
+    "errors": lambda row: row.errors,
+}
+# What is asked for by a click on a column is most often its large end.
+_LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "errors"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the address asks for. `sort` is a column, with "-" before it in falling order."""
+
+    q: str = ""
+    state: str = ""
+    agent: str = ""
+    sort: str = "name"
+    page: int = 1
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, str]) -> Wanted:
+        """What makes no sense counts as not said."""
+        state, sort, page = arguments.get("state", ""), arguments.get("sort", "name"), arguments.get("page", "1")
+        return cls(
+            q=arguments.get("q", "").strip()[:200],
+            state=state if state in (*STATES, "taken", "errors") else "",
+            agent=arguments.get("agent", "")[:100],
+            sort=sort if sort.removeprefix("-") in _KEYS else "name",
+            page=int(page) if page.isdecimal() and len(page) < 6 else 1,
+        )
+
+    @property
+    def column(self) -> str:
+        return self.sort.removeprefix("-")
+
+    @property
+    def falling(self) -> bool:
+        return self.sort.startswith("-")
+
+    def address(self, **changes: Any) -> dict[str, str]:
+        """The arguments of an address that asks for this with some changes, without what goes without saying."""
+        changed = replace(self, **({"page": 1} | changes))
+        values = {"q": changed.q, "state": changed.state, "agent": changed.agent, "sort": changed.sort}
+        said = {name: value for name, value in values.items() if value and (name, value) != ("sort", "name")}
+        return said | ({"page": str(changed.page)} if changed.page > 1 else {})
+
+    def sorted_by(self, column: str) -> dict[str, str]:
+        """A second click on a column turns its order."""
+        if self.column == column:
+            return self.address(sort=column if self.falling else f"-{column}")
+        return self.address(sort=f"-{column}" if column in _LARGE_FIRST else column)
+
+    def order_of(self, column: str) -> str:
+        """As aria-sort has it."""
+        if self.column != column:
+            return "none"
+        return "descending" if self.falling else "ascending"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of what was found; `counts` are of all rows, by state."""
+
+    rows: Sequence[ToolRow]
+    found: int
+    total: int
+    page: int
+    pages: int
+    counts: Mapping[str, int]
+
+
+def listed(rows: Sequence[ToolRow], wanted: Wanted) -> Listing:
+    found = [row for row in rows if _fits(row, wanted)]
+    found.sort(key=lambda row: (row.client_name.lower(), row.key))
+    found.sort(key=_KEYS[wanted.column], reverse=wanted.falling)
+    pages = max(1, -(-len(found) // PAGE))
+    page = min(max(1, wanted.page), pages)
+    counts = Counter[str]({**dict.fromkeys(STATES, 0), **Counter(row.state for row in rows)})
+    counts["taken"] = sum(row.taken_by == "foreign" for row in rows)
+    counts["errors"] = sum(row.errors > 0 for row in rows)
+    return Listing(found[(page - 1) * PAGE : page * PAGE], len(found), len(rows), page, pages, dict(counts))
+
+
+def _fits(row: ToolRow, wanted: Wanted) -> bool:
+    words = wanted.q.lower().split()
+    text = f"{row.client_name} {row.server_name} {row.digest} {' '.join(agent.name for agent in row.agents)}".lower()
+    if not all(word in text for word in words):
+        return False
+    if wanted.agent and all(wanted.agent not in (agent.id, agent.name) for agent in row.agents):
+        return False
+    return _in_state(row, wanted.state)
+
+
+def _in_state(row: ToolRow, state: str) -> bool:
+    if state == "taken":
+        return row.taken_by == "foreign"
+    if state == "errors":
+        return row.errors > 0
+    return not state or row.state == state

@@ -1,0 +1,225 @@
+"""The operator's pages under /admin: what clients put on the Letta server, what the agents do, what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import (
+    Blueprint,
+    Flask,
+    Response,
+    current_app,
+    flash,
+    jsonify,
+    make_response,
+    redirect,
+    render_template,
+    request,
+    session,
+    url_for,
+)
+from werkzeug.exceptions import HTTPException, NotFound
+
+from bridge import __version__
+from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, NotThere, Unauthorized
+from bridge.openai.errors import error_object
+from bridge.operation.parts import Parts
+from bridge.web.admin import views
+from bridge.web.admin.desk import Desk
+from bridge.web.admin.sessions import Door, SignedSessions, refuse_others, secret_key
+from bridge.web.admin.words import teach_words
+from bridge.web.faults import as_told
+
+View = Callable[..., views.Data]
+
+
+def admin(app: Flask, parts: Parts) -> Blueprint:
+    password = parts.settings.admin_password
+    site = Blueprint("admin", __name__, url_prefix="/admin", static_folder="../static", static_url_path="static")
+    door = Door(password, parts.store)
+    teach_words(app)
+    if password:
+        app.secret_key = secret_key(password)
+        app.session_interface = SignedSessions()
+    site.before_request(partial(_let_in, door))
+    site.after_request(_mark)
+    site.register_error_handler(Exception, _told)
+    site.context_processor(lambda: {"version": __version__, "on": bool(password)})
+    _add_door(site, door)
+    _add_pages(site, parts)
+    _add_actions(site, parts)
+    return site
+
+
+# --- the door ---------------------------------------------------------------------------------------------
+
+
+_OPEN = frozenset({"admin.sign_in", "admin.try_to_sign_in"})
+
+
+def _let_in(door: Door) -> Response | None:
+    if request.endpoint == "admin.static":
+        return None
+    if not door.password:
+        return make_response(render_template("admin/off.html"), 403)
+    if request.method not in ("GET", "HEAD", "OPTIONS"):
+        refuse_others(request)
+    if request.endpoint in _OPEN or door.knows(session):
+        return None
+    if request.authorization is not None and request.authorization.type == "basic":
+        door.open(request, request.authorization.password)
+        return None
+    if _wants_json():
+        raise Unauthorized("Sign in at /admin/sign-in, or send the password with HTTP Basic authentication.")
+    back = request.full_path.rstrip("?") if request.method == "GET" and request.path != url_for("admin.home") else None
+    return _see(url_for("admin.sign_in", next=back))
+
+
+def _add_door(site: Blueprint, door: Door) -> None:
+    @site.get("/sign-in")
+    def sign_in() -> str:
+        return render_template("admin/sign_in.html", next=_own_path(request.args.get("next")))
+
+    @site.post("/sign-in")
+    def try_to_sign_in() -> Response:
+        following = _own_path(request.form.get("next"))
+        try:
+            door.open(request, request.form.get("password"))
+        except (Unauthorized, Busy) as refusal:
+            current_app.logger.warning("operator: sign-in refused: %s", refusal.code)
+            page = render_template("admin/sign_in.html", next=following, refusal=refusal.message)
+            return _with_patience(make_response(page, refusal.status), refusal)
+        door.begin(session)
+        current_app.logger.info("operator: signed in")
+        return _see(request.script_root + following if following else url_for("admin.home"))
+
+    @site.post("/sign-out")
+    def sign_out() -> Response:
+        door.end(session)
+        current_app.logger.info("operator: signed out")
+        return _see(url_for("admin.sign_in"))
+
+
+def _own_path(path: str | None) -> str:
+    """Where to go after signing in: a path of these pages, and nothing that a browser takes for another host."""
+    return path if path and path.startswith("/admin/") and "\\" not in path and path.isprintable() else ""
+
+
+# --- pages and their JSON twins ---------------------------------------------------------------------------
+
+
+def _add_pages(site: Blueprint, parts: Parts) -> None:
+    @site.get("/")
+    def home() -> Response:
+        return _see(url_for("admin.tools"))
+
+    def add(rule: str, name: str, view: View, takes: bool = False) -> None:
+        def data(**names: str) -> views.Data:
+            desk = Desk(parts)
+            shown = view(desk, *names.values(), *([request.args] if takes else []))
+            return {**shown, "warnings": desk.warnings}
+
+        def page(**names: str) -> str:
+            return render_template(f"admin/{name}.html", **data(**names), here=name, twin=_twin(name, names))
+
+        def twin(**names: str) -> Response:
+            return jsonify(data(**names))
+
+        site.add_url_rule(f"{rule}.json", f"{name}_json", twin)
+        site.add_url_rule(rule, name, page)
+
+    add("/tools", "tools", views.tools, takes=True)
+    add("/tools/<key>", "tool", views.tool)
+    add("/agents", "agents", views.agents, takes=True)
+    add("/agents/<agent_id>", "agent", views.agent)
+    add("/activity", "activity", views.activity)
+    add("/health", "health", views.health)
+
+    @site.get("/<path:anything>")
+    def nowhere(anything: str) -> Response:
+        raise NotThere("There is no such page.")
+
+
+def _twin(name: str, names: dict[str, str]) -> str:
+    """The arguments go as text: among those of `url_for` some would change where it leads."""
+    values: dict[str, Any] = {**names}
+    query = urlencode(list(request.args.items(multi=True)))
+    return url_for(f"admin.{name}_json", **values) + (f"?{query}" if query else "")
+
+
+# --- actions ----------------------------------------------------------------------------------------------
+
+
+def _add_actions(site: Blueprint, parts: Parts) -> None:
+    @site.get("/do/<action>")
+    def confirm(action: str) -> str:
+        target = request.args.get("target", "")
+        intent = parts.operator.plan(action, target)
+        return render_template(
+            "admin/confirm.html", intent=intent, action=action, target=target, back=_back(intent.back)
+        )
+
+    @site.post("/do/<action>")
+    def act(action: str) -> Response:
+        target = request.form.get("target", "")
+        done = parts.operator.do(action, target)
+        flash(done)
+        return _see(url_for("admin.agent", agent_id=target) if action in _OF_AGENTS else url_for("admin.tools"))
+
+
+_OF_AGENTS = frozenset({"resync", "detach", "close"})
+
+
+def _back(place: tuple[str, str]) -> str:
+    kind, key = place
+    if not key:
+        return url_for("admin.tools")
+    return url_for("admin.agent", agent_id=key) if kind == "agents" else url_for("admin.tool", key=key)
+
+
+# --- replies ----------------------------------------------------------------------------------------------
+
+
+def _told(fault: Exception) -> Response:
+    """An error as a page for people, as an object for programs."""
+    failure = as_told(_named(fault), current_app.logger)
+    if _wants_json():
+        response = jsonify(error_object(failure))
+    else:
+        is_down = isinstance(failure, LettaError) and failure.status >= 500
+        response = make_response(render_template("admin/error.html", failure=failure, is_down=is_down))
+    response.status_code = failure.status
+    if failure.status == 401:
+        response.headers["WWW-Authenticate"] = 'Basic realm="Letta tool bridge", charset="UTF-8"'
+    return _with_patience(response, failure)
+
+
+def _named(fault: Exception) -> Exception:
+    if isinstance(fault, NotFound):
+        return NotThere("There is no such page.")
+    return InvalidRequest(fault.description or fault.name) if isinstance(fault, HTTPException) else fault
+
+
+def _with_patience(response: Response, failure: BridgeError) -> Response:
+    if failure.retry_after is not None:
+        response.headers["Retry-After"] = str(failure.retry_after)
+    return response
+
+
+def _wants_json() -> bool:
+    return request.path.endswith(".json")
+
+
+def _see(address: str) -> Response:
+    response = redirect(address, 303)
+    assert isinstance(response, Response)
+    return response
+
+
+def _mark(response: Response) -> Response:
+    """Pages of the same site may be told where a request came from: that is how other sites are known."""
+    response.headers["Referrer-Policy"] = "same-origin"
+    return response

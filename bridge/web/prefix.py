@@ -1,0 +1,22 @@
+"""The service below a path of somebody else's host: `/bridge/v1/...` instead of `/v1/...`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Environ = dict[str, Any]
+Wsgi = Callable[[Environ, Any], Iterable[bytes]]
+
+
+def below(prefix: str, inner: Wsgi) -> Wsgi:
+    """Some proxies take the prefix off the path and some leave it on: both are understood."""
+
+    def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == prefix or path.startswith(prefix + "/"):
+            environ["PATH_INFO"] = path[len(prefix) :] or "/"
+        environ["SCRIPT_NAME"] = prefix
+        return inner(environ, start_response)
+
+    return outer if prefix else inner

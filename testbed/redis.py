@@ -1,0 +1,95 @@
+"""A real Redis for the length of a block, which can be stopped, started, paused and emptied meanwhile."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from testbed.cache import Cache, Progress, silent
+from testbed.errors import RedisFailed, tail
+from testbed.install import redis_program
+from testbed.network import free_port
+
+READY_SECONDS = 20.0
+
+
+class Redis:
+    """One redis-server without any file. What it held is gone when it is started again, as after a failover."""
+
+    def __init__(self, *, password: str = "", cache: Cache | None = None, progress: Progress = silent) -> None:
+        self._program = redis_program(cache or Cache.default(), progress)
+        self._password = password
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="redis-")
+
+    @property
+    def url(self) -> str:
+        secret = f":{self._password}@" if self._password else ""
+        return f"redis://{secret}127.0.0.1:{self.port}/0"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._folder.cleanup()
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        log = Path(self._folder.name) / "log"
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [
+                    *_ending_with_us(),
+                    *(str(self._program), "--port", str(self.port), "--bind", "127.0.0.1"),
+                    *("--save", "", "--appendonly", "no", "--dir", self._folder.name),
+                    *(("--requirepass", self._password) if self._password else ()),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RedisFailed(f"redis-server did not start\n{tail(log.read_text(errors='replace'))}")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """SIGKILL: its clients lose their connections in the middle of whatever they do."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def pause(self) -> None:
+        """It takes connections but answers nothing, until it is resumed."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(7)[:1] in (b"+", b"-")
+        except OSError:
+            return False
+
+
+def _ending_with_us() -> list[str]:
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []

@@ -1,0 +1,58 @@
+"""The operator, before the admin pages."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+PASSWORD = "the operator's password"
+
+
+class Operator:
+    """Signed in, unless a test says otherwise."""
+
+    def __init__(self, client: FlaskClient, *, signed_in: bool = True) -> None:
+        self.client = client
+        if signed_in:
+            assert self.sign_in().status_code == 303
+
+    def sign_in(self, password: str = PASSWORD, *, following: str = "", **headers: str) -> TestResponse:
+        return self.client.post("/admin/sign-in", data={"password": password, "next": following}, headers=headers)
+
+    def page(self, path: str, status: int = 200) -> str:
+        """A page, as HTML."""
+        response = self.client.get(f"/admin/{path}")
+        assert response.status_code == status, response.text
+        return response.text
+
+    def text(self, path: str, status: int = 200) -> str:
+        """What is to be read on a page."""
+        return words(self.page(path, status))
+
+    def data(self, path: str) -> Any:
+        """The JSON twin of a page."""
+        path, _, query = path.partition("?")
+        response = self.client.get(f"/admin/{path}.json?{query}")
+        assert response.status_code == 200, response.text
+        return response.json
+
+    def asks(self, action: str, target: str = "") -> str:
+        """What the page for the confirmation says."""
+        response = self.client.get(f"/admin/do/{action}", query_string={"target": target})
+        assert response.status_code == 200, response.text
+        return words(response.text)
+
+    def does(self, action: str, target: str = "") -> str:
+        """What the page that follows says."""
+        response = self.client.post(f"/admin/do/{action}", data={"target": target})
+        assert response.status_code == 303, response.text
+        return words(self.client.get(response.headers["Location"]).text)
+
+
+def words(html: str) -> str:
+    body = html.partition("<main")[2]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{body}")).split())

@@ -1,0 +1,208 @@
+"""The operator at work, in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.admin import PASSWORD
+from tests.browser.conftest import Open
+from tests.browser.world import HOSTILE, Served, poison
+from tests.test_complaints import tool
+
+SIZES = [(1400, "light"), (1400, "dark"), (360, "light"), (360, "dark")]
+# The contrast of every text with what is behind it, by WCAG's formula; what is too weak is told.
+WEAK_TEXT = """() => {
+  const parse = text => {
+    const numbers = text.match(/[\\d.]+/g).map(Number);
+    const scale = text.startsWith('color(') ? 255 : 1;
+    return numbers.slice(0, 3).map(n => n * scale).concat(numbers.length > 3 ? numbers[3] : 1);
+  };
+  const over = (top, below) => top.slice(0, 3).map((c, i) => c * top[3] + below[i] * (1 - top[3])).concat(1);
+  const light = c => {
+    const [r, g, b] = c.slice(0, 3).map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * r + .7152 * g + .0722 * b;
+  };
+  const behind = node => {
+    const layers = [];
+    for (let at = node; at; at = at.parentElement) layers.push(parse(getComputedStyle(at).backgroundColor));
+    return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255, 1]);
+  };
+  const weak = [];
+  for (const node of document.querySelectorAll('body *')) {
+    const own = [...node.childNodes].some(one => one.nodeType === 3 && one.textContent.trim());
+    const box = node.getBoundingClientRect();
+    if (!own || !node.checkVisibility() || box.width < 2 || box.right < 0) continue;
+    const back = behind(node), front = over(parse(getComputedStyle(node).color), back);
+    const [a, b] = [light(front), light(back)].sort((x, y) => y - x);
+    const ratio = (a + .05) / (b + .05);
+    if (ratio < 4.5) weak.push(node.className + ' ' + node.textContent.trim().slice(0, 40) + ' ' + ratio.toFixed(2));
+  }
+  return weak;
+}"""
+TOO_WIDE = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def sign_in(page: Page) -> Page:
+    page.goto("/admin/")
+    page.get_by_label("Password of the admin page").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Synced tools")
+    return page
+
+
+def agent_id(world: Served, name: str) -> str:
+    return world.letta.agents_named(name)[0].id
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_a_day_of_the_operator(open_page: Open, world: Served, width: int, scheme: str) -> None:
+    """Sign in, list, filter, open, act, sign out."""
+    page = open_page(width, scheme)
+    page.goto("/admin/tools?q=lookup")
+    expect(page).to_have_url(re.compile("/admin/sign-in"))
+    page.get_by_label("Password of the admin page").fill("wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("That is not the password.")
+    page.get_by_label("Password of the admin page").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(re.compile(r"/admin/tools\?q=lookup$"))
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Clear").click()
+    assert page.locator("tbody tr").count() > 10
+    page.get_by_label("Search").fill("file")
+    page.locator("select[name=agent]").select_option("coder")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator("tbody tr")).to_have_count(4)
+    page.get_by_role("link", name="read_file").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("read_file")
+    expect(page.get_by_text("As the client sent it")).to_be_visible()
+    page.get_by_role("link", name="coder").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("coder")
+    page.get_by_role("link", name="Resync").click()
+    expect(page.get_by_text("The agent's own tools and rules stay as they are.")).to_be_visible()
+    page.get_by_role("button", name="Resync").click()
+    expect(page.get_by_role("status")).to_contain_text("Resynced coder: it has 8 tools of ours.")
+    page.get_by_role("link", name="Activity").click()
+    expect(page.get_by_text("Resynced coder").first).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    page.goto("/admin/tools")
+    expect(page).to_have_url(re.compile("/admin/sign-in"))
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_every_page_fits_and_can_be_read(open_page: Open, world: Served, width: int, scheme: str) -> None:
+    page = open_page(width, scheme)
+    page.goto("/admin/sign-in")
+    found = [page.evaluate(WEAK_TEXT), page.evaluate(TOO_WIDE)]
+    assert found == [[], 0]
+    sign_in(page)
+    key = page.request.get("/admin/tools.json?q=read_file").json()["listing"]["rows"][0]["key"]
+    coder = agent_id(world, "coder")
+    places = ["tools", "tools?q=nothing+fits", f"tools/{key}", "agents", f"agents/{coder}", "activity", "health"]
+    for place in [*places, f"do/detach?target={coder}", "do/sweep"]:
+        page.goto(f"/admin/{place}")
+        for closed in page.locator("details:not([open]) > summary").all()[:3]:
+            closed.click()
+        assert page.evaluate(WEAK_TEXT) == [], place
+        assert page.evaluate(TOO_WIDE) <= 0, place
+        assert page.locator("h1").count() == 1, place
+
+
+@pytest.mark.parametrize(("width", "scheme"), [SIZES[0], SIZES[3]])
+def test_nothing_hostile_runs_or_breaks_a_page(open_page: Open, world: Served, width: int, scheme: str) -> None:
+    agent = poison(world)
+    page = sign_in(open_page(width, scheme))
+    key = page.request.get("/admin/tools.json?q=poisoned").json()["listing"]["rows"][0]["key"]
+    for place in ("tools", "agents", "activity", f"tools/{key}", f"agents/{agent}", f"do/resync?target={agent}"):
+        page.goto(f"/admin/{place}")
+        for closed in page.locator("details:not([open]) > summary").all()[:5]:
+            closed.click()
+        assert page.evaluate("window.hacked") is None, place
+        assert page.locator("main script, main img").count() == 0, place
+        assert page.evaluate(TOO_WIDE) <= 0, place
+    page.goto(f"/admin/agents/{agent}")
+    shown = HOSTILE.replace("\u202e", "\\u202e")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(shown)
+    world.letta.loses(agent)
+
+
+def test_a_page_is_all_there_without_script(open_page: Open, world: Served) -> None:
+    page = open_page(java_script_enabled=False)
+    page.goto("/admin/sign-in")
+    page.locator("#password").fill(PASSWORD)
+    page.locator("button.main").click()
+    assert "read_file" in page.content()
+    page.goto("/admin/activity")
+    assert "coder" in page.content()
+
+
+def test_the_keyboard_is_enough(open_page: Open, world: Served) -> None:
+    page = open_page()
+    page.goto("/admin/")
+    expect(page.get_by_label("Password of the admin page")).to_be_focused()
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Synced tools")
+    page.keyboard.press("Tab")
+    focused = page.evaluate("document.activeElement.textContent")
+    assert focused == "Skip to the content"
+    seen = []
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("document.activeElement.textContent.trim()"))
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    assert seen == ["Letta tool bridge", "Tools", "Agents", "Activity", "Health", "Sign out"]
+    page.goto("/admin/activity")
+    page.locator("details > summary").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("details").first).to_have_attribute("open", "")
+
+
+def test_columns_sort_by_a_click(open_page: Open, world: Served) -> None:
+    page = sign_in(open_page())
+    page.get_by_role("link", name="Calls").click()
+    calls = [int(text) for text in page.locator('td[data-label="Calls"]').all_inner_texts()]
+    assert calls == sorted(calls, reverse=True)
+    assert calls[0] > 0
+    expect(page.get_by_role("columnheader", name="Calls")).to_have_attribute("aria-sort", "descending")
+    page.get_by_role("link", name=re.compile("^Calls")).click()
+    calls = [int(text) for text in page.locator('td[data-label="Calls"]').all_inner_texts()]
+    assert calls == sorted(calls)
+
+
+def test_a_running_turn_is_watched_without_a_touch(open_page: Open, world: Served) -> None:
+    import threading
+
+    goes_on = threading.Event()
+    page = sign_in(open_page())
+    world.letta.will(lambda: goes_on.wait(20))
+    asking = threading.Thread(
+        target=world.ask, args=("support-desk", [{"role": "user", "content": "Hi"}], [tool("lookup_order")])
+    )
+    asking.start()
+    try:
+        place = f"/admin/agents/{agent_id(world, 'support-desk')}"
+        page.goto(place)
+        _reload_until(page, "turn under way")
+        expect(page.get_by_text("held by")).to_be_visible()
+        goes_on.set()
+        asking.join()
+        world.written()
+        expect(page.get_by_text("turn under way")).to_have_count(0)
+    finally:
+        goes_on.set()
+        asking.join()
+
+
+def _reload_until(page: Page, words: str) -> None:
+    """What a worker tells of its turns comes a second later; from then on the page reloads by itself."""
+    for _ in range(20):
+        if words in page.content():
+            return
+        page.wait_for_timeout(200)
+        page.reload()
+    raise AssertionError(f"{words!r} did not come up")

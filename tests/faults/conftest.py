@@ -1,0 +1,36 @@
+"""Faults against the whole service: a real Letta behind the fault proxy, processes that are killed, a real Redis.
+
+In a few minutes by `make test`, and in full by `make test-faults`, which sets TEST_FAULTS=all.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.versions import agent_types
+from tests.faults.scale import FULL
+from tests.faults.table import Cases
+from tests.real.conftest import agent, model, world
+
+__all__ = ["agent", "model", "world"]
+
+VERSIONS = ("0.11.7", "0.16.1", "0.16.8") if FULL else ("0.16.1",)
+# One for each way in which a call is caught there.
+TYPES = ("letta_v1_agent", "memgpt_v2_agent")
+# Where the way matters: the others try one of them in the short form.
+BY_WAY = ("test_every_call", "test_two_clients", "test_processes")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "agent_type" in metafunc.fixturenames:
+        types = TYPES if FULL or metafunc.module.__name__.rpartition(".")[2] in BY_WAY else TYPES[:1]
+        pairs = [(version, kind) for version in VERSIONS for kind in agent_types(version) if kind in types]
+        metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
+    elif "world" in metafunc.fixturenames:
+        metafunc.parametrize("world", VERSIONS, indirect=True, scope="session")
+
+
+@pytest.fixture
+def cases(request: pytest.FixtureRequest) -> Cases:
+    """Counts what a test tried, for the table at the end."""
+    return Cases(request.node)

@@ -1,0 +1,70 @@
+"""What happened between one agent and its clients, written down as it happened, and what must hold of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from testbed.model.records import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One client's question, the call that it was given for it, and the agent's answer to its result.
+
+    `mark` stands in the question, in the arguments of the call, in the result and in the answer, and nowhere else.
+    """
+
+    mark: str
+    call: tuple[str, object]
+    expected: tuple[str, object]
+    answer: str
+
+
+@dataclass(slots=True)
+class History:
+    """Written by the clients, in threads."""
+
+    rounds: list[Round] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, done: Round) -> None:
+        with self._lock:
+            self.rounds.append(done)
+
+    def faults(self, seen: Sequence[Recorded], toolsets: Sequence[frozenset[str]]) -> list[str]:
+        """Losses, mixtures, doubles and leaks; `seen` is what the model was shown, in order."""
+        return [*self._mixed_up(), *self._lost_or_doubled(seen[-1]), *_leaks(seen, toolsets)]
+
+    def _mixed_up(self) -> Iterator[str]:
+        for one in self.rounds:
+            if one.call != one.expected:
+                yield f"{one.mark} was given the call {one.call}"
+            if one.answer != result_of(one.mark):
+                yield f"{one.mark} was answered {one.answer!r}"
+
+    def _lost_or_doubled(self, last: Recorded) -> Iterator[str]:
+        story = last.story()
+        for one in self.rounds:
+            for kind, words in (("user", question_of(one.mark)), ("result", result_of(one.mark))):
+                times = sum(line.startswith(kind) and words in line for line in story)
+                if times != 1:
+                    yield f"the model was shown {words!r} {times} times"
+
+
+def _leaks(seen: Sequence[Recorded], toolsets: Sequence[frozenset[str]]) -> Iterator[str]:
+    """The model is offered the tools of one client at a time; where both have a name, it has a suffix on the server."""
+    for request in seen:
+        names = {name[:-9] if name[-9:-8] == "_" else name for name in request.tools}
+        of_clients = names & frozenset().union(*toolsets)
+        if of_clients and of_clients not in toolsets:
+            yield f"the model was offered {sorted(request.tools)}"
+
+
+def question_of(mark: str) -> str:
+    return f"Question {mark}."
+
+
+def result_of(mark: str) -> str:
+    return f"Result {mark}."

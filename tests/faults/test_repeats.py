@@ -1,0 +1,130 @@
+"""The same request again: at once, later, after a hang-up, through another worker, another bridge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+import requests
+
+from testbed.redis import Redis
+from testbed.service import Service
+from tests.faults.client import persist
+from tests.faults.scale import scaled
+from tests.faults.table import Cases
+from tests.real.talk import WEATHER, Talk, ask_weather, result
+from tests.real.world import Agent, Reply, World
+
+pytestmark = [pytest.mark.real, pytest.mark.fault("the same request again")]
+
+
+@pytest.fixture(scope="module", params=["local", "redis"])
+def bridges(
+    request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Service]]:
+    """Two bridges that share a folder, or nothing but a Redis; the unstreamed have three seconds."""
+    folders = [tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")]
+    with ExitStack() as stack:
+        shared = {"BRIDGE_REPLY_WAIT": "3"}
+        if request.param == "local":
+            folders[1] = folders[0]
+        else:
+            shared["REDIS_URL"] = stack.enter_context(Redis()).url
+        yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(folder), **shared)) for folder in folders]
+
+
+def at_once(*asks: Callable[[], Reply]) -> list[Reply]:
+    with ThreadPoolExecutor(len(asks)) as pool:
+        return [done.result() for done in [pool.submit(ask) for ask in asks]]
+
+
+def heard(agent: Agent, words: str) -> int:
+    """How often the agent was told something."""
+    return sum(words in line for line in agent.story() if line.startswith(("user", "result")))
+
+
+def test_a_message_sent_many_times_at_once_is_heard_once(
+    world: World, agent: Agent, bridges: list[Service], cases: Cases
+) -> None:
+    for number in range(scaled(1, 20)):
+        text = f"Number {number}.\n!delay 0.5\n!say Heard {number}."
+        replies = at_once(*(partial(agent.ask, text, stream=n % 2 == 0, bridge=bridges[n % 2]) for n in range(6)))
+        assert {reply.text for reply in replies} == {f"Heard {number}."}
+        assert heard(agent, f"Number {number}.") == 1
+        cases.passed(len(replies))
+
+
+def test_a_result_sent_twice_at_once_and_again_later_is_heard_once(
+    agent: Agent, bridges: list[Service], cases: Cases
+) -> None:
+    for number in range(scaled(1, 20)):
+        talk = Talk(agent, WEATHER, bridge=bridges[0])
+        (call_id,) = talk.say(ask_weather(f"Oslo {number}")).call_ids
+        give = partial(agent.ask, messages=[*talk.messages, result(call_id, f"{number} degrees.")], tools=[WEATHER])
+        replies = at_once(*(partial(give, bridge=bridge) for bridge in bridges * 2))
+        replies += [give(bridge=bridge) for bridge in bridges]
+        assert {reply.text for reply in replies} == {f"{number} degrees."}
+        agent.ask(f"Next {number}", bridge=bridges[0])
+        assert heard(agent, f"{number} degrees.") == 1
+        cases.passed(len(replies))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_hung_up_and_comes_back_is_heard_once(
+    agent: Agent, bridges: list[Service], stream: bool, cases: Cases
+) -> None:
+    messages = [{"role": "user", "content": "Here I am.\n!delay 2\n!say Welcome."}]
+    body = {"model": agent.name, "messages": messages, "stream": stream}
+    with pytest.raises(requests.Timeout):
+        requests.post(f"{bridges[0].url}/v1/chat/completions", json=body, timeout=0.8)
+    assert persist(lambda: agent.ask(messages=messages, stream=stream, bridge=bridges[1])).text == "Welcome."
+    assert heard(agent, "Here I am.") == 1
+    cases.passed()
+
+
+def test_an_unstreamed_answer_that_came_too_late_is_had_by_asking_again(
+    world: World, agent: Agent, bridges: list[Service], cases: Cases
+) -> None:
+    text = "Take your time.\n!delay 5\n!say Done."
+    late = agent.ask(text, bridge=bridges[0])
+    assert (late.status, late.error and late.error["code"]) == (504, "still_running")
+    assert persist(lambda: agent.ask(text, bridge=bridges[1])).text == "Done."
+    assert heard(agent, "Take your time.") == 1
+    assert len(world.model.requests(containing="Take your time.")) == 1
+    cases.passed()
+
+
+def test_the_same_message_is_heard_again_when_the_client_has_its_answer(
+    agent: Agent, bridges: list[Service], cases: Cases
+) -> None:
+    for number in range(4):
+        assert agent.ask("Again!", stream=number > 1, bridge=bridges[number % 2]).text == "You said: Again!"
+    assert heard(agent, "Again!") == 4
+    cases.passed(4)
+
+
+def test_a_call_that_is_never_answered_holds_up_others_for_a_while_only(
+    world: World, agent: Agent, tmp_path: Path, cases: Cases
+) -> None:
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="wait", BRIDGE_TOOL_WAIT="2") as bridge:
+        assert Talk(agent, WEATHER, bridge=bridge).say(ask_weather()).calls
+        asked = time.monotonic()
+        assert agent.ask("Anybody there?\n!say Yes.", bridge=bridge).text == "Yes."
+        assert time.monotonic() - asked > 1
+    cases.passed()
+
+
+def test_by_setting_others_are_refused_meanwhile(world: World, agent: Agent, tmp_path: Path, cases: Cases) -> None:
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="refuse") as bridge:
+        talk = Talk(agent, WEATHER, bridge=bridge)
+        talk.say(ask_weather())
+        refused = agent.ask("Anybody there?", bridge=bridge)
+        assert (refused.status, refused.error and refused.error["code"]) == (409, "tool_result_pending")
+        assert talk.give("12 degrees").text == "12 degrees"
+        assert agent.ask("Anybody there?", bridge=bridge).text == "You said: Anybody there?"
+    cases.passed()

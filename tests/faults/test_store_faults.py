@@ -1,0 +1,119 @@
+"""Redis that is not there, is lost, is slow, comes back, or wants another password."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from testbed.redis import Redis
+from testbed.service import Service
+from tests.faults.client import persist
+from tests.faults.table import Cases
+from tests.real.world import Agent, Reply, World
+
+pytestmark = [pytest.mark.real, pytest.mark.fault("Redis down, lost, slow, back, refusing")]
+
+PASSWORD = "right-password"
+SOON = 15.0
+
+
+@pytest.fixture
+def redis() -> Iterator[Redis]:
+    with Redis(password=PASSWORD) as server:
+        yield server
+
+
+@pytest.fixture
+def bridge(world: World, redis: Redis, tmp_path: Path) -> Iterator[Service]:
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), REDIS_URL=redis.url) as service:
+        yield service
+
+
+def status(bridge: Service, path: str) -> int:
+    return requests.get(f"{bridge.url}/{path}", timeout=SOON).status_code
+
+
+def refuses(agent: Agent, bridge: Service) -> None:
+    refused = agent.ask("Nobody hears this", bridge=bridge)
+    assert (refused.status, refused.error and refused.error["code"]) == (503, "store_unavailable")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert status(bridge, "readyz") == 503
+    assert status(bridge, "healthz") == 200
+
+
+def serves(agent: Agent, bridge: Service) -> None:
+    assert agent.ask("Hello", bridge=bridge).text == "You said: Hello"
+    assert status(bridge, "readyz") == 200
+    assert not any("Nobody hears this" in line for line in agent.story())
+
+
+def test_without_redis_turns_are_refused_until_it_is_there(
+    agent: Agent, redis: Redis, bridge: Service, cases: Cases
+) -> None:
+    serves(agent, bridge)
+    for _ in range(2):
+        redis.stop()
+        refuses(agent, bridge)
+        redis.start()
+        serves(agent, bridge)
+        cases.passed()
+
+
+def test_a_bridge_that_starts_before_its_redis_serves_when_that_is_there(
+    world: World, agent: Agent, redis: Redis, tmp_path: Path, cases: Cases
+) -> None:
+    redis.stop()
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), REDIS_URL=redis.url) as bridge:
+        refuses(agent, bridge)
+        redis.start()
+        serves(agent, bridge)
+    cases.passed()
+
+
+def test_a_redis_that_does_not_answer_is_not_waited_for_long(
+    agent: Agent, redis: Redis, bridge: Service, cases: Cases
+) -> None:
+    serves(agent, bridge)
+    redis.pause()
+    refuses(agent, bridge)
+    redis.resume()
+    serves(agent, bridge)
+    cases.passed()
+
+
+def test_a_wrong_password_is_told(world: World, agent: Agent, redis: Redis, tmp_path: Path, cases: Cases) -> None:
+    wrong = redis.url.replace(PASSWORD, "wrong-password")
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), REDIS_URL=wrong) as bridge:
+        refuses(agent, bridge)
+    assert "wrong-password" not in world.log.read_text()
+    cases.passed()
+
+
+@pytest.mark.parametrize("comes_back", ["at once, empty", "later"])
+def test_a_redis_that_is_lost_in_mid_turn_loses_and_doubles_nothing(
+    world: World, agent: Agent, redis: Redis, bridge: Service, comes_back: str, cases: Cases
+) -> None:
+    world.proxy.clear()
+    replies: list[Reply] = []
+    text = "Remember this.\n!delay 2\n!say I do."
+
+    def ask() -> None:
+        replies.append(persist(lambda: agent.ask(text, stream=True, bridge=bridge)))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    world.proxy.wait_for_calls(1, "POST", "/v1/agents/*/messages/stream", ended=False)
+    redis.stop()
+    if comes_back == "later":
+        time.sleep(3)
+    redis.start()
+    asking.join()
+    assert [reply.text for reply in replies] == ["I do."]
+    serves(agent, bridge)
+    assert sum("Remember this." in line for line in agent.story()) == 1
+    cases.passed()

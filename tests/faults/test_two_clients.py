@@ -1,0 +1,85 @@
+"""Two clients with different tools on one agent, in turns, through two workers or two machines."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from testbed.redis import Redis
+from testbed.service import Service
+from tests.faults.client import PersistentTalk
+from tests.faults.history import History, Round, question_of, result_of
+from tests.faults.scale import scaled
+from tests.faults.table import Cases
+from tests.real.talk import ANSWER, tool
+from tests.real.world import Agent, World
+from tests.sse_checker import Json
+
+pytestmark = pytest.mark.real
+
+# Both have a tool `read`, and mean different ones.
+FIRST = [tool("read", "Reads a path.", path={"type": "string"}), tool("weather", "Tells.", city={"type": "string"})]
+SECOND = [tool("read", "Reads a page.", page={"type": "string"}), tool("clock", "Tells the time.")]
+TOOLSETS = [frozenset(one["function"]["name"] for one in tools) for tools in (FIRST, SECOND)]
+# An agent's context holds so many with ease.
+ROUNDS_OF_ONE_AGENT = 50
+
+
+@pytest.fixture(params=["local", "redis"])
+def bridges(request: pytest.FixtureRequest, world: World, tmp_path: Path) -> Iterator[list[Service]]:
+    """One bridge of two workers, or two that share nothing but a Redis."""
+    with ExitStack() as stack:
+        if request.param == "local":
+            yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="wait"))]
+            return
+        redis = stack.enter_context(Redis())
+        shared = {"REDIS_URL": redis.url, "WEB_CONCURRENCY": "1", "BRIDGE_MEANWHILE": "wait"}
+        yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path / name), **shared)) for name in "ab"]
+
+
+@pytest.mark.fault("two clients with different tools on one agent: rounds")
+@pytest.mark.timeout(3000)
+def test_no_tool_leaks_and_nothing_is_lost_or_doubled(
+    world: World, agent_type: str, bridges: list[Service], cases: Cases
+) -> None:
+    left = int(os.environ.get("TEST_ROUNDS") or scaled(16, 500))
+    while left > 0:
+        rounds = min(left, ROUNDS_OF_ONE_AGENT)
+        left -= rounds
+        world.model.clear()
+        agent = world.agent(agent_type)
+        before = agent.fingerprint()
+        history = History()
+        with ThreadPoolExecutor(2) as pool:
+            clients = [
+                pool.submit(client, agent, name, tools, parameter, rounds // 2, bridges, history)
+                for name, tools, parameter in (("one", FIRST, "path"), ("two", SECOND, "page"))
+            ]
+            for done in clients:
+                done.result()
+        assert agent.ask("bye", bridge=bridges[0]).text == "You said: bye"
+        assert history.faults(world.model.requests(), TOOLSETS) == []
+        assert len(history.rounds) == rounds // 2 * 2
+        assert agent.fingerprint() == before
+        assert not world.model.refusals
+        agent.delete()
+        cases.passed(len(history.rounds))
+
+
+def client(
+    agent: Agent, name: str, tools: list[Json], parameter: str, rounds: int, bridges: list[Service], history: History
+) -> None:
+    for number in range(rounds):
+        mark = f"{name}-{number}"
+        talk = PersistentTalk(agent, *tools, stream=number % 2 == 0, bridge=bridges[number % len(bridges)])
+        arguments = {parameter: mark}
+        asked = talk.say(f"{question_of(mark)}\n!call read* {json.dumps(arguments)}\n{ANSWER}")
+        answer = talk.give(result_of(mark), bridge=bridges[(number + 1) % len(bridges)])
+        (call,) = asked.calls
+        history.add(Round(mark, call, ("read", arguments), answer.text))

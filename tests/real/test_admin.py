@@ -1,0 +1,212 @@
+"""The admin pages in front of a real server: large lists, what a turn leaves on them, and every action."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import requests
+
+from testbed.service import Service
+from tests.admin import words
+from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool, unique
+from tests.real.world import Agent, World
+
+pytestmark = pytest.mark.real
+
+PASSWORD = "the operator's password"
+TOOLS, AGENTS = 512, 50
+# The tools are spread over so many agents: the older loops do not take all of them at once.
+SHARES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The pages of one bridge, for its operator."""
+
+    world: World
+    bridge: Service
+
+    def data(self, path: str) -> Any:
+        path, _, query = path.partition("?")
+        answer = requests.get(f"{self.bridge.url}/admin/{path}.json?{query}", auth=("x", PASSWORD), timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def text(self, path: str) -> str:
+        answer = requests.get(f"{self.bridge.url}/admin/{path}", auth=("x", PASSWORD), timeout=60)
+        assert answer.status_code == 200, answer.text
+        return words(answer.text)
+
+    def does(self, action: str, target: str) -> str:
+        """What the confirmation says; then it is done."""
+        asked = self.text(f"do/{action}?target={target}")
+        answer = requests.post(
+            f"{self.bridge.url}/admin/do/{action}",
+            data={"target": target},
+            auth=("x", PASSWORD),
+            timeout=60,
+            allow_redirects=False,
+        )
+        assert answer.status_code == 303, answer.text
+        return asked
+
+    def written(self, agent: Agent, turns: int) -> Any:
+        """The agent's page, once all its turns are on it."""
+        deadline = time.monotonic() + 20
+        while len((page := self.data(f"agents/{agent.id}"))["turns"]) < turns:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        return page
+
+
+@pytest.fixture
+def site(world: World) -> Iterator[Site]:
+    with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="1") as bridge:
+        yield Site(world, bridge)
+
+
+@pytest.fixture
+def agent(world: World) -> Iterator[Agent]:
+    """Of a type whose tools are stubs on every version."""
+    made = world.agent("memgpt_agent")
+    yield made
+    made.delete()
+
+
+@pytest.fixture
+def name(world: World) -> Iterator[str]:
+    name = unique("admin_read")
+    yield name
+    for row in stubs_on(world, name):
+        delete_tool(world, row["id"])
+
+
+def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -> None:
+    """Their times are printed; they depend on the machine."""
+    part = unique("many")
+    tools = [
+        tool(f"{part}_{number:03}", "One of many tools, with a description of usual length.") for number in range(TOOLS)
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        agents = list(pool.map(lambda _: world.agent("memgpt_agent"), range(AGENTS)))
+        try:
+            for place, one in enumerate(agents[:SHARES]):
+                assert one.ask("!say ok", tools=tools[place::SHARES], bridge=site.bridge).text == "ok"
+            world.proxy.wait_until_idle()
+            world.proxy.clear()
+            times = []
+            for page in (
+                "tools",
+                f"tools?q={part}",
+                "tools?sort=-calls&page=2",
+                "agents",
+                f"tools?agent={agents[3].id}",
+            ):
+                begun = time.perf_counter()
+                site.text(page)
+                times.append(time.perf_counter() - begun)
+            made = [f"{call.method} {call.path}" for call in world.proxy.calls()]
+            sys.stderr.write(
+                f"\n{TOOLS} tools, {AGENTS} agents: " + ", ".join(f"{one * 1000:.0f} ms" for one in times) + "\n"
+            )
+            assert sorted(set(made) - {"GET /v1/health/", "GET /openapi.json"}) == ["GET /v1/agents/", "GET /v1/tools/"]
+            assert len(made) <= 4
+            found = site.data(f"tools?q={part}")["listing"]
+            assert (found["found"], found["pages"]) == (TOOLS, 6)
+            assert found["rows"][0]["state"] == "attached"
+            assert found["rows"][0]["agents"] == [{"id": agents[0].id, "name": agents[0].name}]
+            (mine,) = [row for row in site.data("agents")["agents"] if row["id"] == agents[0].id]
+            assert mine["our_tools"] == len(tools[0::SHARES])
+        finally:
+            list(pool.map(Agent.delete, agents))
+            list(pool.map(lambda row: delete_tool(world, row["id"]), stubs_on(world, part)))
+
+
+def test_a_turn_leaves_its_timeline(site: Site, agent: Agent, name: str) -> None:
+    reply = agent.ask(
+        f'!call {name} {{"path": "notes.txt"}}', tools=[tool(name)], system="Be kind.", bridge=site.bridge
+    )
+    (call_id,) = reply.call_ids
+    waiting = site.written(agent, 1)
+    assert waiting["row"]["waits_for"] == [name]
+    assert waiting["blocks"] == ["Be kind."]
+    messages = [
+        {"role": "user", "content": "Read."},
+        {**reply.message, "role": "assistant"},
+        {"role": "tool", "tool_call_id": call_id, "content": "Buy milk."},
+    ]
+    agent.ask(messages=messages, tools=[tool(name)], system="Be kind.", bridge=site.bridge)
+    second, first = site.written(agent, 2)["turns"]
+    assert [step["kind"] for step in first["steps"]][:1] == ["sync"]
+    assert first["steps"][-1]["kind"] == "call"
+    assert [step["text"] for step in second["steps"] if step["kind"] == "result"] == ["Buy milk."]
+    (row,) = site.data(f"tools?q={name}")["listing"]["rows"]
+    assert (row["calls"], row["results"], row["errors"], row["state"]) == (1, 1, 0, "attached")
+    page = site.text(f"tools/{row['key']}")
+    assert "Buy milk." in page
+    assert "notes.txt" in page
+
+
+def test_a_session_and_the_history_hold_for_all_workers(world: World, agent: Agent, name: str) -> None:
+    with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="2") as bridge:
+        site = Site(world, bridge)
+        for number in range(1, 9):
+            agent.ask("!say ok", tools=[tool(name)], bridge=bridge)
+            site.written(agent, number)
+        (row,) = site.data(f"tools?q={name}")["listing"]["rows"]
+        assert row["offers"] == 8
+        with requests.Session() as browser:
+            answer = browser.post(f"{bridge.url}/admin/sign-in", data={"password": PASSWORD}, timeout=30)
+            assert words(answer.text).startswith("Synced tools")
+            pages = [browser.get(f"{bridge.url}/admin/agents", timeout=30).text for _ in range(10)]
+            assert all(agent.name in page for page in pages)
+            browser.post(f"{bridge.url}/admin/sign-out", timeout=30)
+            assert words(browser.get(f"{bridge.url}/admin/agents", timeout=30).text).startswith("Sign in")
+        assert len(site.data("health")["workers"]) >= 2
+
+
+def test_every_action_does_what_it_says(world: World, site: Site, agent: Agent, name: str) -> None:
+    theirs = make_tool(world, unique("theirs"))
+    world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")
+    before = agent.fingerprint()
+    agent.ask("!say ok", tools=[tool(name), tool(f"{name}_2")], bridge=site.bridge)
+    synced = agent.fingerprint()
+    site.written(agent, 1)
+
+    row = stubs_of(agent)[name]
+    world.letta("PATCH", f"/v1/tools/{row['id']}", {"description": "Changed by hand.", "tags": row["tags"]})
+    world.letta("PATCH", f"/v1/agents/{agent.id}/tools/detach/{stubs_of(agent)[f'{name}_2']['id']}")
+    assert "Resync" in site.does("resync", agent.id)
+    assert stubs_of(agent).keys() == {name}
+    assert agent.fingerprint()["rules"] == [one for one in synced["rules"] if one[1] != f"{name}_2"]
+
+    key = site.data(f"tools?q={name}_2")["listing"]["rows"][0]["key"]
+    assert f"The stub '{name}_2' is deleted" in site.does("delete", key)
+    assert [one["name"] for one in stubs_on(world, name)] == [name]
+
+    assert "The agent loses 1 tool of clients" in site.does("detach", agent.id)
+    assert agent.fingerprint() == before
+    assert "Marked as idle" in site.does("sweep", "")
+    assert world.letta("GET", f"/v1/tools/{theirs['id']}")["name"] == theirs["name"]
+    delete_tool(world, theirs["id"])
+
+
+def test_a_pending_call_is_closed(world: World, site: Site, name: str) -> None:
+    """Where the method leaves the agent held by a call."""
+    kind = "letta_v1_agent" if world.at_least("0.14.0") else "memgpt_agent"
+    agent = world.agent(kind)
+    reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name)], bridge=site.bridge)
+    assert reply.calls
+    held = site.data(f"agents/{agent.id}")["held"]
+    if world.at_least("0.14.0"):
+        assert held == [name]
+        assert f"The agent waits for the client's result of {name}." in site.does("close", agent.id)
+    assert site.data(f"agents/{agent.id}")["held"] == []
+    assert agent.ask("!say free", tools=[tool(name)], bridge=site.bridge).text == "free"
+    agent.delete()

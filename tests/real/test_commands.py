@@ -1,0 +1,137 @@
+"""Every command against a real server, as people call it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.letta.gateway import HELPER_PREFIX
+from testbed.service import ROOT
+from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool, unique, whole_state
+from tests.real.world import Agent, World
+
+pytestmark = pytest.mark.real
+
+TOOLS = '''
+def read_note(name: str) -> str:
+    """Reads a note."""
+    return f"The note {name} says: buy milk."
+'''
+
+
+@pytest.fixture
+def agent(world: World) -> Iterator[Agent]:
+    """Of a type whose tools are stubs on every version."""
+    made = world.agent("memgpt_agent")
+    yield made
+    made.delete()
+
+
+@pytest.fixture
+def name(world: World) -> Iterator[str]:
+    name = unique("command_read")
+    yield name
+    for row in stubs_on(world, name):
+        delete_tool(world, row["id"])
+
+
+def bridge(world: World, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bridge", *arguments],
+        cwd=ROOT,
+        env=world.bridge.environment,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def told(world: World, *arguments: str) -> Any:
+    done = bridge(world, *arguments, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_doctor_makes_a_whole_round_trip_and_leaves_nothing(world: World, agent: Agent) -> None:
+    before = whole_state(agent)
+    done = bridge(world, "doctor", "--agent", agent.id)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"✓ Letta: {world.version} at {world.proxy.url}" in done.stdout
+    assert f"✓ agent {agent.name}: memgpt_agent: " in done.stdout
+    assert "✓ clock: as Letta's" in done.stdout
+    assert "✓ tool round trip: call, result and answer by " in done.stdout.splitlines()[-1]
+    assert whole_state(agent) == before
+    assert stubs_on(world, "bridge_doctor") == []
+    listed = world.letta("GET", "/v1/agents/", show_hidden_agents=True, limit=1000)
+    assert not [row["name"] for row in listed if row["name"].startswith(HELPER_PREFIX)]
+
+
+def test_tools_and_agents_are_listed_and_shown(world: World, agent: Agent, name: str) -> None:
+    reply = agent.ask(f'!call {name} {{"path": "notes.txt"}}', tools=[tool(name)])
+    (call_id,) = reply.call_ids
+    messages = [
+        {"role": "user", "content": "Read."},
+        {**reply.message, "role": "assistant"},
+        {"role": "tool", "tool_call_id": call_id, "content": "Buy milk."},
+    ]
+    agent.ask(messages=messages, tools=[tool(name)])
+    (row,) = [row for row in told(world, "tools", "list") if row["client_name"] == name]
+    assert row["state"] == "attached"
+    assert row["agents"] == [{"id": agent.id, "name": agent.name}]
+    (whole,) = told(world, "tools", "show", name)
+    assert whole["as_sent"]["parameters"]["properties"] == {"path": {"type": "string", "description": "Which file"}}
+    calls = [(json.loads(one["arguments"]), one["result"]) for one in whole["last_calls"]]
+    assert calls == [({"path": "notes.txt"}, "Buy milk.")]
+    (mine,) = [row for row in told(world, "agents") if row["id"] == agent.id]
+    assert (mine["type"], mine["our_tools"]) == ("memgpt_agent", 1)
+    assert mine["last_turn"]
+    delete_tool(world, stubs_of(agent)[name]["id"])
+    assert name in [row["client_name"] for row in told(world, "tools", "gone")]
+
+
+def test_settings_are_told(world: World) -> None:
+    assert {"variable": "LETTA_BASE_URL", "value": world.proxy.url, "default": "no"} in told(world, "config")
+
+
+def test_the_chat_runs_tools_here(world: World, agent: Agent, tmp_path: Path) -> None:
+    file = tmp_path / "tools.py"
+    file.write_text(TOOLS)
+    script = 'Which note?\n!call read_note* {"name": "today"}\n!next\n!answer'
+    done = bridge(world, "chat", agent.name, "--url", world.bridge.url, "--tools", str(file), "--yes", "--say", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "The note today says: buy milk.\n"
+    assert "→ read_note(name='today')" in done.stderr
+    assert bridge(world, "chat", agent.name, "--url", world.bridge.url, "--say", "bye").stdout == "You said: bye\n"
+    assert stubs_of(agent) == {}
+    for row in stubs_on(world, "read_note"):
+        delete_tool(world, row["id"])
+
+
+def test_a_purge_leaves_nothing_of_ours_and_all_of_others(world: World, agent: Agent, name: str) -> None:
+    theirs = make_tool(world, unique("theirs"))
+    world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")
+    before = agent.fingerprint()
+    reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name), tool(f"{name}_2")], system="Be kind.")
+    assert reply.calls
+    assert agent.fingerprint() != before
+    dry = bridge(world, "purge", "--dry-run")
+    assert name in dry.stdout
+    assert name in stubs_of(agent)
+    done = bridge(world, "purge", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert agent.fingerprint() == before
+    assert stubs_on(world, "") == []
+    assert world.letta("GET", f"/v1/tools/{theirs['id']}")["name"] == theirs["name"]
+    blocks = world.letta("GET", "/v1/blocks/", limit=1000)
+    assert not [row for row in blocks if (row.get("metadata") or {}).get("owner") == "letta-tool-bridge"]
+    assert bridge(world, "purge").stdout == "There is nothing of the bridge on this server.\n"
+    assert agent.ask("!say still here", tools=[tool(name)]).text == "still here"
+    delete_tool(world, theirs["id"])

@@ -1,0 +1,44 @@
+"""The kinds of store, for tests that hold for each: the file of one machine and a real Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from bridge.coordination.files import FileLocker
+from bridge.coordination.leases import LeaseLocker
+from bridge.coordination.local import LocalStore
+from bridge.coordination.locks import Locker
+from bridge.coordination.redis import RedisServer, RedisStore
+from bridge.coordination.store import Store
+from testbed.redis import Redis
+
+Kind = Literal["local", "redis"]
+KINDS: tuple[Kind, ...] = ("local", "redis")
+
+
+@contextmanager
+def opened(kind: Kind, folder: Path) -> Iterator[Callable[[], Store]]:
+    """What opens one and the same store, as each worker does."""
+    if kind == "local":
+        yield lambda: LocalStore(folder / "shared.db")
+        return
+    with Redis() as server:
+        yield lambda: RedisStore(RedisServer(server.url))
+
+
+def locker(place: str) -> Locker:
+    """The locks of a folder, or of the Redis of a URL."""
+    return LeaseLocker(RedisServer(place)) if place.startswith("redis:") else FileLocker(Path(place))
+
+
+@contextmanager
+def lock_place(kind: Kind, folder: Path) -> Iterator[str]:
+    """Where the locks are, as a text that can be handed to another process."""
+    if kind == "local":
+        yield str(folder)
+        return
+    with Redis() as server:
+        yield server.url

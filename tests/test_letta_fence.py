@@ -1,0 +1,27 @@
+"""A turn that lost its agent does nothing more to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridge.errors import HoldLost
+from bridge.letta.fence import fenced
+from bridge.letta.gateway import AgentChange
+from tests.fakes import FakeGateway
+
+
+def test_calls_go_through_until_the_hold_is_lost(letta: FakeGateway) -> None:
+    lost: list[HoldLost] = []
+
+    def check() -> None:
+        if lost:
+            raise lost[0]
+
+    agent = letta.agents()[0]
+    gateway = fenced(letta, check)
+    gateway.change_agent(agent.id, AgentChange(message_ids=()))
+    lost.append(HoldLost("lost"))
+    before = list(letta.calls)
+    with pytest.raises(HoldLost):
+        gateway.change_agent(agent.id, AgentChange(message_ids=()))
+    assert letta.calls == before

@@ -1,0 +1,115 @@
+"""Tools that the operator lays down in a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from bridge.config import read_settings
+from bridge.errors import SettingsError
+from bridge.toolsets import read_toolsets
+from tests.actors import Chat
+from tests.fakes import FakeGateway
+from tests.test_complaints import held, tool
+
+KEY = "a-key-of-a-client"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "toolsets"
+    lay(folder / "all.json", [tool("for_all")])
+    lay(folder / "agents" / "Ada.json", {"tools": [tool("for_ada"), tool("shared")]})
+    lay(folder / "keys" / "phone.json", [tool("for_phone")])
+    return folder
+
+
+@pytest.fixture
+def environment(environment: dict[str, str], folder: Path) -> dict[str, str]:
+    entry = f"phone:{hashlib.sha256(KEY.encode()).hexdigest()}"
+    return {**environment, "BRIDGE_TOOLSETS": str(folder), "BRIDGE_API_KEYS": f"{entry},another-key"}
+
+
+def lay(file: Path, value: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+def ask(client: FlaskClient, key: str = "another-key", model: str = "Ada", **fields: Any) -> Any:
+    return Chat(client).ask(model=model, headers={"Authorization": f"Bearer {key}"}, **fields)
+
+
+def offered(letta: FakeGateway) -> list[str]:
+    return sorted(letta.prompts[-1].tools)
+
+
+def test_a_request_gets_what_is_meant_for_its_agent_and_key(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.has_agent("Bob")
+    ask(client)
+    assert offered(letta) == ["for_ada", "for_all", "shared"]
+    ask(client, KEY, model="Bob")
+    assert offered(letta) == ["for_all", "for_phone"]
+    ask(client, KEY, model=letta.agents_named("Ada")[0].id)
+    assert offered(letta) == ["for_ada", "for_all", "for_phone", "shared"]
+
+
+def test_of_two_tools_of_a_name_the_clients_is_taken(client: FlaskClient, letta: FakeGateway) -> None:
+    mine = tool("shared")
+    mine["function"]["description"] = "The client's own."
+    ask(client, tools=[mine])
+    assert offered(letta) == ["for_ada", "for_all", "shared"]
+    (shared,) = [one for one in letta.tools() if one.name == "shared"]
+    assert shared.json_schema["description"] == "The client's own."
+
+
+def test_the_client_gets_the_calls(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.will(*held(("for_all", '{"city": "Oslo"}')))
+    reply = ask(client)
+    assert [call["function"]["name"] for call in reply.message["tool_calls"]] == ["for_all"]
+
+
+def test_who_wants_no_call_gets_no_tool(client: FlaskClient, letta: FakeGateway) -> None:
+    ask(client, tool_choice="none")
+    assert offered(letta) == []
+
+
+def test_a_request_beside_the_conversation_gets_none(client: FlaskClient, letta: FakeGateway) -> None:
+    ask(client, model="Ada:aside")
+    assert offered(letta) == []
+
+
+def test_the_limit_of_tools_holds_for_both_together(
+    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+) -> None:
+    environment["BRIDGE_MAX_TOOLS"] = "4"
+    client = request.getfixturevalue("client")
+    assert ask(client, tools=[tool("one")]).status == 200
+    refused = ask(client, tools=[tool("one"), tool("two")])
+    assert refused.status == 400
+    assert "With those of BRIDGE_TOOLSETS there are 5 tools" in refused.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "all.json can't be read as JSON"),
+        ('{"tools": 5}', "`tools` must be an array."),
+        ('[{"type": "function"}]', "`tools[0].function` must be an object."),
+        ('[{"type": "function", "function": {"name": "a b"}}]', "A tool's name is made of"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named_before_the_service_starts(folder: Path, text: str, said: str) -> None:
+    lay(folder / "all.json", text)
+    with pytest.raises(SettingsError, match="BRIDGE_TOOLSETS: ") as fault:
+        read_toolsets(folder, 512)
+    assert said in str(fault.value)
+
+
+def test_without_the_setting_nothing_is_added() -> None:
+    settings = read_settings({"LETTA_BASE_URL": "http://letta.test", "BRIDGE_ALLOW_ANONYMOUS": "1"})
+    assert settings.toolsets is None

@@ -1,0 +1,163 @@
+"""Requests that come again, and too many at once: the routes over the in-memory Letta."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ClassVar
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from bridge import errors
+from bridge.turn import Stopped, Text
+from bridge.web import chat as web_chat
+from tests.actors import Chat, Reply
+from tests.fakes import FakeGateway
+
+SOON = 20.0
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_chat, "TICK", 0.05)
+
+
+class Slow:
+    """A run that says something, waits to be let go on, and ends."""
+
+    def __init__(self, letta: FakeGateway) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        letta.will(Text("Hel"), self.begun.set, lambda: self.go_on.wait(SOON), Text("lo"), Stopped("end_turn"))
+
+
+def at_once(app: Flask, pool: ThreadPoolExecutor, **asked: Any) -> Future[Reply]:
+    return pool.submit(lambda: Chat(app.test_client()).ask(**asked))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_request_that_comes_again_while_it_is_answered_gets_the_same_answer(
+    app: Flask, letta: FakeGateway, streamed: bool
+) -> None:
+    slow = Slow(letta)
+    with ThreadPoolExecutor() as pool:
+        first = at_once(app, pool)
+        assert slow.begun.wait(SOON)
+        again = at_once(app, pool, stream=streamed)
+        time.sleep(0.1)
+        slow.go_on.set()
+        assert first.result(SOON).text == again.result(SOON).text == "Hello"
+    assert len(letta.prompts) == 1
+
+
+def test_another_request_is_another_turn(app: Flask, letta: FakeGateway) -> None:
+    chat = Chat(app.test_client())
+    for fields in ({}, {"tools": []}, {"temperature": 1}):
+        chat.ask("Hello", **fields)
+    chat.ask("Hello!")
+    assert len(letta.prompts) == 4
+
+
+def test_the_same_request_after_its_answer_is_a_new_turn(chat: Chat, letta: FakeGateway) -> None:
+    for streamed in (False, True, False):
+        chat.ask("Hello", stream=streamed)
+    assert len(letta.prompts) == 3
+
+
+def test_an_unstreamed_answer_that_takes_too_long_is_had_by_asking_again(
+    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+) -> None:
+    environment["BRIDGE_REPLY_WAIT"] = "1"
+    chat = Chat(request.getfixturevalue("client"))
+    slow = Slow(letta)
+    late = chat.ask("Hello")
+    assert (late.status, late.error and late.error["code"]) == (504, "still_running")
+    assert 1 <= int(late.headers["Retry-After"]) <= 60
+    slow.go_on.set()
+    assert chat.ask("Hello").text == "Hello"
+    assert len(letta.prompts) == 1
+    assert letta.cancelled == []
+
+
+def test_a_client_that_left_gets_the_answer_when_it_comes_back(
+    client: FlaskClient, chat: Chat, letta: FakeGateway
+) -> None:
+    body = {"model": "Ada", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
+    response = client.post("/v1/chat/completions", json=body, buffered=False)
+    assert next(response.response)  # type: ignore[call-overload]
+    response.close()
+    assert chat.ask("Hello", stream=True, usage=False).text == "You said: Hello"
+    assert len(letta.prompts) == 1
+
+
+class TestIdempotencyKey:
+    KEY: ClassVar = {"Idempotency-Key": "order-1"}
+
+    def test_the_same_key_gets_the_same_answer(self, chat: Chat, letta: FakeGateway) -> None:
+        texts = {chat.ask("Hello", headers=self.KEY, stream=streamed).text for streamed in (False, True, False)}
+        assert texts == {"You said: Hello"}
+        assert len(letta.prompts) == 1
+
+    def test_another_key_is_another_turn(self, chat: Chat, letta: FakeGateway) -> None:
+        chat.ask("Hello", headers=self.KEY)
+        chat.ask("Hello", headers={"Idempotency-Key": "order-2"})
+        assert len(letta.prompts) == 2
+
+    def test_a_key_with_another_body_is_refused(self, chat: Chat, letta: FakeGateway) -> None:
+        chat.ask("Hello", headers=self.KEY)
+        refused = chat.ask("Goodbye", headers=self.KEY)
+        assert (refused.status, refused.error and refused.error["code"]) == (422, "idempotency_key_reused")
+        assert len(letta.prompts) == 1
+
+    def test_a_key_that_is_too_long_is_refused(self, chat: Chat) -> None:
+        assert chat.ask("Hello", headers={"Idempotency-Key": "x" * 256}).status == 400
+        assert chat.ask("Hello", headers={"Idempotency-Key": "x" * 255}).status == 200
+
+    def test_after_a_failure_the_turn_is_attempted_anew(self, chat: Chat, letta: FakeGateway) -> None:
+        letta.will(errors.ModelFailed("It failed."))
+        assert chat.ask("Hello", headers=self.KEY).status == 502
+        letta.will_say("Hi")
+        assert chat.ask("Hello", headers=self.KEY).text == "Hi"
+
+
+class TestTooMany:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_MAX_TURNS": "1"}
+
+    def test_one_turn_too_many_is_refused_at_once_and_the_rest_is_served(self, app: Flask, letta: FakeGateway) -> None:
+        slow = Slow(letta)
+        with ThreadPoolExecutor() as pool:
+            first = at_once(app, pool, text="Slow")
+            assert slow.begun.wait(SOON)
+            chat = Chat(app.test_client())
+            refused = chat.ask("Hello")
+            assert (refused.status, refused.error and refused.error["code"]) == (503, "too_many_turns")
+            assert 1 <= int(refused.headers["Retry-After"]) <= 60
+            assert chat.models() == ["Ada"]
+            slow.go_on.set()
+            assert first.result(SOON).text == "Hello"
+        assert chat.ask("Hello").status == 200
+
+    @pytest.mark.parametrize("streamed", [False, True])
+    def test_no_place_is_lost(self, chat: Chat, letta: FakeGateway, streamed: bool) -> None:
+        for number in range(4):
+            letta.will(*([errors.ModelFailed("It failed.")] if number % 2 else [Text("Hi"), Stopped("end_turn")]))
+            assert chat.ask(f"Hello {number}", stream=streamed).status == (502 if number % 2 else 200)
+        assert chat.post(b"{").status == 400
+        assert chat.ask("Hello", stream=streamed).status == 200
+
+
+def test_without_its_store_the_service_is_not_ready_and_takes_no_turn(
+    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+) -> None:
+    environment["REDIS_URL"] = "redis://127.0.0.1:1/0"
+    client = request.getfixturevalue("client")
+    refused = Chat(client).ask("Hello")
+    assert (refused.status, refused.error and refused.error["code"]) == (503, "store_unavailable")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert client.get("/readyz").status_code == 503
+    assert client.get("/healthz").status_code == 200
+    assert letta.prompts == []
