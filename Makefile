@@ -10,7 +10,7 @@ CHECKED := app.py gunicorn.conf.py bridge testbed tests
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast test-matrix test-faults test-clients pictures check format lock clean
+.PHONY: run test test-fast test-matrix test-faults test-clients pictures check check-security format lock clean
 
 run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
@@ -38,6 +38,13 @@ check: $(VENV)/.can-test
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy --strict app.py bridge testbed
+
+# Known weaknesses of what we depend on, and of our own code. The tools are fetched into .cache; the first asks PyPI.
+check-security: export UV_CACHE_DIR := $(CURDIR)/.cache/uv
+check-security: export UV_TOOL_DIR := $(CURDIR)/.cache/uv-tools
+check-security: $(VENV)/.can-test
+	$(BIN)/uv tool run --quiet --from pip-audit==2.10.1 pip-audit --strict --disable-pip --no-deps -r requirements.txt
+	$(BIN)/uv tool run --quiet --from bandit==1.9.4 bandit --quiet --configfile pyproject.toml -r app.py gunicorn.conf.py bridge
 
 format: $(VENV)/.can-test
 	$(BIN)/ruff format $(CHECKED)

@@ -11,49 +11,62 @@ from bridge.cli.group import commands, is_command_of_flask
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
 from bridge.coordination.activity import Activity
+from bridge.coordination.allowance import Allowance
 from bridge.coordination.journal import Journal
 from bridge.coordination.once import Background, OnceAnInterval
 from bridge.coordination.recorder import Recorder
 from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
 from bridge.letta.client import LettaServer
+from bridge.letta.connection import Observer
 from bridge.letta.gateway import Gateway
 from bridge.operation.actions import Operator
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
+from bridge.trace import known, waiting_for
+from bridge.web.account import log_turn
 from bridge.web.admin.site import admin
+from bridge.web.admission import Admission
+from bridge.web.closing import EXTENSION, Closing
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
-from bridge.web.health import health
+from bridge.web.health import Readiness, health
+from bridge.web.metrics import Metrics, metrics_page
 from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.prefix import below
 from bridge.web.security import harden
-from bridge.web.turns import Turns
+from bridge.web.tracing import follow_requests
+from bridge.web.turns import Told, Turns
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
     """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
     settings = settings or environment_settings(serving=not is_command_of_flask())
-    parts = assemble(settings, gateway)
+    metrics = Metrics(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
+    parts = assemble(settings, gateway, metrics.letta_called)
     app = Flask(__name__)
     app.extensions["parts"] = parts
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.extensions[EXTENSION] = Closing(settings.drain)
     app.url_map.strict_slashes = False
+    follow_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    journal = Journal(parts.store, settings.journal_keep)
-    turns = Turns(settings, parts.conversation, journal, parts.recorder, app.logger)
+    admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"))
+    told = Told(parts.recorder, [log_turn, metrics.turn_ended], app.logger, app.extensions[EXTENSION])
+    turns = Turns(settings, parts.conversation, Journal(parts.store, settings.journal_keep), admission, told)
     app.register_blueprint(openai_api(settings, parts.directory, turns))
     app.register_blueprint(admin(app, parts))
-    app.register_blueprint(health(parts.gateway, parts.store))
+    app.register_blueprint(health(Readiness({"letta": parts.gateway.check, "store": parts.store.check})))
+    app.register_blueprint(metrics_page(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
     app.register_blueprint(pages())
     allow_origins(app, settings.cors_origins)
     app.cli.add_command(commands(lambda: settings, lambda _: parts))
     app.before_request(parts.recorder.start)
     answer_faults(app)
-    harden(app)
+    harden(app, settings.trusted_hosts, settings.proxies)
     _sweep_after_turns(app, settings, parts.gateway)
     app.wsgi_app = below(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
     return app
@@ -63,12 +76,14 @@ def environment_settings(*, serving: bool) -> Settings:
     return read_settings(environment_with_dotenv(os.environ, Path.cwd()), serving=serving)
 
 
-def assemble(settings: Settings, gateway: Gateway | None = None) -> Parts:
+def assemble(
+    settings: Settings, gateway: Gateway | None = None, observe: Observer = lambda call, seconds: None
+) -> Parts:
     """All that is not about the web; nothing of it connects anywhere before it is used."""
-    gateway = gateway or LettaServer(settings)
+    gateway = gateway or LettaServer(settings, observe=observe)
     directory = Directory(gateway)
     shared = shared_by_workers(settings)
-    registry = Registry(gateway, lambda: shared.locks.hold("names-of-tools"))
+    registry = Registry(gateway, lambda: waiting_for(shared.locks.hold("names-of-tools")))
     conversation = Conversation(gateway, directory, registry, shared, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)
@@ -79,7 +94,7 @@ def assemble(settings: Settings, gateway: Gateway | None = None) -> Parts:
         directory=directory,
         conversation=conversation,
         activity=activity,
-        recorder=Recorder(activity, keeps_text=settings.keep_text),
+        recorder=Recorder(activity, known, keeps_text=settings.keep_text),
         snapshots=snapshots,
         operator=Operator(gateway, conversation, shared.locks.hold, snapshots, activity, settings),
         hold=shared.locks.hold,

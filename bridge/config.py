@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
+from bridge.keys import ApiKey, api_keys
+from bridge.logs import LogFormat, LogLevel
 from bridge.turn import Meanwhile, SideRule, SystemPromptMode
 from bridge.values import (
-    ApiKey,
     Methods,
-    api_keys,
     base_url,
     flag,
     folder,
@@ -42,7 +44,7 @@ class Settings:
         "LETTA_BASE_URL", None, "Address of the Letta server, e.g. `http://localhost:8283`", base_url
     )
     letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
-    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)
+    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104: platforms route from outside
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
     url_prefix: str = setting(
         "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix
@@ -50,7 +52,11 @@ class Settings:
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
     threads: int = setting("BRIDGE_THREADS", "64", "Requests that one worker serves at once", whole(4, 1024))
     api_keys: tuple[ApiKey, ...] = setting(
-        "BRIDGE_API_KEYS", "", "Keys that clients may use, between commas: the key, or `name:sha256`", api_keys, True
+        "BRIDGE_API_KEYS",
+        "",
+        "Keys that clients may use, between commas: `name:sha256[:agents[:options]]` or plain; see [Keys](#keys)",
+        api_keys,
+        True,
     )
     allow_anonymous: bool = setting(
         "BRIDGE_ALLOW_ANONYMOUS", "0", "1: serve without any key. Only where nobody else can reach the port", flag
@@ -106,6 +112,18 @@ class Settings:
         "",
         "Origins whose pages may call the API from a browser, between commas; `*` for all",
         names,
+    )
+    trusted_hosts: frozenset[str] = setting(
+        "BRIDGE_TRUSTED_HOSTS",
+        "",
+        "Host names that clients may use, between commas, `.example.com` for all below it; empty for any",
+        names,
+    )
+    proxies: int = setting(
+        "BRIDGE_PROXIES",
+        "0",
+        "Proxies in front that set `X-Forwarded-For` and `-Proto`, such as 1 for Heroku's router",
+        whole(0, 10),
     )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
     redis_url: str = setting(
@@ -170,8 +188,54 @@ class Settings:
     ping_interval: float = setting(
         "BRIDGE_PING_INTERVAL", "15", "Seconds between comments that keep a quiet stream open", seconds(0.1, 25)
     )
+    read_timeout: float = setting(
+        "BRIDGE_READ_TIMEOUT", "10", "Whole seconds that a client may pause within its request", seconds(1, 600)
+    )
+    drain: float = setting(
+        "BRIDGE_DRAIN",
+        "20",
+        "Seconds that turns may go on when the service is told to end; platforms kill it 10 s after that or so",
+        seconds(0, 3600),
+    )
+    key_rate: int = setting(
+        "BRIDGE_KEY_RATE", "600", "Requests that a key may make in a minute; 0: any number", whole(0, 1_000_000)
+    )
+    key_turns: int = setting(
+        "BRIDGE_KEY_TURNS", "32", "Turns that a key may have under way at once; 0: any number", whole(0, 1024)
+    )
     max_body: int = setting("BRIDGE_MAX_BODY", "20000000", "Largest request body, in bytes", whole(1000, 10**9))
     max_tools: int = setting("BRIDGE_MAX_TOOLS", "512", "Most tools that one request may offer", whole(1, 10_000))
+    metrics_token: str = setting(
+        "BRIDGE_METRICS_TOKEN",
+        "",
+        "Bearer token that Prometheus sends to `/metrics`; without one they are off",
+        token,
+        True,
+    )
+    max_schema: int = setting(
+        "BRIDGE_MAX_SCHEMA", "262144", "Largest schema of a tool, in characters of JSON", whole(100, 10**8)
+    )
+    max_depth: int = setting(
+        "BRIDGE_MAX_DEPTH",
+        "64",
+        "Deepest nesting of a tool's schema; the request around it may add eight levels",
+        whole(8, 200),
+    )
+    max_result: int = setting(
+        "BRIDGE_MAX_RESULT", "1000000", "Longest result of a tool, in characters", whole(100, 10**8)
+    )
+    log_format: LogFormat = setting(
+        "BRIDGE_LOG_FORMAT",
+        "auto",
+        "`json`: a JSON object a line; `text`: for people; `auto`: text at a terminal, else JSON",
+        one_of(LogFormat),
+    )
+    log_level: LogLevel = setting(
+        "BRIDGE_LOG_LEVEL",
+        "info",
+        "Least level of what is logged: `debug`, `info`, `warning`, `error`",
+        one_of(LogLevel),
+    )
     stub_idle: float = setting(
         "BRIDGE_STUB_IDLE",
         "86400",
@@ -184,6 +248,12 @@ class Settings:
         "Seconds between two sweeps for such tools; 0: only by the command `sweep`",
         seconds(0, 31_536_000),
     )
+
+    def secrets(self) -> list[str]:
+        """What must never be told to anybody. Keys of clients are not among it: they are known as hashes only."""
+        password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
+        found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
+        return [secret for secret in found if secret]
 
     @property
     def turns_at_once(self) -> int:
@@ -241,3 +311,16 @@ def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dic
         key: value for key, value in dotenv_values(folder / ".env", interpolate=False).items() if value is not None
     }
     return {**from_file, **environment}
+
+
+def make_data_folder(settings: Settings) -> None:
+    """So that a folder that can't be used is told as what it is: a wrong setting."""
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=settings.data_dir):
+            return
+    except OSError as fault:
+        raise SettingsError(
+            f"BRIDGE_DATA_DIR: {str(settings.data_dir)!r} can't be written ({fault.strerror});"
+            " name a folder that the service may make or write to"
+        ) from None

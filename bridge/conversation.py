@@ -27,12 +27,14 @@ from bridge.letta.fence import fenced
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.openai.side_requests import side_rule, told_at_once
 from bridge.openai.transcript import instructions_of, what_is_new
+from bridge.stubs.checks import Limits, limits_of
 from bridge.stubs.converter import make_stub
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
 from bridge.toolsets import read_toolsets
+from bridge.trace import current, waiting_for
 from bridge.turn import (
     Binding,
     Happening,
@@ -60,6 +62,7 @@ class Conversation:
         self._directory = directory
         self._registry = registry
         self._settings = settings
+        self._limits = limits_of(settings.max_depth, settings.max_schema)
         self._toolsets = read_toolsets(settings.toolsets, settings.max_tools)
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
@@ -74,7 +77,7 @@ class Conversation:
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
-            with self._locks.hold(agent_id, deadline, gone) as lease:
+            with waiting_for(self._locks.hold(agent_id, deadline, gone)) as lease:
                 agent = self._directory.find(turn.model)
                 others = self._open_calls.in_the_way(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
@@ -113,15 +116,16 @@ class Conversation:
             self._gateway.delete_agent(helper.id)
 
     def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Happening]:
+        current().meets(agent.id, agent.name, agent.type)
         features = gateway.features()
         if any(said.images for said in news.said) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.of(agent.id, agent.name)
-        method = choose_method(features, loop, wanted, turn.tool_choice)
+        method = choose_method(features, loop, wanted, turn.tool_choice, turn.methods)
         yield MethodChosen(method.name)
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-        stubs = _stubs(turn, dialect, method)
+        stubs = _stubs(turn, dialect, method, self._limits)
         self._keep_instructions(gateway, agent, news)
         unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(gateway, agent, stubs, method, turn)
@@ -181,7 +185,7 @@ class Conversation:
             method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
             turn = Turn(agent_id, (), tuple(specs))
             dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-            stubs = _stubs(turn, dialect, method)
+            stubs = _stubs(turn, dialect, method, self._limits)
             self._registry.forget(stubs)
             _, bindings = self._offer(self._gateway, agent, stubs, method, turn)
             return len(bindings) if method.offers_stubs else 0
@@ -199,8 +203,8 @@ class Conversation:
         return self._registry.left_behind(agent)
 
 
-def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:
+def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception, limits: Limits) -> list[Stub]:
     return [
-        make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function")
+        make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function", limits=limits)
         for index, spec in enumerate(turn.tools)
     ]

@@ -12,6 +12,10 @@ from math import inf
 from bridge.errors import LettaMissing, UnknownModel
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
 
+# Names and ids of agents; empty is all.
+Visible = frozenset[str]
+ALL: Visible = frozenset()
+
 LIST_KEPT_SECONDS = 1.0
 _AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -33,27 +37,41 @@ class Directory:
         self._gateway = gateway
         self._clock = clock
         self._ids: dict[str, str] = {}
-        self._listed: tuple[Sequence[tuple[str, int]], float] = ((), -inf)
+        self._listed: tuple[Sequence[tuple[str, AgentSummary]], float] = ((), -inf)
 
-    def models(self) -> Sequence[tuple[str, int]]:
-        """(public name, time of creation) of every agent, as of now or a moment ago: clients ask again and again."""
-        models, until = self._listed
+    def models(self, visible: Visible = ALL) -> Sequence[tuple[str, int]]:
+        """(public name, time of creation) of every agent that is to be seen, as of now or a moment ago.
+
+        Clients ask for it again and again.
+        """
+        listed, until = self._listed
         if self._clock() >= until:
-            models = self._models_now()
-            self._listed = models, self._clock() + LIST_KEPT_SECONDS
-        return models
+            listed = self._listed_now()
+            self._listed = listed, self._clock() + LIST_KEPT_SECONDS
+        return _seen(listed, visible)
 
-    def _models_now(self) -> list[tuple[str, int]]:
+    def _listed_now(self) -> list[tuple[str, AgentSummary]]:
         agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
-        return [(name, agent.created) for name, agent in zip(model_names(agents), agents, strict=True)]
+        return list(zip(model_names(agents), agents, strict=True))
 
-    def model(self, model: str) -> tuple[str, int]:
+    def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
         """(public name, time of creation) of the agent of that name or id."""
+        self.admit(model, visible)
         found = self.find(model)
-        for name, created in self._models_now():
+        for name, created in _seen(self._listed_now(), visible):
             if name in (found.name, found.id):
                 return name, created
         raise _unknown(model)
+
+    def admit(self, model: str, visible: Visible) -> None:
+        """UnknownModel, as for an agent that is not there, when that name or id leads to one that is not to be seen."""
+        if visible and model not in visible and not self._leads_to(model, visible):
+            raise _unknown(model)
+
+    def _leads_to(self, model: str, visible: Visible) -> bool:
+        if _AGENT_ID.fullmatch(model):
+            return self._by_id(model).name in visible
+        return any(agent.id in visible for agent in self._gateway.agents_named(model))
 
     def locate(self, model: str) -> str:
         """The id of the agent of that name or id; for a name that led to it before, without asking the server."""
@@ -91,6 +109,12 @@ class Directory:
             )
         self._ids[name] = found[0].id
         return found[0].id
+
+
+def _seen(listed: Sequence[tuple[str, AgentSummary]], visible: Visible) -> list[tuple[str, int]]:
+    return [
+        (name, agent.created) for name, agent in listed if not visible or agent.id in visible or agent.name in visible
+    ]
 
 
 def _unknown(model: str) -> UnknownModel:

@@ -3,7 +3,8 @@
     BridgeError                  has status, type, code, param, retry_after: what the client is told
     ├── InvalidRequest     400   the request can't be understood; `param` names the field
     │   ├── TooDeep        400   nested beyond the limit
-    │   └── TooLarge       413   beyond a size limit
+    │   ├── TooLarge       413   beyond a size limit
+    │   └── TooSlow        408   it did not come in time
     ├── Unauthorized       401   no valid key
     ├── Forbidden          403   a valid key, but not for this
     ├── UnknownModel       404   no agent of that name or id
@@ -18,6 +19,7 @@
     ├── ContextOverflow    400   the agent's context is full
     ├── ClientGone         499   nobody is there to be answered
     ├── InternalFailure    500   a fault of the bridge
+    ├── ShuttingDown       503   the service is being restarted
     ├── StoreUnavailable   503   what the workers share can't be read or written
     │   └── HoldLost       503   the agent may be another turn's by now
     └── LettaError         502   the Letta server or the model behind it
@@ -73,6 +75,11 @@ class TooDeep(InvalidRequest):
 class TooLarge(InvalidRequest):
     status = 413
     code = "request_too_large"
+
+
+class TooSlow(InvalidRequest):
+    status = 408
+    code = "request_timeout"
 
 
 class Unauthorized(BridgeError):
@@ -160,6 +167,13 @@ class ClientGone(BridgeError):
 
 class InternalFailure(BridgeError):
     code = "internal_error"
+
+
+class ShuttingDown(BridgeError):
+    status = 503
+    may_pass = True
+    code = "shutting_down"
+    retry_after = 2
 
 
 class StoreUnavailable(BridgeError):

@@ -88,8 +88,9 @@ class Message:
 class Turn:
     """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory.
 
-    `reply_format` is what the agent has to be told of the form of its reply. `client` is the name of its key. `id` is
-    the same for every attempt at this turn; `repeated`: what became of an attempt before this one is not known.
+    `reply_format` is what the agent has to be told of the form of its reply. `methods` are the ways in which its calls
+    may be caught, empty for any. `client` is the name of its key. `id` is the same for every attempt at this turn;
+    `repeated`: what became of an attempt before this one is not known.
     """
 
     model: str
@@ -101,6 +102,7 @@ class Turn:
     include_usage: bool = False
     aside: bool = False
     reply_format: str = ""
+    methods: frozenset[Method] = frozenset()
     client: str = ""
     id: str = ""
     repeated: bool = False

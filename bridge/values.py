@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -11,14 +10,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from bridge.turn import Method, SideRule
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey:
-    """A client's key: a name for logs and the SHA-256 of the key, never the key itself."""
-
-    name: str
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,23 +137,3 @@ def redis_url(value: str) -> str:
     if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise ValueError("must begin with redis:// or rediss://")
     return value
-
-
-def api_keys(value: str) -> tuple[ApiKey, ...]:
-    """Keys between commas or blanks: either the key as it is, or `name:sha256` in hex."""
-    keys = []
-    for number, item in enumerate(re.split(r"[,\s]+", value.strip()), start=1):
-        if not item:
-            continue
-        hashed = re.fullmatch(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})", item)
-        if hashed:
-            keys.append(ApiKey(hashed[1], hashed[2].lower()))
-        elif re.fullmatch(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}", item):
-            raise ValueError(f"key {number} looks like `name:sha256`, but a SHA-256 has 64 hex digits")
-        elif len(item) < 8:
-            raise ValueError(f"key {number} is shorter than 8 characters")
-        elif not item.isascii():
-            raise ValueError(f"key {number} has characters that a header cannot carry")
-        else:
-            keys.append(ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest()))
-    return tuple(keys)

@@ -113,6 +113,9 @@ class FakeGateway:
         self._called("features")
         return self._features
 
+    def check(self) -> None:
+        self._called("check")
+
     def clock(self) -> float | None:
         self._called("clock")
         return self.time

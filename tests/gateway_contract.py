@@ -79,6 +79,9 @@ class GatewayContract:
         assert (0, 6, 0) <= features.version < (1, 0, 0)
         assert scene.gateway.features() == features
 
+    def test_a_server_that_answers_passes_the_check(self, scene: Scene) -> None:
+        scene.gateway.check()
+
     def test_an_agent_made_a_second_ago_is_listed_and_found(self, scene: Scene) -> None:
         name = new_name()
         assert scene.gateway.agents_named(name) == []

@@ -22,6 +22,7 @@ def at_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv("DYNO", raising=False)
     for name in ("PORT", "WEB_CONCURRENCY", "LETTA_API_KEY", "BRIDGE_API_KEYS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     return tmp_path
@@ -53,6 +54,17 @@ def test_a_wrong_environment_is_told_before_anything_starts(monkeypatch: pytest.
         gunicorn_settings()
 
 
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("place", ["a-file", "a-file/below"])
+def test_a_folder_that_cannot_be_used_is_told_as_a_wrong_setting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "a-file").write_text("")
+    monkeypatch.setenv("BRIDGE_DATA_DIR", place)
+    with pytest.raises(SystemExit, match=r"can't start:\nBRIDGE_DATA_DIR: 'a-file.* can't be written"):
+        gunicorn_settings()
+
+
 def test_two_services_share_nothing(settings: Settings) -> None:
     one, other = FakeGateway(), FakeGateway()
     one.has_agent("Ada")
@@ -61,10 +73,10 @@ def test_two_services_share_nothing(settings: Settings) -> None:
 
 
 @pytest.mark.usefixtures("at_home")
-def test_gunicorn_accepts_no_more_than_its_threads_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gunicorn_accepts_little_more_than_its_threads_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRIDGE_THREADS", "10")
     found = gunicorn_settings()
-    assert (found["worker_class"], found["threads"], found["worker_connections"]) == ("gthread", 10, 11)
+    assert (found["worker_class"], found["threads"], found["worker_connections"]) == ("gthread", 10, 40)
 
 
 @pytest.mark.usefixtures("at_home")
@@ -80,9 +92,11 @@ def test_gunicorn_listens_where_the_settings_say(monkeypatch: pytest.MonkeyPatch
 def test_gunicorn_keeps_streams_and_connections_as_long_as_a_platform_does() -> None:
     found = gunicorn_settings()
     assert found["keepalive"] > 90
-    assert found["graceful_timeout"] < 30
+    assert 20 < found["graceful_timeout"] < 30
+    assert found["forwarded_allow_ips"] == ""
     assert found["control_socket_disable"]
 
 
 def test_the_procfile_starts_what_these_tests_are_about() -> None:
-    assert (ROOT / "Procfile").read_text().strip() == 'web: gunicorn "app:create_app()"'
+    lines = (ROOT / "Procfile").read_text().splitlines()
+    assert lines == ['release: gunicorn --check-config "app:create_app()"', 'web: gunicorn "app:create_app()"']

@@ -8,7 +8,7 @@ import pytest
 
 from bridge.config import Settings, environment_with_dotenv, read_settings, variables
 from bridge.errors import SettingsError
-from bridge.values import ApiKey
+from bridge.keys import ApiKey
 
 LEAST = {"LETTA_BASE_URL": "http://localhost:8283", "BRIDGE_ALLOW_ANONYMOUS": "1"}
 DIGEST = hashlib.sha256(b"a-long-enough-key").hexdigest()
@@ -42,11 +42,25 @@ BAD = [
     ("BRIDGE_API_KEYS", "short", "key 1 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "a-long-enough-key,short", "key 2 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
-    ("BRIDGE_API_KEYS", "roo:" + "ab" * 31, "key 1 looks like `name:sha256`"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 31, "key 1 looks like `name:sha256["),
     ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
+    ("BRIDGE_METRICS_TOKEN", "a b", "has characters that a header cannot carry"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::speed=1", "key 1 has an unknown option"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::methods=auto", "key 1 has an unknown option"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + ":a:rate=1:b", "key 1 looks like `name:sha256["),
+    ("BRIDGE_KEY_RATE", "-1", "must be a whole number from 0 to"),
+    ("BRIDGE_KEY_TURNS", "many", "must be a whole number from 0 to"),
+    ("BRIDGE_MAX_SCHEMA", "1", "must be a whole number from 100 to"),
+    ("BRIDGE_MAX_DEPTH", "1000", "must be a whole number from 8 to 200"),
+    ("BRIDGE_MAX_RESULT", "1", "must be a whole number from 100 to"),
+    ("BRIDGE_PROXIES", "-1", "must be a whole number from 0 to 10"),
+    ("BRIDGE_READ_TIMEOUT", "0", "seconds from 1 to 600"),
+    ("BRIDGE_DRAIN", "-1", "seconds from 0 to 3600"),
+    ("BRIDGE_LOG_FORMAT", "xml", "must be one of auto, json, text"),
+    ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
     ("BRIDGE_REDIS_VERIFY", "maybe", "must be 1 or 0"),
     ("BRIDGE_CONNECT_TIMEOUT", "0", "seconds from 0.1 to 60"),
@@ -92,6 +106,7 @@ def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> No
         "BRIDGE_DATA_DIR",
         "BRIDGE_FINAL_TOOLS",
         "BRIDGE_CORS_ORIGINS",
+        "BRIDGE_TRUSTED_HOSTS",
     }
     assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
 

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent.parent
 # From the ground up. A room knows itself and the floors below its own, never its neighbours.
 FLOORS: list[set[str]] = [
     {"bridge.errors", "bridge.turn"},
-    {"bridge.values", "bridge.sse"},
+    {"bridge.values", "bridge.sse", "bridge.trace"},
+    {"bridge.logs", "bridge.keys"},
     {"bridge.config"},
     {"bridge.openai", "bridge.stubs", "bridge.letta"},
     {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.coordination"},
@@ -42,6 +43,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "urllib3": ("bridge/letta/connection.py",),
     "redis": ("bridge/coordination/redis.py",),
     "jinja2": ("bridge/stubs/source.py",),
+    "prometheus_client": ("bridge/web/metrics.py", "gunicorn.conf.py"),
     "dotenv": ("bridge/config.py",),
     "app": ("bridge/__main__.py",),
     "bridge": ("bridge/", "app.py", "gunicorn.conf.py"),

@@ -9,6 +9,8 @@ from bridge.letta import failures
 WORDS: list[tuple[str, type[BridgeError], str]] = [
     ("This model's maximum context length is 8192 tokens", errors.ContextOverflow, "context_length_exceeded"),
     ("context_length_exceeded", errors.ContextOverflow, "context_length_exceeded"),
+    ("Error code: 400 - {'message': \"Invalid 'tools': array too long.\"}", errors.InvalidRequest, "too_many_tools"),
+    ("{\\'message\\': \\\"Invalid \\'tools\\': array too long.", errors.InvalidRequest, "too_many_tools"),
     ("CONTEXT_WINDOW_EXCEEDED: Bad request to OpenAI", errors.ContextOverflow, "context_length_exceeded"),
     ("SystemPromptTokenExceededError: ...", errors.ContextOverflow, "context_length_exceeded"),
     (

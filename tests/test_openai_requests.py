@@ -32,8 +32,10 @@ def text_of(content: Any, role: str = "user") -> str:
 # --- what is refused --------------------------------------------------------------------------------------
 
 NOT_JSON: list[tuple[bytes, str]] = [
-    (b"", "not valid JSON"),
-    (b"   ", "not valid JSON"),
+    (b"", "is empty; send a JSON object"),
+    (b"   ", "is empty; send a JSON object"),
+    (b'{"model": "Ada", "model": "Bob"}', "the name 'model' stands twice"),
+    (b'{"a": [{"b": {"c": 1, "d": 2, "c": 1}}]}', "the name 'c' stands twice"),
     (b"{", "not valid JSON"),
     (b'{"model": "Ada",}', "not valid JSON"),
     (b"{'model': 'Ada'}", "not valid JSON"),
@@ -97,7 +99,13 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     (message(content=[{"type": "text", "text": 7}]), "messages[0].content[0].text", "must be a string"),
     (message(content=[{}]), "messages[0].content[0].text", "must be a string"),
     (message(content=[{"type": ["text"], "text": "a"}]), "messages[0].content[0]", "messages[0].content[0]"),
-    (message(role="tool", content=[{"type": "input_audio"}]), "messages[0].content[0]", "messages[0].content[0]"),
+    (message(role="tool"), "messages[0].tool_call_id", "the id of the tool call"),
+    (message(role="tool", tool_call_id=7), "messages[0].tool_call_id", "the id of the tool call"),
+    (
+        message(role="tool", tool_call_id="call_1", content=[{"type": "input_audio"}]),
+        "messages[0].content[0]",
+        "messages[0].content[0]",
+    ),
     (body(stream="yes"), "stream", "must be true or false"),
     (body(stream=1), "stream", "must be true or false"),
     (body(stream_options={"include_usage": "yes"}), "stream_options.include_usage", "must be true or false"),
@@ -128,7 +136,7 @@ def test_the_least_request_is_a_turn() -> None:
 
 @pytest.mark.parametrize(("role", "taken"), ROLES.items())
 def test_every_role_of_openai_is_taken(role: str, taken: str) -> None:
-    assert parse(message(role=role)).messages[0].role == taken
+    assert parse(message(role=role, tool_call_id="call_1")).messages[0].role == taken
 
 
 @pytest.mark.parametrize(

@@ -181,17 +181,17 @@ def test_a_wrong_method_is_told_the_right_one(client: FlaskClient) -> None:
 
 
 def test_the_process_is_alive_whatever_letta_does(client: FlaskClient, letta: FakeGateway) -> None:
-    letta.fails(errors.LettaUnreachable("It is down."), at="features")
+    letta.fails(errors.LettaUnreachable("It is down."), at="check")
     assert client.get("/healthz").json == {"status": "ok"}
     assert letta.calls == []
 
 
 def test_the_service_is_ready_when_letta_is(client: FlaskClient) -> None:
-    assert client.get("/readyz").json == {"status": "ok", "letta": "0.16.1"}
+    assert client.get("/readyz").json == {"status": "ok", "letta": "ok", "store": "ok"}
 
 
 def test_the_service_is_not_ready_without_letta(client: FlaskClient, letta: FakeGateway) -> None:
-    letta.fails(errors.LettaUnreachable("It is down."), at="features")
+    letta.fails(errors.LettaUnreachable("It is down."), at="check")
     response = client.get("/readyz")
-    assert response.status_code == 502
-    assert check_error(response.json or {})["code"] == "letta_unreachable"
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
+    assert response.json == {"status": "not ready", "letta": "letta_unreachable", "store": "ok"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bridge.errors import TooManyTurns
@@ -15,15 +15,15 @@ class Gate:
         self._inside = 0
         self._lock = threading.Lock()
 
-    def enter(self) -> Slot:
-        """A place for one turn; TooManyTurns at once when there is none."""
+    def enter(self, also: Callable[[], None] = lambda: None) -> Slot:
+        """A place for one turn; TooManyTurns at once when there is none. `also` is called when it is left."""
         with self._lock:
             if self._inside >= self._most:
                 raise TooManyTurns(
                     f"The bridge runs {self._most} turns, which is all that it can (BRIDGE_MAX_TURNS). Try again soon."
                 )
             self._inside += 1
-        return Slot(self)
+        return Slot(self, also)
 
     def leave(self) -> None:
         with self._lock:
@@ -37,8 +37,9 @@ class Gate:
 class Slot:
     """Taken until both the request and the turn that it began are over: either can outlast the other."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, also: Callable[[], None]) -> None:
         self._gate = gate
+        self._also = also
         self._parts = 1
         self._lock = threading.Lock()
 
@@ -57,3 +58,4 @@ class Slot:
             empty = self._parts == 0
         if empty:
             self._gate.leave()
+            self._also()

@@ -17,7 +17,7 @@ works everywhere and is never needed on a server that was measured; `prompt` is 
 
 from __future__ import annotations
 
-from bridge.errors import InvalidRequest
+from bridge.errors import Forbidden, InvalidRequest
 from bridge.interception.approval import Approval
 from bridge.interception.message import Message
 from bridge.interception.method import Interception
@@ -45,7 +45,10 @@ _UNGATED = (
 )
 
 
-def choose_method(features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice) -> Interception:
+def choose_method(
+    features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice, allowed: frozenset[Method] = frozenset()
+) -> Interception:
+    """`allowed` are those that the client's key may be served by; empty is all."""
     possible = possible_methods(features, loop)
     if wanted != "auto" and wanted not in possible:
         raise InvalidRequest(
@@ -54,6 +57,12 @@ def choose_method(features: ServerFeatures, loop: Loop, wanted: Method, choice: 
             code="method_not_possible",
         )
     candidates = list(possible.values()) if wanted == "auto" else [possible[wanted]]
+    candidates = [method for method in candidates if not allowed or method.name in allowed]
+    if not candidates:
+        raise Forbidden(
+            f"This key may be served by {', '.join(sorted(allowed))} only, and of these none works for this agent"
+            f" on Letta {features.version_text} with the method {wanted!r} (BRIDGE_METHOD).",
+        )
     forcing = choice.mode in ("required", "function")
     fitting = next((method for method in candidates if method.can_force or not forcing), None)
     if fitting is None:

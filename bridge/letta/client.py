@@ -14,7 +14,7 @@ from bridge import errors
 from bridge.config import Settings
 from bridge.letta import payloads, rows
 from bridge.letta.capabilities import ServerFeatures, read_features
-from bridge.letta.connection import Connection, as_object, as_objects
+from bridge.letta.connection import Connection, Observer, as_object, as_objects
 from bridge.letta.events import read_run
 from bridge.letta.gateway import (
     HELPER_PREFIX,
@@ -27,6 +27,7 @@ from bridge.letta.gateway import (
     StoredMessage,
     Tool,
 )
+from bridge.trace import carried
 from bridge.turn import Event, JsonObject, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
@@ -42,13 +43,21 @@ _LEAST = "tags"  # without their tools and blocks agents weigh a half; letta-cli
 class LettaServer:
     """The Gateway to one server. Used by many threads; opens no connection before its first call."""
 
-    def __init__(self, settings: Settings, connection: Connection | None = None) -> None:
-        self._http = connection or Connection(settings)
+    def __init__(
+        self,
+        settings: Settings,
+        connection: Connection | None = None,
+        observe: Observer = lambda call, seconds: None,
+    ) -> None:
+        self._http = connection or Connection(settings, observe=observe)
         self._turn_timeout = settings.turn_timeout
         self._features: tuple[ServerFeatures, float] | None = None
         self._features_lock = threading.Lock()
 
     # --- server ---------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        as_object(self._http.call("GET", "/v1/health/"))
 
     def features(self) -> ServerFeatures:
         known = self._features
@@ -141,7 +150,7 @@ class LettaServer:
         together = NAMES_AT_ONCE if self.features().tools_by_names else 1
         groups = [names[start : start + together] for start in range(0, len(names), together)]
         with ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="tools") as pool:
-            found = [tool for tools in pool.map(self._tools_named, groups) for tool in tools]
+            found = [tool for tools in pool.map(carried(self._tools_named), groups) for tool in tools]
         wanted = set(names)
         return [tool for tool in found if tool.name in wanted]
 

@@ -22,21 +22,39 @@ import urllib3
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
+from bridge.trace import Trace, current
 from bridge.turn import JsonObject
 
 PAGE = 200
 IDEMPOTENT = ("GET", "PUT", "DELETE")
 # Between two tries, so that many turns do not come back at the same moment.
 PAUSE = (0.05, 0.25)
+# The words of Letta's paths; what stands between them is somebody's id or label.
+_WORDS = frozenset(
+    {
+        *("v1", "agents", "attach", "blocks", "cancel", "core-memory", "health", "messages"),
+        *("openapi.json", "recompile", "steps", "stream", "tools", "runs"),
+    }
+)
 
+Observer = Callable[[str, float], None]
 T = TypeVar("T")
 
 
 class Connection:
-    """Used by many threads; opens nothing before its first call. `transport` carries the control calls."""
+    """Used by many threads; opens nothing before its first call. `transport` carries the control calls.
 
-    def __init__(self, settings: Settings, transport: httpx.BaseTransport | None = None) -> None:
+    `observe` is told of every call, as in "GET /v1/agents/{id}", and how long its answer took to begin.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        transport: httpx.BaseTransport | None = None,
+        observe: Observer = lambda call, seconds: None,
+    ) -> None:
         self._base_url = settings.letta_base_url
+        self._observe = observe
         self._connect_timeout = settings.connect_timeout
         self._turn_timeout = settings.turn_timeout
         timeout = httpx.Timeout(settings.letta_timeout, connect=settings.connect_timeout)
@@ -68,38 +86,38 @@ class Connection:
 
         Raises before it returns when the server refuses, so nothing was begun then.
         """
-        sent = json.dumps(body).encode()
-        answer = _safely_again(lambda: self._post(path, sent), idempotent=False)
+        sent, trace = json.dumps(body).encode(), current()
+        answer = _safely_again(lambda: self._post(path, sent, trace), idempotent=False)
         if answer.status_code != 200:
             words = ""
             # 0.11 refuses with a 500 and breaks off: then the status is all there is.
             with answer, suppress(errors.LettaError), _naming_faults(self._base_url):
                 words = answer.raw.read(20_000, decode_content=True).decode("utf-8", "replace")
             raise _noted(failures.from_status(answer.status_code, words), words)
-        return self._read(answer)
+        return self._read(answer, trace)
 
-    def _post(self, path: str, sent: bytes) -> requests.Response:
-        with _naming_faults(self._base_url):
+    def _post(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
+        with _naming_faults(self._base_url), self._counted(trace, "POST", path):
             return self._session.post(
                 self._base_url + path,
                 data=sent,
-                headers={"Content-Type": "application/json", "Accept": "text/event-stream"},
+                headers={"Content-Type": "application/json", "Accept": "text/event-stream", **_names(trace)},
                 stream=True,
                 allow_redirects=False,
                 timeout=(self._connect_timeout, self._turn_timeout),
             )
 
-    def _read(self, answer: requests.Response) -> Iterator[JsonObject | None]:
+    def _read(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
         with answer, _naming_faults(self._base_url):
-            for _, data in self._timely(answer):
+            for _, data in self._timely(answer, trace):
                 yield None if data == sse.DONE else as_object(json.loads(data))
 
-    def _timely(self, answer: requests.Response) -> Iterator[tuple[str, str]]:
+    def _timely(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
         """The events of a stream. What counts is that they come: a server may send bytes for ever and say nothing."""
         latest = time.monotonic() + self._turn_timeout
 
         def pieces() -> Iterator[bytes]:
-            for piece in _pieces(answer):
+            for piece in _pieces(answer, trace):
                 if time.monotonic() > latest:
                     raise errors.LettaTimeout("The Letta server did not answer in time.")
                 yield piece
@@ -129,9 +147,23 @@ class Connection:
             "PATCH": self._sdk.patch,
             "DELETE": self._sdk.delete,
         }
+        trace = current()
         sent = {} if body is None else {"body": body}
-        answer = verbs[verb](path, cast_to=httpx.Response, options={"params": params} if params else {}, **sent)
+        options: dict[str, Any] = {"headers": _names(trace), **({"params": params} if params else {})}
+        with self._counted(trace, verb, path):
+            answer = verbs[verb](path, cast_to=httpx.Response, options=options, **sent)
         return answer.json() if answer.content else None
+
+    @contextmanager
+    def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
+        call = f"{verb} {template_of(path)}"
+        trace.counts(call)
+        begun = time.perf_counter()
+        try:
+            with trace.at_letta():
+                yield
+        finally:
+            self._observe(call, time.perf_counter() - begun)
 
     def pages(self, path: str, **params: Any) -> list[JsonObject]:
         """All rows of a list. A server that ignores `after` repeats itself: it is asked for a larger page."""
@@ -184,10 +216,25 @@ def _never_connected(fault: Exception) -> bool:
     return isinstance(fault.__cause__, httpx.ConnectError) or isinstance(reason, urllib3.exceptions.NewConnectionError)
 
 
-def _pieces(answer: requests.Response) -> Iterator[bytes]:
+def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
     """The bytes as they arrive: `iter_content` would wait for a full buffer where the server does not chunk."""
-    while piece := answer.raw.read1(65536, decode_content=True):
+    while True:
+        with trace.at_letta():
+            piece = answer.raw.read1(65536, decode_content=True)
+        if not piece:
+            return
         yield piece
+
+
+def template_of(path: str) -> str:
+    """The path without what differs from agent to agent: there are as many as the bridge has verbs."""
+    return "/".join(word if word in _WORDS or not word else "{id}" for word in path.split("/"))
+
+
+def _names(trace: Trace) -> dict[str, str]:
+    """So that Letta's logs and traces can be laid beside the bridge's."""
+    named = {"X-Request-Id": trace.request_id}
+    return {**named, "traceparent": trace.traceparent} if trace.traceparent else named
 
 
 def _noted(failure: errors.BridgeError, words: str) -> errors.BridgeError:

@@ -24,6 +24,16 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
         ),
     ),
     (
+        # As OpenAI words it: "Invalid 'tools': array too long. Expected an array with maximum length 128, ...".
+        re.compile(r"tools\W+array too long|too many (tools|functions)", re.I),
+        lambda: errors.InvalidRequest(
+            "The agent's model does not take that many tools: the request's and the agent's own together are too many"
+            " (OpenAI's models take 128). Offer fewer.",
+            param="tools",
+            code="too_many_tools",
+        ),
+    ),
+    (
         re.compile(r"PENDING_APPROVAL|waiting for approval", re.I),
         lambda: errors.LettaConflict(
             "The agent waits for the approval of a tool call. Approve or deny it in Letta, then send again.",

@@ -126,6 +126,9 @@ class Gateway(Protocol):
     def features(self) -> ServerFeatures:
         """What the server can do; asked once and kept for a while."""
 
+    def check(self) -> None:
+        """Raise what keeps the server from answering, now."""
+
     def clock(self) -> float | None:
         """The server's time, in seconds since 1970; None when it does not tell."""
 

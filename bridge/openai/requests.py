@@ -23,20 +23,30 @@ ROLES = {
     "tool": "tool",
     "function": "tool",
 }
+DEEPEST = 72
 # Behind the name of a model: this request is not for the agent's memory.
 ASIDE = ":aside"
 
 
-def parse_json(body: bytes) -> JsonObject:
-    """The body as a JSON object. NaN and Infinity are refused: JSON has none, and Letta would be sent them."""
+def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
+    """The body as a JSON object. What two readers could take for two things is refused: NaN, a name that stands twice.
+
+    NaN and Infinity are no JSON, and of two fields of one name every reader takes the one that it likes.
+    """
+    if not body.strip():
+        raise InvalidRequest(
+            "The request body is empty; send a JSON object with `model` and `messages`.", code="invalid_json"
+        )
     try:
-        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
+        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_twins)
     except RecursionError:
-        raise TooDeep("The request body is nested too deeply.") from None
+        raise _too_deep(deepest) from None
     except (ValueError, UnicodeDecodeError) as fault:
         raise InvalidRequest(f"The request body is not valid JSON: {fault}.", code="invalid_json") from None
     if not isinstance(value, dict):
         raise InvalidRequest("The request body must be a JSON object.", code="invalid_json")
+    if _is_deeper(value, deepest):
+        raise _too_deep(deepest)
     return value
 
 
@@ -73,6 +83,11 @@ def _message(value: Any, where: str, image_urls: bool) -> Message:
         raise InvalidRequest(f"`{where}.role` must be one of {', '.join(ROLES)}.", param=f"{where}.role")
     name = value.get("name")
     call_id = value.get("tool_call_id")
+    if role == "tool" and not (isinstance(call_id, str) and call_id):
+        raise InvalidRequest(
+            f"`{where}.tool_call_id` must be the id of the tool call that this is the result of.",
+            param=f"{where}.tool_call_id",
+        )
     text, images = parse_content(value.get("content"), ROLES[role], f"{where}.content", image_urls=image_urls)
     return Message(
         role=ROLES[role],  # type: ignore[arg-type]
@@ -105,6 +120,31 @@ def _flag(body: JsonObject, name: str, prefix: str = "") -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(f"`{prefix}{name}` must be true or false.", param=prefix + name)
     return value
+
+
+def _is_deeper(value: Any, deepest: int) -> bool:
+    """Without recursion: nothing may recurse into it before its depth is known."""
+    waiting = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > deepest:
+            return True
+        inner = item.values() if isinstance(item, dict) else item
+        waiting.extend((part, depth + 1) for part in inner if isinstance(part, dict | list))
+    return False
+
+
+def _too_deep(deepest: int) -> TooDeep:
+    return TooDeep(f"The request body is nested more than {deepest} levels deep (8 more than BRIDGE_MAX_DEPTH).")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twin = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"the name {twin!r:.80} stands twice in one object")
+    return found
 
 
 def _finite(digits: str) -> float:

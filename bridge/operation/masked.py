@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bridge.config import Settings
-from bridge.values import ApiKey, Methods
+from bridge.keys import ApiKey
+from bridge.values import Methods
 
 HIDDEN = "(set, not shown)"
 

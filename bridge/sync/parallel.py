@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from bridge.trace import carried
+
 AT_ONCE = 8
 
 Item = TypeVar("Item")
@@ -17,4 +19,4 @@ def at_once(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Res
     if not items:
         return []
     with ThreadPoolExecutor(min(AT_ONCE, len(items)), thread_name_prefix="sync") as pool:
-        return list(pool.map(action, items))
+        return list(pool.map(carried(action), items))

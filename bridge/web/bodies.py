@@ -5,8 +5,9 @@ from __future__ import annotations
 import zlib
 
 from flask import Request
+from werkzeug.exceptions import ClientDisconnected
 
-from bridge.errors import InvalidRequest, TooLarge
+from bridge.errors import InvalidRequest, TooLarge, TooSlow
 
 # The forms that zlib reads: with gzip's head, and with zlib's.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
@@ -14,7 +15,10 @@ _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 def body_of(request: Request, limit: int) -> bytes:
     """Never more than `limit` bytes, however small they were packed."""
-    packed = request.get_data(cache=False)
+    try:
+        packed = request.get_data(cache=False)
+    except (ClientDisconnected, OSError):
+        raise TooSlow("The request body did not come in time (BRIDGE_READ_TIMEOUT).") from None
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
         return packed

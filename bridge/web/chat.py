@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 
 from bridge import sse
 from bridge.coordination.feed import Feed
-from bridge.errors import BridgeError, ClientGone, StillRunning
+from bridge.errors import BridgeError, ClientGone, ShuttingDown, StillRunning
 from bridge.openai.errors import error_object
 from bridge.openai.responses import Envelope, Reply, completion
 from bridge.turn import Event, Turn
+from bridge.web.closing import Closing
 from bridge.web.faults import as_told
 from bridge.web.hangup import client_is_gone, cut
 
@@ -36,6 +37,7 @@ class Listener:
     delivered: Callable[[], None]
     give_up: Callable[[], None]
     step_back: Callable[[], None]
+    closing: Closing
 
     def wait_for_first(self, seconds: float) -> None:
         """Headers wait for the first sign, so that an early failure has its true status; but not for ever."""
@@ -43,6 +45,7 @@ class Listener:
         while not self.feed.wait_for_first(min(TICK, max(0.0, deadline - time.monotonic()))):
             if client_is_gone(self.environ):
                 self._leave()
+            self._check_closing()
             if time.monotonic() >= deadline:
                 return
 
@@ -101,7 +104,15 @@ class Listener:
         for event in self.feed.read(TICK):
             if event is None and client_is_gone(self.environ):
                 self._leave()
+            self._check_closing()
             yield event
+
+    def _check_closing(self) -> None:
+        try:
+            self.closing.check()
+        except ShuttingDown:
+            self.give_up()
+            raise
 
     def _events_until(self, deadline: float) -> Iterator[Event]:
         for event in self._events():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Flask, Response, request
 
 METHODS = "GET, POST, HEAD, OPTIONS"
-HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Bridge-Aside"
-EXPOSED = "X-Bridge-Method, X-Request-Id, Retry-After"
+HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, traceparent, X-Bridge-Aside"
+EXPOSED = "X-Bridge-Method, X-Bridge-Letta-Calls, Server-Timing, X-Request-Id, Retry-After"
 KEPT_SECONDS = "600"
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from logging import Logger
 
 from flask import Flask, Response, jsonify
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge, SecurityError
 
 from bridge.errors import BridgeError, InternalFailure, InvalidRequest, NotThere, TooLarge, WrongMethod
 from bridge.openai.errors import error_object
+from bridge.trace import current
 
 
 def answer_faults(app: Flask) -> None:
@@ -18,7 +19,9 @@ def answer_faults(app: Flask) -> None:
 
     @app.errorhandler(HTTPException)
     def http(fault: HTTPException) -> Response:
-        response = _response(_named(fault, app.config["MAX_CONTENT_LENGTH"]))
+        named = _named(fault, app.config["MAX_CONTENT_LENGTH"])
+        current().failure = _code(named)
+        response = _response(named)
         if isinstance(fault, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(fault.valid_methods or ())
         return response
@@ -26,12 +29,19 @@ def answer_faults(app: Flask) -> None:
 
 def as_told(fault: Exception, log: Logger) -> BridgeError:
     """What the client is told of it. The log is told all."""
+    current().failure = _code(fault)
     if isinstance(fault, BridgeError):
-        notes = "; ".join(map(repr, getattr(fault, "__notes__", ())))  # as one line, whatever Letta said
-        log.warning("%s %s: %s %s", fault.status, fault.code, fault.message, notes)
+        told = {"status": fault.status, "code": fault.code, "param": fault.param}
+        notes = "; ".join(getattr(fault, "__notes__", ()))
+        log.warning("%s", fault.message, extra={"fields": {**told, "notes": notes}})
         return fault
     log.error("a fault of the bridge", exc_info=fault)
     return InternalFailure("The bridge failed; its log says why.")
+
+
+def _code(fault: Exception) -> str:
+    """By which the failure is counted."""
+    return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
 def _named(fault: HTTPException, limit: int) -> BridgeError:
@@ -41,6 +51,10 @@ def _named(fault: HTTPException, limit: int) -> BridgeError:
         return NotThere("There is no such route. The API is at /v1/models and /v1/chat/completions.")
     if isinstance(fault, MethodNotAllowed):
         return WrongMethod(f"This route takes {', '.join(fault.valid_methods or ())} only.")
+    if isinstance(fault, SecurityError):
+        return InvalidRequest(
+            "This service is not known by that host name (BRIDGE_TRUSTED_HOSTS).", code="unknown_host"
+        )
     return InvalidRequest(fault.description or fault.name)
 
 

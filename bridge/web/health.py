@@ -1,23 +1,90 @@
-"""Whether the process lives, and whether it can serve."""
+"""Whether the process lives, and whether what it needs does."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable, Mapping
+
 from flask import Blueprint, Response, jsonify
 
-from bridge.coordination.store import Store
-from bridge.letta.gateway import Gateway
+from bridge import trace
+from bridge.errors import BridgeError
+
+KEPT_SECONDS = 5.0
+LONGEST_SECONDS = 5.0
+OK = "ok"
 
 
-def health(gateway: Gateway, store: Store) -> Blueprint:
+class Readiness:
+    """What the service needs, each part with what raises a BridgeError when it is not there.
+
+    Each is asked at most once in KEPT_SECONDS however often this is, and nobody waits longer than LONGEST_SECONDS.
+    """
+
+    def __init__(self, parts: Mapping[str, Callable[[], object]], longest: float = LONGEST_SECONDS) -> None:
+        self._probes = {name: _Probe(check) for name, check in parts.items()}
+        self._longest = longest
+
+    def states(self) -> dict[str, str]:
+        """Of each part: ok, or the name of what is wrong."""
+        deadline = time.monotonic() + self._longest
+        for probe in self._probes.values():
+            probe.begin()
+        return {name: probe.state(deadline) for name, probe in self._probes.items()}
+
+
+class _Probe:
+    def __init__(self, check: Callable[[], object]) -> None:
+        self._check = check
+        self._changed = threading.Condition()
+        self._running = False
+        self._state = ""
+        self._good_until = 0.0
+
+    def begin(self) -> None:
+        with self._changed:
+            if self._running or time.monotonic() < self._good_until:
+                return
+            self._running = True
+        threading.Thread(target=self._run, name="readiness", daemon=True).start()
+
+    def state(self, deadline: float) -> str:
+        with self._changed:
+            ended = self._changed.wait_for(lambda: not self._running, max(0.0, deadline - time.monotonic()))
+            return self._state if ended else "timeout"
+
+    def _run(self) -> None:
+        trace.enter(None)
+        state = "failed"
+        try:
+            self._check()
+            state = OK
+        except BridgeError as failure:
+            state = failure.code or "failed"
+        finally:
+            with self._changed:
+                self._state, self._running = state, False
+                self._good_until = time.monotonic() + KEPT_SECONDS
+                self._changed.notify_all()
+
+
+def health(readiness: Readiness) -> Blueprint:
+    """Open to all, so they tell names of failures only."""
     routes = Blueprint("health", __name__)
 
     @routes.get("/healthz")
     def alive() -> Response:
-        return jsonify({"status": "ok"})
+        return jsonify({"status": OK})
 
     @routes.get("/readyz")
     def ready() -> Response:
-        store.check()
-        return jsonify({"status": "ok", "letta": gateway.features().version_text})
+        states = readiness.states()
+        is_ready = set(states.values()) <= {OK}
+        response = jsonify({"status": OK if is_ready else "not ready", **states})
+        if not is_ready:
+            response.status_code = 503
+            response.headers["Retry-After"] = "5"
+        return response
 
     return routes

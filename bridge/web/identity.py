@@ -9,8 +9,8 @@ from flask import Request
 
 from bridge.coordination.journal import Identity
 from bridge.errors import InvalidRequest
+from bridge.keys import ApiKey
 from bridge.turn import JsonObject, Turn
-from bridge.values import ApiKey
 
 KEY_HEADER = "Idempotency-Key"
 LONGEST_KEY = 255

@@ -5,8 +5,9 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, jsonify, request
 
 from bridge.config import Settings
-from bridge.directory import Directory
+from bridge.directory import ALL, Directory, Visible
 from bridge.openai.models import model_list, model_object
+from bridge.trace import current
 from bridge.web.security import client_key
 from bridge.web.turns import Turns
 
@@ -18,17 +19,23 @@ def openai_api(settings: Settings, directory: Directory, turns: Turns) -> Bluepr
     def need_key() -> None:
         if request.method != "OPTIONS":
             g.client_key = client_key(request, settings.api_keys)
+            current().key_name = g.client_key.name if g.client_key else ""
 
     @api.get("/models")
     def list_models() -> Response:
-        return jsonify(model_list(directory.models()))
+        return jsonify(model_list(directory.models(_agents())))
 
     @api.get("/models/<path:model>")
     def show_model(model: str) -> Response:
-        return jsonify(model_object(*directory.model(model)))
+        return jsonify(model_object(*directory.model(model, _agents())))
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
         return turns.answer(request, g.client_key)
 
     return api
+
+
+def _agents() -> Visible:
+    """What the client's key may see."""
+    return g.client_key.agents if g.client_key else ALL

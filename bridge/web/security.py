@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from flask import Flask, Request, Response
+from flask import Flask, Request, Response, request
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bridge.errors import Unauthorized
-from bridge.values import ApiKey
+from bridge.keys import ApiKey
+
+# Health checks of containers and dynos ask by these.
+THIS_MACHINE = ("localhost", "127.0.0.1")
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
@@ -23,18 +27,34 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
     return matching[0]
 
 
+def shown_key_matches(request: Request, key: str) -> bool:
+    scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
+    return hmac.compare_digest(shown.strip().encode(), key.encode()) and scheme.lower() == "bearer"
+
+
 def password_matches(shown: str | None, password: str) -> bool:
     return hmac.compare_digest((shown or "").encode(), password.encode())
 
 
-def harden(app: Flask) -> None:
-    """Nothing here is for a frame, a cache or a script from elsewhere."""
+def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
+    """Nothing here is for a frame, a cache or a script from elsewhere.
+
+    Of what proxies say of a client, only what `proxies` of them in a row can have said is believed.
+    """
+    if trusted_hosts:
+        app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]
+    if proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
 
     @app.after_request
     def headers(response: Response) -> Response:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers.setdefault("Referrer-Policy", "no-referrer")
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        if request.is_secure:
+            response.headers["Strict-Transport-Security"] = "max-age=31536000"
         response.headers["Content-Security-Policy"] = (
             "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none';"
             " frame-ancestors 'none'"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from logging import Logger
 
 from flask import Request, Response
@@ -16,34 +16,54 @@ from bridge.coordination.gate import Gate, Slot
 from bridge.coordination.journal import Identity, Journal
 from bridge.coordination.recorder import Recorder
 from bridge.errors import BridgeError
+from bridge.keys import ApiKey
 from bridge.openai.requests import parse_chat_request, parse_json
 from bridge.turn import Event, Turn
-from bridge.values import ApiKey
+from bridge.web.account import Reader, accounted
+from bridge.web.admission import Admission
 from bridge.web.bodies import body_of
 from bridge.web.chat import Listener
+from bridge.web.closing import Closing
 from bridge.web.identity import identity_of
+from bridge.web.tracing import followed
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
+AROUND_A_SCHEMA = 8
 ASIDE_HEADER = "X-Bridge-Aside"
 # With it OpenCode and Kilo name the session for which a subagent works: a conversation of its own, within another.
 PARENT_HEADER = "X-Parent-Session-Id"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Who is told of turns, and what tells them to end."""
+
+    recorder: Recorder
+    readers: Sequence[Reader]
+    log: Logger
+    closing: Closing
 
 
 class Turns:
     """The turns of this worker."""
 
     def __init__(
-        self, settings: Settings, conversation: Conversation, journal: Journal, recorder: Recorder, log: Logger
+        self, settings: Settings, conversation: Conversation, journal: Journal, admission: Admission, told: Told
     ) -> None:
         self._settings = settings
         self._conversation = conversation
         self._journal = journal
-        self._recorder = recorder
-        self._log = log
+        self._admission = admission
+        self._told = told
         self._gate = Gate(settings.turns_at_once)
 
     def answer(self, request: Request, key: ApiKey | None) -> Response:
-        slot = self._gate.enter()
+        place = self._admission.place(key)
+        try:
+            slot = self._gate.enter(place.leave)
+        except BaseException:
+            place.leave()
+            raise
         try:
             response = self._answer(request, key, slot)
         except BaseException:
@@ -54,11 +74,11 @@ class Turns:
 
     def _answer(self, request: Request, key: ApiKey | None, slot: Slot) -> Response:
         settings = self._settings
-        body = parse_json(body_of(request, settings.max_body))
+        body = parse_json(body_of(request, settings.max_body), settings.max_depth + AROUND_A_SCHEMA)
         turn = parse_chat_request(body, most_tools=settings.max_tools, image_urls=settings.image_urls)
         if request.headers.get(ASIDE_HEADER) == "1" or request.headers.get(PARENT_HEADER):
             turn = replace(turn, aside=True)
-        turn = replace(turn, client=key.name if key else "")
+        turn = self._admission.admitted(replace(turn, client=key.name if key else ""), key)
         listener = self._listener(request, turn, identity_of(request, key, body, turn), slot)
         if not turn.stream:
             whole = listener.whole(settings.reply_wait)
@@ -71,7 +91,8 @@ class Turns:
     def _listener(self, request: Request, turn: Turn, identity: Identity, slot: Slot) -> Listener:
         def run(turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[Event]:
             begun = replace(turn, id=turn_id, repeated=repeated)
-            return self._recorder.watch(begun, self._conversation.events(begun, gone))
+            watched = self._told.recorder.watch(begun, self._conversation.events(begun, gone))
+            return accounted(watched, begun, gone, self._told.readers)
 
         def events(gone: threading.Event) -> Iterator[Event]:
             with slot.turn():
@@ -82,15 +103,18 @@ class Turns:
             if attempt.leave() and feed.running:
                 self._cancel(turn, feed.run_id)
 
+        log = self._told.log
         attempt = self._journal.attempt(identity, run)
-        feed = run_in_thread(events)
-        return Listener(feed, turn, request.environ, self._log, attempt.delivered, give_up, attempt.step_back)
+        feed = run_in_thread(followed(events))
+        return Listener(
+            feed, turn, request.environ, log, attempt.delivered, give_up, attempt.step_back, self._told.closing
+        )
 
     def _cancel(self, turn: Turn, run_id: str) -> None:
         try:
             self._conversation.cancel(turn, run_id)
         except BridgeError as failure:
-            self._log.warning("a run that nobody waits for could not be cancelled: %s", failure.message)
+            self._told.log.warning("a run that nobody waits for could not be cancelled: %s", failure.message)
 
 
 def _named(response: Response, feed: Feed) -> Response:

@@ -49,6 +49,8 @@ class Counted:
             ("GET", "/openapi.json"): "features",
             ("GET", "/v1/runs/active"): "runs",
         }
+        proxy.wait_until_idle()
+        assert int(reply.headers["X-Bridge-Letta-Calls"]) == len(proxy.calls())
         found = Counter(kinds.get((call.method, call.path), f"{call.method} {call.path}") for call in proxy.calls())
         found.subtract({READ: 1, "message": 1})
         return +found

@@ -1,0 +1,23 @@
+FROM python:3.11-slim
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PORT=8080 BRIDGE_DATA_DIR=/var/lib/letta-tool-bridge
+
+RUN useradd --system --uid 10001 --no-create-home bridge \
+    && install -d -o bridge -g bridge "$BRIDGE_DATA_DIR"
+
+WORKDIR /app
+COPY requirements.txt .
+RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+COPY app.py gunicorn.conf.py ./
+COPY bridge bridge
+COPY templates templates
+# Without it, each start would compile the code anew.
+RUN python -m compileall -q app.py bridge
+
+USER 10001
+VOLUME /var/lib/letta-tool-bridge
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
+    CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/healthz', timeout=4)"]
+# gunicorn ends its workers in order on SIGTERM, which is what a container is stopped with.
+CMD ["gunicorn", "app:create_app()"]

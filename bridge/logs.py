@@ -1,0 +1,128 @@
+"""Log lines: JSON for machines, readable ones for a person at a terminal. No text can make a line of its own.
+
+A record may carry `fields`, a mapping of what it tells besides its message.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from bridge.trace import known
+
+LogFormat = Literal["auto", "json", "text"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+LONGEST = 8_000
+# What looks like a key is hidden, whoever wrote it: Letta's errors may quote what a model provider refused.
+_KEYS = re.compile(r"(?i)(\bbearer\s+|\bbasic\s+|\bsk-|\bapi[-_]?key[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]{4,}")
+# The libraries tell of every connection.
+_QUIET = ("httpx", "httpcore", "letta_client", "urllib3", "werkzeug")
+
+
+def log_config(form: LogFormat, level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
+    """For logging.config: all to stdout, gunicorn's lines included, but for its list of requests."""
+    text = form == "text" or (form == "auto" and sys.stdout.isatty())
+    lines = {"()": TextLines if text else JsonLines, "secrets": tuple(secrets)}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": lines},
+        "handlers": {
+            "out": {
+                "class": "logging.StreamHandler",
+                "stream": "ext://sys.stdout",
+                "formatter": "lines",
+                "filters": ["patient"],
+            }
+        },
+        "filters": {"patient": {"()": Impatience}},
+        "root": {"level": level.upper(), "handlers": ["out"]},
+        "loggers": {
+            "gunicorn.error": {"level": level.upper(), "handlers": [], "propagate": True},
+            "gunicorn.access": {"level": "CRITICAL", "handlers": [], "propagate": False},
+            **{name: {"level": "WARNING"} for name in _QUIET},
+        },
+    }
+
+
+class Impatience(logging.Filter):
+    """Drops what gunicorn has to say of every client that stopped in the middle of its request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
+
+
+class _Lines(logging.Formatter):
+    """`secrets` are never written, whoever passes them on."""
+
+    def __init__(self, secrets: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._secrets = [secret for secret in secrets if len(secret) >= 4]
+
+    def hidden(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return _KEYS.sub(r"\1***", text)
+
+    def told(self, record: logging.LogRecord) -> dict[str, Any]:
+        """All that the record tells besides time, level and message."""
+        trace = known()
+        found: dict[str, Any] = {"request_id": trace.request_id} if trace else {}
+        if trace and trace.trace_id:
+            found["trace_id"] = trace.trace_id
+        found.update(getattr(record, "fields", {}))
+        if record.exc_info:
+            found["error"] = self.formatException(record.exc_info)
+        return {name: self._plain(value) for name, value in found.items()}
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {str(name): self._plain(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._plain(item) for item in value]
+        return value if isinstance(value, bool | int | float | None) else self.hidden(str(value)[:LONGEST])
+
+
+class JsonLines(_Lines):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "process": record.process,
+            "message": self.hidden(record.getMessage()[:LONGEST]),
+        }
+        told = {name: value for name, value in self.told(record).items() if name not in line}
+        return json.dumps({**line, **told}, default=str)
+
+
+class TextLines(_Lines):
+    def format(self, record: logging.LogRecord) -> str:
+        told = self.told(record)
+        error = str(told.pop("error", ""))
+        told.pop("request_id", None)
+        time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        words = [time, f"{record.levelname.lower():<7}", one_line(self.hidden(record.getMessage()[:LONGEST]))]
+        words += [f"{name}={_shown(value)}" for name, value in told.items() if value not in ("", None, [], {})]
+        # Each line of a traceback is one of its own, and none of them can be taken for a record.
+        return "\n".join([" ".join(words), *("    | " + one_line(line) for line in error.splitlines())])
+
+
+def one_line(text: str) -> str:
+    """Without what moves the cursor, hides text or begins a line."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(_shown(item) for item in value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    text = one_line(str(value))
+    return json.dumps(text, ensure_ascii=False) if set(text) & set(" ,=") else text

@@ -1,0 +1,150 @@
+"""What one request does: known wherever its work is done, so that headers, logs and metrics can tell of it.
+
+It travels as a context variable. A thread that works for a request gets it by `carried`, or enters it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._=+/@:-]{1,200}")
+_TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})")
+
+
+class Trace:
+    """Names of a request and what it has cost so far. Many threads write to it."""
+
+    def __init__(self, request_id: str = "", traceparent: str = "") -> None:
+        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else secrets.token_hex(16)
+        parent = _TRACEPARENT.fullmatch(traceparent)
+        self.trace_id = parent[1] if parent else ""
+        self._flags = parent[2] if parent else ""
+        self._span = secrets.token_hex(8)
+        self.key_name = ""
+        self.is_turn = False
+        self.failure = ""
+        self.agent_id = ""
+        self.agent_name = ""
+        self.agent_type = ""
+        self.calls: Counter[str] = Counter()
+        self._begun = time.perf_counter()
+        self._letta = _Busy()
+        self._waits = _Busy()
+
+    @property
+    def traceparent(self) -> str:
+        """What to send on: the caller's trace, with this service as the parent. "" when the caller sent none."""
+        return f"00-{self.trace_id}-{self._span}-{self._flags}" if self.trace_id else ""
+
+    @property
+    def letta_calls(self) -> int:
+        return sum(self.calls.copy().values())
+
+    @property
+    def seconds(self) -> float:
+        """Since the request came in."""
+        return time.perf_counter() - self._begun
+
+    @property
+    def letta_seconds(self) -> float:
+        """In which at least one call to Letta was under way, its model's work included."""
+        return self._letta.seconds
+
+    @property
+    def waited_seconds(self) -> float:
+        """For the agent's other turns."""
+        return self._waits.seconds
+
+    def meets(self, agent_id: str, name: str, agent_type: str) -> None:
+        """The agent that the request turned out to be for."""
+        self.agent_id, self.agent_name, self.agent_type = agent_id, name, agent_type
+
+    def counts(self, call: str) -> None:
+        self.calls[call] += 1
+
+    def at_letta(self) -> AbstractContextManager[None]:
+        return self._letta.during()
+
+    def in_line(self) -> AbstractContextManager[None]:
+        return self._waits.during()
+
+
+class _Busy:
+    """Seconds in which at least one of many threads was in it: what is done side by side counts once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._since = 0.0
+        self._sum = 0.0
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        with self._lock:
+            if self._inside == 0:
+                self._since = time.perf_counter()
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._sum += time.perf_counter() - self._since
+
+    @property
+    def seconds(self) -> float:
+        with self._lock:
+            return self._sum + (time.perf_counter() - self._since if self._inside else 0.0)
+
+
+_CURRENT: ContextVar[Trace | None] = ContextVar("trace", default=None)
+
+
+def current() -> Trace:
+    """The trace of the request that is worked for; for work of the bridge's own one that nobody reads."""
+    return _CURRENT.get() or Trace()
+
+
+def known() -> Trace | None:
+    return _CURRENT.get()
+
+
+def enter(trace: Trace | None) -> None:
+    """From here on this thread works for that request."""
+    _CURRENT.set(trace)
+
+
+def carried(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """The action for other threads, each of which then works for the request of this one."""
+    trace = known()
+
+    def run(item: Item) -> Result:
+        return copy_context().run(_entered, trace, action, item)
+
+    return run
+
+
+def _entered(trace: Trace | None, action: Callable[[Item], Result], item: Item) -> Result:
+    enter(trace)
+    return action(item)
+
+
+@contextmanager
+def waiting_for(held: AbstractContextManager[Result]) -> Iterator[Result]:
+    """`held`, with the time until it is entered, or refused, counted as waiting."""
+    with ExitStack() as stack:
+        with current().in_line():
+            value = stack.enter_context(held)
+        yield value

@@ -1,0 +1,133 @@
+"""What Prometheus is told: counted by every worker, told by whichever is asked.
+
+With PROMETHEUS_MULTIPROC_DIR set before this is imported (gunicorn.conf.py sets it) the workers count in files there,
+and what a worker that died had counted stays counted. No label takes a value that a request could make up.
+"""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from bridge import __version__
+from bridge.errors import Forbidden, Unauthorized
+from bridge.trace import Trace
+from bridge.web.account import Account
+from bridge.web.security import shown_key_matches
+
+VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+AGENT_TYPES = frozenset(
+    {
+        *("memgpt_agent", "memgpt_v2_agent", "letta_v1_agent", "react_agent", "workflow_agent", "split_thread_agent"),
+        *("sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent"),
+    }
+)
+QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+SLOW = (*QUICK, 60, 120, 300, 600)
+SIZES = (0, 1, 5, 10, 25, 50, 100, 128, 256, 512, 1024)
+
+
+class Metrics:
+    """The instruments, and the hands that move them. `folder` is where the workers count, "" for one process alone."""
+
+    def __init__(self, folder: str = "") -> None:
+        self._folder = folder
+        registry = self._registry = CollectorRegistry()
+        self._turns = Counter(
+            "bridge_turns",
+            "Turns that ended, by how: a finish reason, client_gone, or the code of an error.",
+            ("agent_type", "method", "outcome"),
+            registry=registry,
+        )
+        self._turn_seconds = Histogram(
+            "bridge_turn_seconds",
+            "Where the time of turns went: total, letta (its model included), waiting (for the agent), bridge.",
+            ("part",),
+            buckets=SLOW,
+            registry=registry,
+        )
+        self._letta_seconds = Histogram(
+            "bridge_letta_call_seconds",
+            "Calls to Letta until their answer began.",
+            ("call",),
+            buckets=QUICK,
+            registry=registry,
+        )
+        self._tools = Histogram(
+            "bridge_turn_tools", "Client tools that turns offered.", buckets=SIZES, registry=registry
+        )
+        self._stubs = Histogram(
+            "bridge_turn_stubs_put", "Tools that had to be put on Letta for a turn.", buckets=SIZES, registry=registry
+        )
+        self._calls = Counter("bridge_tool_calls", "Tool calls handed to clients.", registry=registry)
+        self._results = Counter("bridge_tool_results", "Results of tool calls taken from clients.", registry=registry)
+        # Of all workers that ever were: a call may be answered through another worker than it was handed out by.
+        self._pending = Gauge(
+            "bridge_tool_calls_pending",
+            "Tool calls handed out since the start that the client neither answered nor gave up.",
+            multiprocess_mode="sum",
+            registry=registry,
+        )
+        self._streams = Gauge(
+            "bridge_streams_open", "Streamed replies under way.", multiprocess_mode="livesum", registry=registry
+        )
+        self._requests = Counter(
+            "bridge_http_requests", "Requests answered.", ("route", "method", "status"), registry=registry
+        )
+        self._errors = Counter(
+            "bridge_errors", "Errors that clients were told, by their code.", ("code",), registry=registry
+        )
+        info = Gauge("bridge_info", "1.", ("version",), multiprocess_mode="max", registry=registry)
+        info.labels(__version__).set(1)
+
+    def turn_ended(self, account: Account) -> None:
+        trace = account.trace
+        kind = trace.agent_type if trace.agent_type in AGENT_TYPES else "other" if trace.agent_type else "none"
+        self._turns.labels(kind, account.method or "none", account.outcome).inc()
+        parts = {"total": account.seconds, "letta": trace.letta_seconds, "waiting": trace.waited_seconds}
+        for part, seconds in {**parts, "bridge": account.bridge_seconds}.items():
+            self._turn_seconds.labels(part).observe(seconds)
+        self._tools.observe(len(account.turn.tools))
+        self._stubs.observe(trace.calls["PUT /v1/tools/"])
+        self._calls.inc(len(account.calls))
+        self._results.inc(account.results)
+        self._pending.inc(len(account.calls) - account.closed_calls)
+
+    def letta_called(self, call: str, seconds: float) -> None:
+        self._letta_seconds.labels(call).observe(seconds)
+
+    def stream_begins(self) -> None:
+        self._streams.inc()
+
+    def request_ended(self, route: str, method: str, status: int, trace: Trace, *, streamed: bool) -> None:
+        """`route` is the rule that matched, "" for none."""
+        self._requests.labels(route or "none", method if method in VERBS else "other", str(status)).inc()
+        if streamed:
+            self._streams.dec()
+        if trace.failure:
+            self._errors.labels(trace.failure).inc()
+
+    def exposition(self) -> bytes:
+        if not self._folder:
+            return generate_latest(self._registry)
+        collected = CollectorRegistry()
+        MultiProcessCollector(collected, self._folder)  # type: ignore[no-untyped-call]
+        return generate_latest(collected)
+
+
+def metrics_page(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprint:
+    """For whoever shows the token. Without one it is off, unless the whole service is open to all."""
+    routes = Blueprint("metrics", __name__)
+
+    @routes.get("/metrics")
+    def show() -> Response:
+        if not token and not open_to_all:
+            raise Forbidden(
+                "The metrics are off: set BRIDGE_METRICS_TOKEN, and let Prometheus send it as a bearer token."
+            )
+        if token and not shown_key_matches(request, token):
+            raise Unauthorized("The metrics need their token: send `Authorization: Bearer <BRIDGE_METRICS_TOKEN>`.")
+        return Response(metrics.exposition(), content_type=CONTENT_TYPE_LATEST)
+
+    return routes

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from bridge.keys import ApiKey, api_keys
+
+DIGEST = "ab" * 32
+
+
+def test_a_key_as_it_is_is_kept_as_its_hash_only() -> None:
+    (key,) = api_keys("a key".replace(" ", "-of-mine-"))
+    assert key == ApiKey("key-1", hashlib.sha256(b"a-of-mine-key").hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f"roo:{DIGEST}", ApiKey("roo", DIGEST)),
+        (f"roo:{DIGEST.upper()}", ApiKey("roo", DIGEST)),
+        (f"roo:{DIGEST}:", ApiKey("roo", DIGEST)),
+        (f"roo:{DIGEST}:*", ApiKey("roo", DIGEST)),
+        (f"roo:{DIGEST}:Ada", ApiKey("roo", DIGEST, frozenset({"Ada"}))),
+        (f"roo:{DIGEST}:Ada%20Lovelace|a%2Cb%3A%7C", ApiKey("roo", DIGEST, frozenset({"Ada Lovelace", "a,b:|"}))),
+        (f"roo:{DIGEST}::rate=60;turns=4", ApiKey("roo", DIGEST, rate=60, turns=4)),
+        (f"roo:{DIGEST}::rate=0", ApiKey("roo", DIGEST, rate=0)),
+        (
+            f"roo:{DIGEST}:Ada:methods=prompt|native",
+            ApiKey("roo", DIGEST, frozenset({"Ada"}), frozenset({"prompt", "native"})),
+        ),
+    ],
+)
+def test_a_key_says_what_it_is_for(text: str, key: ApiKey) -> None:
+    assert api_keys(text) == (key,)
+
+
+def test_keys_stand_between_commas_or_blanks() -> None:
+    assert [key.name for key in api_keys(f"roo:{DIGEST}:Ada:rate=1,  cli:{DIGEST}\nplain-key-of-mine")] == [
+        "roo",
+        "cli",
+        "key-3",
+    ]
+
+
+@pytest.mark.parametrize(
+    "options", ["rate", "rate=", "rate=x", "rate=-1", "turns=1e3", "methods=", "methods=best", "x=1"]
+)
+def test_an_option_that_is_none_is_refused_and_the_key_not_repeated(options: str) -> None:
+    with pytest.raises(ValueError, match="key 2 has an unknown option") as caught:
+        api_keys(f"plain-key-of-mine,roo:{DIGEST}::{options}")
+    assert DIGEST not in str(caught.value)

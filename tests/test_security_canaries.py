@@ -1,0 +1,147 @@
+"""Secrets, searched for in all that the service says: replies, logs, metrics, pages."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from testbed.network import free_port
+from testbed.service import Service
+from tests.letta_server import AGENT_ID, LettaServerStub
+
+SOON = 10.0
+PLAIN, HASHED = "canary-of-the-plain-key", "canary-of-the-hashed-key"
+LETTA, ADMIN, METRICS = "canary-of-letta", "canary-of-the-admin", "canary-of-the-metrics"
+USER, AGENT, REFUSAL = "canary-of-the-user", "canary-of-the-agent", "canary-in-lettas-refusal"
+HASH = hashlib.sha256(HASHED.encode()).hexdigest()
+SECRETS = [PLAIN, HASHED, HASH, LETTA, ADMIN, METRICS]
+
+
+@pytest.fixture(scope="module")
+def letta() -> Iterator[LettaServerStub]:
+    with LettaServerStub([AGENT]) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("canaries")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "TMPDIR": str(folder),
+        "LETTA_BASE_URL": letta.url,
+        "LETTA_API_KEY": LETTA,
+        "BRIDGE_HOST": "127.0.0.1",
+        "PORT": str(free_port()),
+        "WEB_CONCURRENCY": "1",
+        "BRIDGE_API_KEYS": f"{PLAIN}, second:{HASH}:Ada",
+        "BRIDGE_ADMIN_PASSWORD": ADMIN,
+        "BRIDGE_METRICS_TOKEN": METRICS,
+        "BRIDGE_LOG_LEVEL": "debug",
+        "BRIDGE_KEEP_TEXT": "0",
+        "BRIDGE_DATA_DIR": str(folder / "data"),
+    }
+    with Service(environment, folder / "log") as service:
+        yield service
+
+
+def log_of(bridge: Service) -> str:
+    return Path(bridge.environment["TMPDIR"], "log").read_text()
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def asking(**fields: Any) -> dict[str, Any]:
+    return {"json": {"model": "Ada", "messages": [{"role": "user", "content": USER}], **fields}}
+
+
+def everything(bridge: Service, letta: LettaServerStub) -> Iterator[requests.Response]:
+    """Every route, as it should be asked and as it should not."""
+    basic = {"Authorization": "Basic " + base64.b64encode(f"admin:{ADMIN}".encode()).decode()}
+    shown: list[dict[str, str]] = [{}, *map(bearer, [*SECRETS, "wrong-key-of-a-stranger"]), basic]
+    for path in (
+        "/",
+        "/v1/models",
+        "/v1/models/Ada",
+        "/v1/models/Nobody",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+    ):
+        for headers in shown:
+            yield requests.get(bridge.url + path, headers=headers, timeout=SOON)
+    for path in ("/admin/", "/admin/static/admin.css", f"/v1/models?api_key={PLAIN}&key={HASHED}"):
+        for headers in shown:
+            yield requests.get(bridge.url + path, headers=headers, timeout=SOON)
+    chat = f"{bridge.url}/v1/chat/completions"
+    for headers in shown:
+        for stream in (False, True):
+            yield requests.post(chat, headers=headers, timeout=SOON, **asking(stream=stream))
+        yield requests.post(chat, headers=headers, timeout=SOON, data="{")
+    for status, words in (
+        (401, REFUSAL),
+        (500, f"{REFUSAL} {LETTA} sk-canary-of-a-provider"),
+        (404, REFUSAL),
+        (200, REFUSAL),
+    ):
+        letta.refusal = status, words
+        yield requests.post(chat, headers=bearer(PLAIN), timeout=SOON, **asking())
+    letta.refusal = None
+
+
+@pytest.fixture(scope="module")
+def replies(bridge: Service, letta: LettaServerStub) -> list[requests.Response]:
+    return list(everything(bridge, letta))
+
+
+def test_every_kind_of_reply_was_seen(replies: list[requests.Response]) -> None:
+    assert {200, 400, 401, 404, 502} <= {reply.status_code for reply in replies}
+    assert any(AGENT in reply.text for reply in replies)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_reply_tells_a_secret(replies: list[requests.Response], secret: str) -> None:
+    telling = [reply.url for reply in replies if secret in reply.text + str(reply.headers)]
+    assert telling == []
+
+
+@pytest.mark.parametrize(
+    "secret", [*SECRETS, USER, AGENT, "sk-canary-of-a-provider", base64.b64encode(f"admin:{ADMIN}".encode()).decode()]
+)
+@pytest.mark.usefixtures("replies")
+def test_no_line_of_the_log_tells_a_secret_or_what_was_said(bridge: Service, secret: str) -> None:
+    assert secret not in log_of(bridge)
+
+
+@pytest.mark.usefixtures("replies")
+def test_the_log_tells_what_letta_said_and_the_client_is_not_told(
+    bridge: Service, replies: list[requests.Response]
+) -> None:
+    assert REFUSAL in log_of(bridge)
+    assert not [reply.url for reply in replies if REFUSAL in reply.text]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.usefixtures("replies")
+def test_the_folder_of_the_service_holds_no_secret(bridge: Service, secret: str) -> None:
+    folder = Path(bridge.environment["BRIDGE_DATA_DIR"])
+    holding = [file.name for file in folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
+    assert holding == []
+
+
+@pytest.mark.usefixtures("replies")
+def test_letta_is_told_its_own_secret_only(letta: LettaServerStub) -> None:
+    told = str(letta.asked)
+    assert f"Bearer {LETTA}" in told
+    assert AGENT_ID in told
+    assert not [secret for secret in SECRETS if secret != LETTA and secret in told]

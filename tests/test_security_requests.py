@@ -1,0 +1,243 @@
+"""What a request may make the service do: nothing but talk to its Letta server, and never fail by itself."""
+
+from __future__ import annotations
+
+import gc
+import json
+import socket
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import hypothesis
+import pytest
+import schemathesis
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+
+from app import create_app
+from bridge.config import Settings, read_settings
+from bridge.letta.client import LettaServer
+from bridge.letta.connection import Connection
+from bridge.web.openapi import DESCRIPTION
+from tests.actors import Chat
+from tests.fakes import FakeGateway
+from tests.letta_server import LettaServerStub
+from tests.sse_checker import check_error
+
+SOON = 10.0
+OPERATIONS = [(verb, path) for path, verbs in DESCRIPTION["paths"].items() for verb in verbs]
+
+
+@pytest.mark.parametrize(("verb", "path"), OPERATIONS)
+def test_nothing_that_the_description_allows_or_forbids_is_a_fault_of_the_service(
+    settings: Settings, letta: FakeGateway, verb: str, path: str
+) -> None:
+    """Requests as the description has them, and such that break it in every way that schemathesis knows."""
+    config = schemathesis.Config()
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", create_app(settings, letta), config=config)
+
+    @hypothesis.settings(
+        max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @hypothesis.given(
+        case=schema[path][verb.upper()].as_strategy(generation_mode=GenerationMode.POSITIVE)
+        | schema[path][verb.upper()].as_strategy(generation_mode=GenerationMode.NEGATIVE)
+    )
+    def ask(case: schemathesis.Case) -> None:
+        case.call_and_validate(checks=[not_a_server_error])
+
+    ask()
+
+
+@contextmanager
+def in_front_of(letta: LettaServerStub, environment: Mapping[str, str]) -> Iterator[FlaskClient]:
+    """A client of the service that asks that server over HTTP."""
+    made = read_settings({**environment, "LETTA_BASE_URL": letta.url})
+    connection = Connection(made)
+    try:
+        yield create_app(made, LettaServer(made, connection)).test_client()
+    finally:
+        for thread in threading.enumerate():
+            if thread.name == "turn":  # a reply may come before the turn has let go of its connection
+                thread.join(SOON)
+        connection.close()
+        with warnings.catch_warnings():
+            # What the HTTP libraries let go of in a cycle is closed now, and not in the middle of another test.
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+
+
+# --- addresses in requests --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trap() -> Iterator[socket.socket]:
+    """Listens on a port where nobody has anything to do."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.2)
+        yield listening
+
+
+def was_called(trap: socket.socket) -> bool:
+    try:
+        connection, _ = trap.accept()
+    except TimeoutError:
+        return False
+    connection.close()
+    return True
+
+
+ADDRESSES = [
+    "http://{trap}/x",
+    "HTTP://{trap}/x",
+    "//{trap}/x",
+    "gopher://{trap}/_GET",
+    "file:///etc/passwd",
+    "http://169.254.169.254/latest/meta-data/",
+]
+
+
+def naming(address: str) -> list[dict[str, Any]]:
+    """Requests that name the address wherever something might follow it."""
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": address}}]}
+    text: dict[str, Any] = {"role": "user", "content": address}
+    tool = {
+        "name": "read",
+        "description": address,
+        "parameters": {"type": "object", "$schema": address, "properties": {"x": {"$ref": address}}},
+    }
+    return [
+        {"model": "Ada", "messages": [picture]},
+        {"model": address, "messages": [text]},
+        {"model": "Ada", "messages": [text], "metadata": {"url": address}, "user": address},
+        {"model": "Ada", "messages": [text], "tools": [{"type": "function", "function": tool}]},
+        {
+            "model": "Ada",
+            "messages": [text],
+            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"$ref": address}}},
+        },
+    ]
+
+
+@pytest.mark.parametrize("images", ["0", "1"])
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_address_of_a_request_is_ever_fetched(
+    environment: dict[str, str], trap: socket.socket, address: str, images: str
+) -> None:
+    host = "{}:{}".format(*trap.getsockname())
+    with LettaServerStub(["ok"]) as letta, in_front_of(letta, {**environment, "BRIDGE_IMAGE_URLS": images}) as client:
+        for body in naming(address.format(trap=host)):
+            headers = {"Host": host, "X-Forwarded-Host": host, "Referer": f"http://{host}/", "Origin": f"http://{host}"}
+            assert client.post("/v1/chat/completions", json=body, headers=headers).status_code != 500
+    assert not was_called(trap)
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_letta_cannot_send_the_bridge_elsewhere(
+    environment: dict[str, str], trap: socket.socket, verb: str, status: int
+) -> None:
+    host = "{}:{}".format(*trap.getsockname())
+    with LettaServerStub() as letta:
+        letta.redirect = (verb, status, f"http://{host}/elsewhere")
+        client = create_app(
+            read_settings({**environment, "LETTA_BASE_URL": letta.url, "LETTA_API_KEY": "canary"})
+        ).test_client()
+        reply = client.post(
+            "/v1/chat/completions", json={"model": "Ada", "messages": [{"role": "user", "content": "x"}]}
+        )
+    assert reply.status_code == 502
+    assert host not in reply.text
+    assert not was_called(trap)
+
+
+# --- JSON -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model": "Ada", "model": "Bob", "messages": [{"role": "user", "content": "x"}]}',
+        b'{"model": "Ada", "messages": [{"role": "user", "content": "x", "content": "y"}]}',
+        b'{"model": "Ada", "messages": [{"role": "user", "content": "x"}], "temperature": NaN}',
+        b'{"model": "Ada", "messages": [{"role": "user", "content": "x"}], "temperature": -Infinity}',
+        b'{"model": "Ada", "messages": [{"role": "user", "content": "x"}], "temperature": 1e400}',
+        b'{"model": "Ada", "messages": [{"role": "user", "content": "x"}], "seed": ' + b"9" * 5000 + b"}",
+        b"\xff\xfe{\x00}\x00",
+        b'{"model": "Ada"} {"model": "Bob"}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+    ],
+)
+def test_what_two_readers_could_read_differently_is_refused(chat: Chat, letta: FakeGateway, body: bytes) -> None:
+    reply = chat.post(body)
+    assert reply.status == 400
+    assert letta.prompts == []
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_a_large_body_is_refused_without_being_read_whole(client: FlaskClient, app: Flask, encoding: str) -> None:
+    app.config["MAX_CONTENT_LENGTH"] = 1000
+    response = client.post("/v1/chat/completions", data=b"x" * 2000, headers={"Content-Encoding": encoding})
+    assert response.status_code == 413
+    check_error(response.json or {})
+
+
+# --- what Letta says is not believed either ---------------------------------------------------------------
+
+HOSTILE = "<script>alert(1)</script>\"'>{{7*7}}\x1b[2J\r\nX-Evil: 1\u202e"
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/metrics"])
+def test_a_name_that_letta_tells_is_data_wherever_it_is_shown(
+    environment: dict[str, str], letta: FakeGateway, path: str
+) -> None:
+    letta.has_agent(HOSTILE)
+    client = create_app(
+        read_settings({**environment, "BRIDGE_ADMIN_PASSWORD": "canary-of-the-admin"}), letta
+    ).test_client()
+    reply = client.get(path, auth=("admin", "canary-of-the-admin"))
+    assert reply.status_code == 200
+    assert "X-Evil" not in reply.headers
+    assert "<script>alert" not in reply.text or reply.mimetype == "application/json"
+    assert "\x1b" not in reply.text or reply.mimetype == "text/html"
+    if reply.mimetype == "application/json":
+        assert reply.headers["X-Content-Type-Options"] == "nosniff"
+        json.loads(reply.text)
+
+
+def test_an_agent_with_a_hostile_name_can_be_talked_to(chat: Chat, letta: FakeGateway) -> None:
+    letta.has_agent(HOSTILE)
+    letta.will_say("Hello")
+    assert chat.ask(model=HOSTILE).text == "Hello"
+
+
+def test_a_server_that_is_no_letta_is_survived(environment: dict[str, str]) -> None:
+    """A list where an object should be, numbers where texts should be, nothing where something should be."""
+    with LettaServerStub() as stub, in_front_of(stub, environment) as client:
+        for answer in (
+            [],
+            {},
+            None,
+            7,
+            "x",
+            [None],
+            [[]],
+            {"id": 7, "name": None},
+            [{"id": None}],
+            [{"id": {}, "name": []}],
+        ):
+            stub.answer = answer
+            reply = client.get("/v1/models")
+            assert reply.status_code in (200, 502)
+            asked = client.post(
+                "/v1/chat/completions", json={"model": "Ada", "messages": [{"role": "user", "content": "x"}]}
+            )
+            assert asked.status_code in (404, 502)

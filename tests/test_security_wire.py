@@ -1,0 +1,168 @@
+"""What stands before the app: gunicorn as the Procfile starts it, spoken to in bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import requests
+
+from testbed.network import free_port
+from testbed.service import Service
+from tests.letta_server import LettaServerStub
+
+SOON = 10.0
+KEY = "key-of-the-only-client"
+LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+SMUGGLED = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() + b"\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def letta() -> Iterator[LettaServerStub]:
+    with LettaServerStub() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("wire")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "TMPDIR": str(folder),
+        "LETTA_BASE_URL": letta.url,
+        "BRIDGE_HOST": "127.0.0.1",
+        "PORT": str(free_port()),
+        "WEB_CONCURRENCY": "1",
+        "BRIDGE_THREADS": "8",
+        "BRIDGE_READ_TIMEOUT": "1",
+        "BRIDGE_API_KEYS": KEY,
+        "BRIDGE_DATA_DIR": str(folder / "data"),
+    }
+    with Service(environment, folder / "log") as service:
+        yield service
+
+
+def connected(bridge: Service, sent: bytes) -> socket.socket:
+    host, port = bridge.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=3 * SOON)
+    connection.sendall(sent)
+    return connection
+
+
+def replies(bridge: Service, sent: bytes) -> list[int]:
+    """The statuses of all that comes back; a plain request follows the first, so that nothing is left in a buffer."""
+    got = b""
+    with connected(bridge, sent) as connection, suppress(ConnectionError):
+        got += connection.recv(65536)
+        connection.sendall(LAST)
+        while piece := connection.recv(65536):
+            got += piece
+    return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", got)]
+
+
+def post(*headers: bytes) -> bytes:
+    head = b"POST /healthz HTTP/1.1\r\nHost: x\r\n" + b"".join(header + b"\r\n" for header in headers)
+    return head + b"\r\n"
+
+
+CHUNKS = b"0\r\n\r\n"
+AMBIGUOUS = {
+    "length and chunks": post(b"Content-Length: 6", b"Transfer-Encoding: chunked") + CHUNKS + SMUGGLED,
+    "chunks and length": post(b"Transfer-Encoding: chunked", b"Content-Length: 6") + CHUNKS + SMUGGLED,
+    "two lengths": post(b"Content-Length: 0", b"Content-Length: %d" % len(SMUGGLED)) + SMUGGLED,
+    "a list of lengths": post(b"Content-Length: 0, 0") + SMUGGLED,
+    "a length with a sign": post(b"Content-Length: +0") + SMUGGLED,
+    "a length with a blank": post(b"Content-Length : 0") + SMUGGLED,
+    "an unknown coding": post(b"Transfer-Encoding: xchunked") + CHUNKS + SMUGGLED,
+    "chunks twice": post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked") + CHUNKS + SMUGGLED,
+    "chunks not last": post(b"Transfer-Encoding: chunked, identity") + CHUNKS + SMUGGLED,
+    "a coding after a tab": post(b"Transfer-Encoding:\tchunked\x0b") + CHUNKS + SMUGGLED,
+    "a name with a blank": post(b"Transfer-Encoding : chunked") + CHUNKS + SMUGGLED,
+    "a folded header": post(b"X-A: b\r\n Transfer-Encoding: chunked", b"Content-Length: 0") + SMUGGLED,
+    "a nul in a header": post(b"X-A: b\x00c", b"Content-Length: 0") + SMUGGLED,
+    "a bare carriage return": post(b"X-A: b\rTransfer-Encoding: chunked", b"Content-Length: 0") + SMUGGLED,
+    "an underscore for a dash": post(b"Content_Length: 5", b"Transfer_Encoding: chunked") + b"GPOST",
+    "a chunk of a wrong size": post(b"Transfer-Encoding: chunked") + b"0x5\r\nhello\r\n0\r\n\r\n" + SMUGGLED,
+    "a chunk of a negative size": post(b"Transfer-Encoding: chunked") + b"-5\r\nhello\r\n0\r\n\r\n" + SMUGGLED,
+    "an older protocol with chunks": post(b"Transfer-Encoding: chunked").replace(b"1.1", b"1.0") + CHUNKS + SMUGGLED,
+}
+
+
+@pytest.mark.parametrize("case", AMBIGUOUS)
+def test_a_request_that_two_readers_could_read_differently_hides_no_second_one(
+    bridge: Service, letta: LettaServerStub, case: str
+) -> None:
+    letta.asked.clear()
+    assert 200 not in replies(bridge, AMBIGUOUS[case])
+    assert letta.asked == []
+
+
+def test_one_request_after_the_other_is_answered(bridge: Service, letta: LettaServerStub) -> None:
+    """So that the test above would see an answer to what was left in a buffer."""
+    letta.asked.clear()
+    assert replies(bridge, post(b"Content-Length: 0") + SMUGGLED) == [405, 200, 200]
+    assert len(letta.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /" + b"x" * 10_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: b\r\n" * 200 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + b"b" * 20_000 + b"\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 100,
+        b"\x00" * 1000,
+        b"CONNECT evil.example:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET http://169.254.169.254/latest HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_what_is_too_much_or_no_request_is_refused(bridge: Service, letta: LettaServerStub, sent: bytes) -> None:
+    letta.asked.clear()
+    assert replies(bridge, sent)[:1] != [200]
+    assert letta.asked == []
+    assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok
+
+
+@pytest.mark.parametrize(
+    "field", [b"X-Request-Id", b"traceparent", b"User-Agent", b"Idempotency-Key", b"X-Bridge-Aside"]
+)
+def test_no_header_of_a_request_makes_one_of_the_reply(bridge: Service, field: bytes) -> None:
+    said = field + b": a\\r\\nX-Evil: 1%0d%0aX-Evil: 1\r\n"
+    with connected(bridge, LAST.replace(b"\r\nConnection", b"\r\n" + said + b"Connection")) as connection:
+        got = b""
+        while piece := connection.recv(65536):
+            got += piece
+    assert b"200 OK" in got
+    assert not [line for line in got.split(b"\r\n") if line.lower().startswith(b"x-evil")]
+
+
+BEGUN = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def test_clients_that_never_finish_their_request_keep_nobody_out_for_long(bridge: Service) -> None:
+    """Of each kind more than the worker has threads: some say nothing, some stop in the head, some in the body."""
+    unfinished = BEGUN + b"Authorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"
+    slow = [connected(bridge, sent) for sent in (b"", BEGUN, unfinished) for _ in range(9)]
+    try:
+        assert requests.get(f"{bridge.url}/healthz", timeout=3 * SOON).ok
+        slow[-1].settimeout(3 * SOON)
+        assert slow[-1].recv(1000).startswith(b"HTTP/1.1 408 ")
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_the_log_has_no_line_that_a_request_wrote(bridge: Service) -> None:
+    forged = "a%0a%7B%22level%22%3A%22critical%22%7D"
+    requests.get(f"{bridge.url}/v1/models/{forged}", timeout=SOON, headers={"Authorization": f"Bearer {KEY}"})
+    requests.get(f"{bridge.url}/{forged}", timeout=SOON)
+    log = Path(bridge.environment["TMPDIR"], "log").read_text()
+    assert all(line.startswith('{"time": ') and line.endswith("}") for line in log.splitlines())
+    assert '"level": "critical"' not in log

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from bridge.errors import Busy
+from bridge.sync.parallel import at_once
+from bridge.trace import Trace, current, enter, known, waiting_for
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize("named", ["a", "01234567-89ab-cdef-0123-456789abcdef", "req_1.2:3@4/5+6=7", "x" * 200])
+def test_a_request_keeps_the_name_that_its_caller_gave_it(named: str) -> None:
+    assert Trace(named).request_id == named
+
+
+@pytest.mark.parametrize("named", ["", "x" * 201, "a b", "a\nb", "a\x1b[31m", 'a"b', "\u00e9", "a\n", "{a}"])
+def test_a_name_that_could_do_harm_in_a_log_is_replaced(named: str) -> None:
+    made = Trace(named).request_id
+    assert len(made) == 32
+    assert made.isalnum()
+
+
+def test_a_trace_goes_on_under_a_span_of_our_own() -> None:
+    version, trace_id, span, flags = Trace("", PARENT).traceparent.split("-")
+    assert (version, trace_id, flags) == ("00", "4bf92f3577b34da6a3ce929d0e0e4736", "01")
+    assert len(span) == 16
+    assert span != "00f067aa0ba902b7"
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        "",
+        "00-0-0-00",
+        PARENT.upper(),
+        PARENT + "\n",
+        PARENT.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32),
+        PARENT.replace("00f067aa0ba902b7", "0" * 16),
+        "01" + PARENT[2:],
+    ],
+)
+def test_what_is_no_trace_is_not_sent_on(parent: str) -> None:
+    assert Trace("", parent).traceparent == ""
+
+
+def test_work_done_side_by_side_is_all_counted_and_its_time_once() -> None:
+    trace = Trace()
+    enter(trace)
+    inside = threading.Barrier(4)
+
+    def call(number: int) -> Trace:
+        current().counts("PUT /v1/tools/")
+        with current().at_letta():
+            inside.wait(10)
+            before = current().letta_seconds
+            inside.wait(10)
+            assert current().letta_seconds >= before
+        return current()
+
+    assert at_once(call, [1, 2, 3, 4]) == [trace] * 4
+    assert (trace.letta_calls, dict(trace.calls)) == (4, {"PUT /v1/tools/": 4})
+    assert 0 < trace.letta_seconds < trace.seconds
+    ended = trace.letta_seconds
+    assert trace.letta_seconds == ended
+
+
+def test_threads_of_other_requests_are_not_counted() -> None:
+    trace = Trace()
+    enter(trace)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(known).result() is None
+        pool.submit(lambda: current().counts("GET /v1/tools/")).result()
+    assert trace.letta_calls == 0
+
+
+def test_waiting_ends_where_the_work_begins_and_counts_when_it_was_in_vain_too() -> None:
+    trace = Trace()
+    enter(trace)
+
+    @contextmanager
+    def refused() -> Iterator[str]:
+        raise Busy("not free")
+        yield ""
+
+    with pytest.raises(Busy), waiting_for(refused()):
+        pass
+    waited = trace.waited_seconds
+    assert waited > 0
+
+    @contextmanager
+    def free() -> Iterator[str]:
+        yield "the agent"
+
+    with waiting_for(free()) as held:
+        begun = trace.waited_seconds
+        assert held == "the agent"
+        assert trace.waited_seconds == begun

@@ -1,0 +1,225 @@
+"""What a key is for, and what it is not for, from outside."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from bridge.turn import Stopped, Text
+from tests.actors import Chat
+from tests.fakes import FakeGateway
+from tests.sse_checker import check_error
+
+SOON = 10.0
+KEYS = {
+    "all": "",
+    "by-name": ":Ada",
+    "by-id": ":{ada}",
+    "slow": "::rate=2",
+    "single": "::turns=1",
+    "prompt": "::methods=prompt",
+    "native": "::methods=native",
+}
+
+
+def bearer(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer the-key-{name}"}
+
+
+@pytest.fixture
+def ada(letta: FakeGateway) -> str:
+    letta.has_agent("Bob")
+    return letta.agents_named("Ada")[0].id
+
+
+@pytest.fixture
+def environment(environment: dict[str, str], ada: str) -> dict[str, str]:
+    hashes = {name: hashlib.sha256(f"the-key-{name}".encode()).hexdigest() for name in KEYS}
+    listed = ",".join(f"{name}:{hashes[name]}{more.format(ada=ada)}" for name, more in KEYS.items())
+    return {**environment, "BRIDGE_ALLOW_ANONYMOUS": "0", "BRIDGE_API_KEYS": listed}
+
+
+# --- agents -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["by-name", "by-id"])
+def test_a_key_lists_its_agents_only(chat: Chat, key: str) -> None:
+    assert chat.models(headers=bearer("all")) == ["Ada", "Bob"]
+    assert chat.models(headers=bearer(key)) == ["Ada"]
+
+
+@pytest.mark.parametrize("key", ["by-name", "by-id"])
+def test_a_key_talks_to_its_agents_by_name_and_by_id(
+    chat: Chat, client: FlaskClient, letta: FakeGateway, ada: str, key: str
+) -> None:
+    for model in ("Ada", ada):
+        letta.will_say("Hello")
+        assert chat.ask(model=model, headers=bearer(key)).text == "Hello"
+        assert client.get(f"/v1/models/{model}", headers=bearer(key)).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["by-name", "by-id"])
+@pytest.mark.parametrize("suffix", ["", ":aside"])
+def test_another_agent_is_told_exactly_as_one_that_is_not_there(
+    chat: Chat, client: FlaskClient, letta: FakeGateway, key: str, suffix: str
+) -> None:
+    bob = letta.agents_named("Bob")[0].id
+    nobody = "agent-00000000-0000-4000-8000-000000000000"
+    for foreign, missing in (("Bob", "Nobody"), (bob, nobody)):
+        told = [chat.ask(model=model + suffix, headers=bearer(key)) for model in (foreign, missing)]
+        assert [reply.status for reply in told] == [404, 404]
+        words = [str(reply.error).replace(model, "X") for reply, model in zip(told, (foreign, missing), strict=True)]
+        assert words[0] == words[1]
+        shown = [client.get(f"/v1/models/{model}", headers=bearer(key)) for model in (foreign, missing)]
+        assert [reply.status_code for reply in shown] == [404, 404]
+    assert letta.prompts == []
+
+
+def test_the_ids_of_foreign_twins_are_not_told(chat: Chat, letta: FakeGateway) -> None:
+    twins = [letta.has_agent("Twin").id, letta.has_agent("Twin").id]
+    reply = chat.ask(model="Twin", headers=bearer("by-name"))
+    assert reply.status == 404
+    assert not [twin for twin in twins if twin in str(reply.error)]
+
+
+def test_an_agent_that_takes_the_name_of_a_foreign_one_is_not_reached_by_id(
+    chat: Chat, letta: FakeGateway, ada: str
+) -> None:
+    letta.renames(ada, "Grace")
+    assert chat.ask(model=ada, headers=bearer("by-name")).status == 404
+    letta.will_say("Hello")
+    assert chat.ask(model="Grace", headers=bearer("by-id")).text == "Hello"
+
+
+# --- rates and turns --------------------------------------------------------------------------------------
+
+
+def test_a_key_that_asks_too_often_is_told_when_to_come_again(chat: Chat, letta: FakeGateway) -> None:
+    for _ in range(2):
+        letta.will_say("Hello")
+        assert chat.ask(headers=bearer("slow")).status == 200
+    reply = chat.ask(headers=bearer("slow"))
+    assert reply.status == 429
+    assert 1 <= int(reply.headers["Retry-After"]) <= 60
+    assert reply.error is not None
+    assert (reply.error["type"], reply.error["code"]) == ("rate_limit_error", "rate_limit_exceeded")
+    letta.will_say("Hello")
+    assert chat.ask(headers=bearer("all")).status == 200
+
+
+def test_a_key_has_no_more_turns_at_once_than_it_may(chat: Chat, letta: FakeGateway) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    letta.will(begun.set, lambda: go_on.wait(SOON), Text("Hello"), Stopped("end_turn"))
+    first: list[Any] = []
+    asking = threading.Thread(target=lambda: first.append(chat.ask(headers=bearer("single"))))
+    asking.start()
+    assert begun.wait(SOON)
+    refused = chat.ask(model="Bob", headers=bearer("single"))
+    go_on.set()
+    asking.join(SOON)
+    assert (refused.status, refused.error and refused.error["code"]) == (429, "too_many_turns")
+    assert first[0].text == "Hello"
+    letta.will_say("Again")
+    assert chat.ask(headers=bearer("single")).text == "Again"
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"model": "Nobody", "messages": [{"role": "user", "content": "x"}]}'])
+def test_a_request_that_fails_holds_no_place(chat: Chat, letta: FakeGateway, body: bytes) -> None:
+    for _ in range(3):
+        assert chat.post(body, headers=bearer("single")).status in (400, 404)
+    letta.will_say("Hello")
+    assert chat.ask(headers=bearer("single")).text == "Hello"
+
+
+# --- methods ----------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_served_by_the_methods_it_may_have(chat: Chat, letta: FakeGateway) -> None:
+    letta.will_say("Hello")
+    assert chat.ask(headers=bearer("all")).headers["X-Bridge-Method"] == "approval"
+    letta.will_say("Hello")
+    assert chat.ask(headers=bearer("prompt")).headers["X-Bridge-Method"] == "prompt"
+
+
+def test_a_key_whose_methods_do_not_work_there_is_told_so(chat: Chat, letta: FakeGateway) -> None:
+    reply = chat.ask(headers=bearer("native"))
+    assert reply.status == 403
+    assert reply.error is not None
+    assert (reply.error["type"], reply.error["code"]) == ("permission_error", "not_allowed")
+    assert "native" in reply.error["message"]
+    assert letta.prompts == []
+
+
+# --- sizes ------------------------------------------------------------------------------------------------
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return {"type": "object", "properties": {"x": schema}}
+
+
+def offering(parameters: object) -> dict[str, Any]:
+    return {"tools": [{"type": "function", "function": {"name": "read", "parameters": parameters}}]}
+
+
+class TestLimits:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        limits = {"SCHEMA": "1000", "DEPTH": "20", "RESULT": "100", "TOOLS": "3", "BODY": "100000"}
+        return {**environment, **{f"BRIDGE_MAX_{name}": value for name, value in limits.items()}}
+
+    @pytest.mark.parametrize(
+        ("fields", "status", "code", "variable"),
+        [
+            (offering({"type": "object", "description": "x" * 1000}), 413, "request_too_large", "BRIDGE_MAX_SCHEMA"),
+            (offering(nested(20)), 400, "nesting_too_deep", "BRIDGE_MAX_DEPTH"),
+            (offering(nested(40)), 400, "nesting_too_deep", "BRIDGE_MAX_DEPTH"),
+            ({"tools": offering({})["tools"] * 4}, 400, None, "BRIDGE_MAX_TOOLS"),
+            ({"metadata": "x" * 100_000}, 413, "request_too_large", "BRIDGE_MAX_BODY"),
+            (
+                {"messages": [{"role": "tool", "tool_call_id": "call_1", "content": "x" * 101}]},
+                413,
+                "request_too_large",
+                "BRIDGE_MAX_RESULT",
+            ),
+        ],
+    )
+    def test_what_is_too_much_is_refused_by_the_name_of_its_limit(
+        self, chat: Chat, letta: FakeGateway, fields: dict[str, Any], status: int, code: str | None, variable: str
+    ) -> None:
+        reply = chat.post(
+            {"model": "Ada", "messages": [{"role": "user", "content": "x"}], **fields}, headers=bearer("all")
+        )
+        assert reply.status == status
+        assert reply.error is not None
+        assert reply.error["code"] == code
+        assert variable in reply.error["message"]
+        assert letta.prompts == []
+
+    def test_what_is_just_within_the_limits_is_served(self, chat: Chat, letta: FakeGateway) -> None:
+        letta.will_say("Hello")
+        assert chat.ask(headers=bearer("all"), **offering(nested(8))).status == 200
+
+
+def test_a_foreign_agent_is_refused_before_its_other_turns_are_waited_for(
+    chat: Chat, client: FlaskClient, letta: FakeGateway
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    letta.will(begun.set, lambda: go_on.wait(SOON), Stopped("end_turn"))
+    asking = threading.Thread(target=lambda: chat.ask(model="Bob", headers=bearer("all")))
+    asking.start()
+    assert begun.wait(SOON)
+    refused = client.post(
+        "/v1/chat/completions",
+        json={"model": "Bob", "messages": [{"role": "user", "content": "x"}]},
+        headers=bearer("by-name"),
+    )
+    go_on.set()
+    asking.join(SOON)
+    assert check_error(refused.json or {})["code"] == "model_not_found"

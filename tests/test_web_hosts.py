@@ -1,0 +1,78 @@
+"""Names of the service, and what proxies say of clients."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.sse_checker import check_error
+
+
+class TestTrustedHosts:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_TRUSTED_HOSTS": "bridge.example.com, .internal.example"}
+
+    @pytest.mark.parametrize(
+        "host", ["bridge.example.com", "bridge.example.com:8080", "a.internal.example", "localhost", "127.0.0.1:8080"]
+    )
+    def test_the_service_answers_to_its_names(self, client: FlaskClient, host: str) -> None:
+        assert client.get("/v1/models", headers={"Host": host}).status_code == 200
+
+    @pytest.mark.parametrize(
+        "host",
+        ["evil.example", "bridge.example.com.evil.example", "xbridge.example.com", "bridge.example.com@evil", "[::1"],
+    )
+    @pytest.mark.parametrize("path", ["/v1/models", "/", "/healthz", "/nowhere", "/admin/"])
+    def test_it_does_not_answer_to_others(self, client: FlaskClient, host: str, path: str) -> None:
+        response = client.get(path, headers={"Host": host})
+        assert response.status_code == 400
+        assert check_error(response.json or {})["code"] == "unknown_host"
+        assert "evil" not in response.text
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def seen(client: FlaskClient, log: pytest.LogCaptureFixture, **headers: str) -> str:
+    """The address that the log names for a request that came with these headers."""
+    log.clear()
+    client.get("/v1/models", headers={name.replace("_", "-"): value for name, value in headers.items()})
+    (line,) = [record for record in log.records if record.getMessage() == "request"]
+    fields: Any = line.fields  # type: ignore[attr-defined]
+    return str(fields["from"])
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO)
+    return caplog
+
+
+def test_without_a_proxy_nobody_can_say_that_he_is_somebody_else(
+    client: FlaskClient, log: pytest.LogCaptureFixture
+) -> None:
+    assert seen(client, log, X_Forwarded_For="6.6.6.6", Forwarded="for=6.6.6.6") == "127.0.0.1"
+    response = client.get("/", headers={"X-Forwarded-Proto": "https"})
+    assert "Strict-Transport-Security" not in response.headers
+
+
+class TestBehindOneProxy:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_PROXIES": "1"}
+
+    def test_the_proxys_word_counts_and_nobodys_before_it(
+        self, client: FlaskClient, log: pytest.LogCaptureFixture
+    ) -> None:
+        assert seen(client, log, X_Forwarded_For="6.6.6.6, 1.2.3.4") == "1.2.3.4"
+
+    def test_over_tls_browsers_are_told_to_stay_there(self, client: FlaskClient) -> None:
+        secure = client.get("/", headers={"X-Forwarded-Proto": "https"})
+        assert secure.headers["Strict-Transport-Security"] == "max-age=31536000"
+        assert "Strict-Transport-Security" not in client.get("/").headers
+
+    def test_the_host_is_not_the_proxys_to_say(self, client: FlaskClient) -> None:
+        response = client.get("/admin", headers={"X-Forwarded-Host": "evil.example", "X-Forwarded-Prefix": "/evil"})
+        assert "evil" not in str(response.headers) + response.text

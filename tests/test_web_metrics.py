@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import pytest
+from flask.testing import FlaskClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from bridge import errors
+from bridge.turn import Stopped, Text, ToolCall
+from tests.actors import Chat
+from tests.fakes import FakeGateway
+from tests.sse_checker import check_error
+
+TOOLS = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}]
+CALL = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+
+
+def metrics(client: FlaskClient) -> dict[str, float]:
+    """Every sample, as in `name{label="value"}`, of a page that Prometheus' own parser reads."""
+    response = client.get("/metrics")
+    assert response.status_code == 200
+    assert response.mimetype == "text/plain"
+    return {
+        sample.name + "".join(f"{{{name}={value}}}" for name, value in sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def test_a_turn_is_counted_by_agent_method_and_outcome(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+    letta.will(ToolCall("call_1", "read", "{}"), Stopped("tool_rule"))
+    chat.ask(tools=TOOLS)
+    letta.will(errors.ModelFailed("It failed."))
+    chat.ask()
+    chat.ask(model="Nobody")
+    found = metrics(client)
+    turns = {name: value for name, value in found.items() if name.startswith("bridge_turns_total")}
+    assert turns == {
+        "bridge_turns_total{agent_type=letta_v1_agent}{method=approval}{outcome=tool_calls}": 1,
+        "bridge_turns_total{agent_type=letta_v1_agent}{method=approval}{outcome=model_failed}": 1,
+        "bridge_turns_total{agent_type=none}{method=none}{outcome=model_not_found}": 1,
+    }
+    assert found["bridge_turn_seconds_count{part=total}"] == 3
+    assert found["bridge_turn_tools_sum"] == 1
+
+
+def test_time_is_split(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+    letta.will_say("Hello")
+    chat.ask()
+    sums = metrics(client)
+    parts = [sums[f"bridge_turn_seconds_sum{{part={part}}}"] for part in ("bridge", "letta", "waiting")]
+    assert sums["bridge_turn_seconds_sum{part=total}"] == pytest.approx(sum(parts))
+
+
+def test_calls_that_wait_for_their_result_are_pending(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+    letta.will(ToolCall("call_1", "read", "{}"), ToolCall("call_2", "read", "{}"), Stopped("tool_rule"))
+    chat.ask(tools=TOOLS)
+    assert metrics(client)["bridge_tool_calls_pending"] == 2
+    letta.will_say("Thanks")
+    echo = {"role": "assistant", "content": None, "tool_calls": [CALL, {**CALL, "id": "call_2"}]}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "x"}
+    chat.ask(messages=[{"role": "user", "content": "Go"}, echo, result], tools=TOOLS)
+    found = metrics(client)
+    assert found["bridge_tool_calls_pending"] == 0
+    assert (found["bridge_tool_calls_total"], found["bridge_tool_results_total"]) == (2, 1)
+
+
+def test_a_stream_is_open_until_it_is_read(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.will(Text("Hello"), Stopped("end_turn"))
+    body = {"model": "Ada", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    with client.post("/v1/chat/completions", json=body, buffered=False) as response:
+        assert metrics(client)["bridge_streams_open"] == 1
+        assert b"Hello" in response.data
+    assert metrics(client)["bridge_streams_open"] == 0
+
+
+def test_errors_are_counted_by_their_code(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+    chat.ask(model="Nobody")
+    chat.post(b"{")
+    client.get("/nowhere")
+    letta.fails(RuntimeError("oh"), at="agents")
+    client.get("/v1/models")
+    found = metrics(client)
+    codes = ("model_not_found", "invalid_json", "not_found", "internal_error")
+    assert [found[f"bridge_errors_total{{code={code}}}"] for code in codes] == [1, 1, 1, 1]
+
+
+def test_no_label_takes_what_a_request_made_up(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+    client.open("/v1/canary", method="CANARY")
+    client.get("/v1/models/canary?canary=1", headers={"X-Request-Id": "canary"})
+    letta.has_agent("canary", "canary_agent")
+    letta.will_say("canary")
+    tools = [{"type": "function", "function": {"name": "canary"}}]
+    chat.ask("canary", model="canary", tools=tools, headers={"User-Agent": "canary"})
+    found = metrics(client)
+    assert "canary" not in str(found)
+    assert found["bridge_turns_total{agent_type=other}{method=rewrite}{outcome=stop}"] == 1
+    assert found["bridge_http_requests_total{method=other}{route=none}{status=404}"] == 1
+    assert found["bridge_http_requests_total{method=GET}{route=/v1/models/<path:model>}{status=404}"] == 1
+
+
+class TestWithKeys:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_ALLOW_ANONYMOUS": "0", "BRIDGE_API_KEYS": "key-of-a-client"}
+
+    @pytest.mark.parametrize("shown", [{}, {"Authorization": "Bearer key-of-a-client"}, {"Authorization": "Bearer "}])
+    def test_without_a_token_the_metrics_are_off(self, client: FlaskClient, shown: dict[str, str]) -> None:
+        response = client.get("/metrics", headers=shown)
+        assert response.status_code == 403
+        assert "BRIDGE_METRICS_TOKEN" in check_error(response.json or {})["message"]
+
+    class TestAndAToken:
+        @pytest.fixture
+        def environment(self, environment: dict[str, str]) -> dict[str, str]:
+            return {**environment, "BRIDGE_METRICS_TOKEN": "token-of-prometheus"}
+
+        def test_the_token_opens_the_metrics_and_nothing_else(self, client: FlaskClient) -> None:
+            shown = {"Authorization": "Bearer token-of-prometheus"}
+            assert client.get("/metrics", headers=shown).status_code == 200
+            assert client.get("/v1/models", headers=shown).status_code == 401
+
+        @pytest.mark.parametrize(
+            "shown", ["", "Bearer", "Bearer key-of-a-client", "Basic token-of-prometheus", "token"]
+        )
+        def test_nothing_else_opens_them(self, client: FlaskClient, shown: str) -> None:
+            assert client.get("/metrics", headers={"Authorization": shown}).status_code == 401

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import create_app
+from bridge.config import Settings
+from bridge.letta.client import LettaServer
+from bridge.letta.connection import Connection, template_of
+from bridge.trace import Trace, enter
+from bridge.turn import Stopped, Text
+from tests.actors import Chat
+from tests.fakes import FakeGateway
+from tests.letta_http import LettaHttp
+
+AGENTS = ("GET", "/v1/agents/")
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+TIMING = re.compile(r"bridge;dur=[\d.]+, letta;dur=[\d.]+, wait;dur=[\d.]+, total;dur=[\d.]+")
+
+
+@pytest.fixture
+def http() -> LettaHttp:
+    return LettaHttp()
+
+
+@pytest.fixture
+def over_http(settings: Settings, http: LettaHttp) -> FlaskClient:
+    """A client of the service in front of a Letta that is asked over HTTP."""
+    http.on(*AGENTS, [])
+    return create_app(settings, LettaServer(settings, Connection(settings, http))).test_client()
+
+
+def test_letta_is_told_the_name_of_the_request_and_of_its_trace(over_http: FlaskClient, http: LettaHttp) -> None:
+    reply = over_http.get("/v1/models", headers={"X-Request-Id": "req-1", "traceparent": PARENT})
+    (asked,) = http.requests
+    assert reply.headers["X-Request-Id"] == asked.headers["X-Request-Id"] == "req-1"
+    assert asked.headers["traceparent"].startswith(PARENT[:36])
+    assert asked.headers["traceparent"] != PARENT
+
+
+def test_a_request_without_a_name_gets_one_that_letta_is_told(over_http: FlaskClient, http: LettaHttp) -> None:
+    names = [over_http.get("/v1/models/Nobody").headers["X-Request-Id"] for _ in range(2)]
+    assert names == [asked.headers["X-Request-Id"] for asked in http.requests]
+    assert names[0] != names[1]
+    assert "traceparent" not in http.requests[0].headers
+
+
+def test_a_reply_says_what_it_took(over_http: FlaskClient) -> None:
+    reply = over_http.get("/v1/models")
+    assert reply.headers["X-Bridge-Letta-Calls"] == "1"
+    assert TIMING.fullmatch(reply.headers["Server-Timing"])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_turn_says_what_it_took(chat: Chat, letta: FakeGateway, streamed: bool) -> None:
+    letta.will(Text("Hello"), Stopped("end_turn"))
+    reply = chat.ask(stream=streamed, headers={"X-Request-Id": "turn-1"})
+    assert (reply.headers["X-Request-Id"], reply.headers["X-Bridge-Letta-Calls"]) == ("turn-1", "0")
+    assert TIMING.fullmatch(reply.headers["Server-Timing"])
+
+
+def test_a_refusal_has_a_name_too(client: FlaskClient) -> None:
+    for reply in (client.get("/nowhere"), client.post("/v1/chat/completions", data="{")):
+        assert len(reply.headers["X-Request-Id"]) == 32
+
+
+def test_every_call_is_told_to_the_observer(settings: Settings, http: LettaHttp) -> None:
+    seen: list[tuple[str, float]] = []
+    trace = Trace()
+    enter(trace)
+    connection = Connection(settings, http, lambda *call: seen.append(call))
+    http.on("GET", "/v1/agents/agent-1", {"id": "agent-1"})
+    connection.call("GET", "/v1/agents/agent-1")
+    assert [call for call, _ in seen] == list(trace.calls) == ["GET /v1/agents/{id}"]
+    assert seen[0][1] > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "template"),
+    [
+        ("/v1/agents/", "/v1/agents/"),
+        ("/v1/agents/agent-1/messages/stream", "/v1/agents/{id}/messages/stream"),
+        ("/v1/agents/agent-1/core-memory/blocks/my label", "/v1/agents/{id}/core-memory/blocks/{id}"),
+        ("/openapi.json", "/openapi.json"),
+    ],
+)
+def test_calls_are_counted_without_what_differs_from_agent_to_agent(path: str, template: str) -> None:
+    assert template_of(path) == template
+
+
+def test_a_header_that_is_no_name_is_not_repeated(client: FlaskClient) -> None:
+    headers: Any = {"X-Request-Id": "x" * 5000}
+    assert len(client.get("/healthz", headers=headers).headers["X-Request-Id"]) == 32

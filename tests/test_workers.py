@@ -1,0 +1,179 @@
+"""What several workers count is right, also when one of them is killed. The service runs as its Procfile says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from testbed.network import free_port
+from testbed.service import Service
+from tests.letta_server import LettaServerStub
+from tests.raw_server import WAIT, RawServer
+
+SOON = 20.0
+BODY = {"model": "Ada", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+
+
+@pytest.fixture
+def letta() -> Iterator[RawServer]:
+    """A server that takes every request and answers none."""
+    with RawServer([WAIT]) as server:
+        yield server
+
+
+@pytest.fixture
+def bridge(letta: RawServer, tmp_path: Path) -> Iterator[Service]:
+    with Service(environment(letta.url, tmp_path), tmp_path / "log") as service:
+        yield service
+
+
+def environment(letta_url: str, tmp_path: Path, **more: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "TMPDIR": str(tmp_path),
+        "LETTA_BASE_URL": letta_url,
+        "BRIDGE_HOST": "127.0.0.1",
+        "PORT": str(free_port()),
+        "WEB_CONCURRENCY": "2",
+        "BRIDGE_ALLOW_ANONYMOUS": "1",
+        "BRIDGE_DATA_DIR": str(tmp_path / "data"),
+        "BRIDGE_HEADER_WAIT": "0",
+        "BRIDGE_PING_INTERVAL": "0.2",
+        **more,
+    }
+
+
+def samples(bridge: Service, name: str) -> float:
+    """The sum of a metric, as Prometheus' own parser reads it."""
+    families = text_string_to_metric_families(requests.get(f"{bridge.url}/metrics", timeout=SOON).text)
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+def workers(bridge: Service) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(bridge.pid)], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + SOON
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def ask_nowhere(bridge: Service, count: int) -> None:
+    """Each over a connection of its own, so that all workers get some."""
+    for _ in range(count):
+        assert requests.get(f"{bridge.url}/nowhere", timeout=SOON, headers={"Connection": "close"}).status_code == 404
+
+
+def test_what_a_killed_worker_counted_stays_and_what_it_had_open_does_not(bridge: Service) -> None:
+    before = samples(bridge, "bridge_errors_total")
+    ask_nowhere(bridge, 20)
+    assert samples(bridge, "bridge_errors_total") == before + 20
+    streams = [
+        requests.post(f"{bridge.url}/v1/chat/completions", json=BODY, stream=True, timeout=SOON) for _ in range(4)
+    ]
+    assert samples(bridge, "bridge_streams_open") == 4
+    for worker in workers(bridge):
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda worker=worker: worker not in workers(bridge) and len(workers(bridge)) == 2)  # type: ignore[misc]
+    for stream in streams:
+        stream.close()
+    assert samples(bridge, "bridge_streams_open") == 0
+    assert samples(bridge, "bridge_errors_total") == before + 20
+    ask_nowhere(bridge, 10)
+    assert samples(bridge, "bridge_errors_total") == before + 30
+
+
+def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service, tmp_path: Path) -> None:
+    counts = list(tmp_path.glob("letta-tool-bridge-counts-*"))
+    assert len(counts) == 1
+    assert list(counts[0].glob("*.db"))
+    bridge.stop()
+    assert not counts[0].exists()
+
+
+# --- the end of the service -------------------------------------------------------------------------------
+
+
+class Reading:
+    """A client that reads a stream to its end, whatever that is."""
+
+    def __init__(self, url: str, *, stream: bool = True) -> None:
+        self.body = b""
+        self.status = 0
+        self.broken = False
+        self._begun = threading.Event()
+        self._thread = threading.Thread(target=self._read, args=(url, stream), daemon=True)
+        self._thread.start()
+
+    def _read(self, url: str, stream: bool) -> None:
+        try:
+            with requests.post(
+                f"{url}/v1/chat/completions", json=BODY | {"stream": stream}, stream=True, timeout=SOON
+            ) as answer:
+                self.status = answer.status_code
+                for piece in answer.iter_content(None):
+                    self.body += piece
+                    self._begun.set()
+        except requests.RequestException:
+            self.broken = True
+
+    def has_begun(self) -> bool:
+        return self._begun.wait(SOON)
+
+    def end(self) -> None:
+        self._thread.join(SOON)
+        assert not self._thread.is_alive()
+
+
+def stop(bridge: Service) -> None:
+    """End it as a platform does."""
+    os.kill(bridge.pid, signal.SIGTERM)
+    assert bridge.wait(SOON) == 0
+
+
+def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path: Path) -> None:
+    with (
+        LettaServerStub([f"word{number} " for number in range(20)], pause=0.1) as letta,
+        Service(environment(letta.url, tmp_path), tmp_path / "log") as bridge,
+    ):
+        readers = [Reading(bridge.url) for _ in range(2)]
+        assert any(reader.has_begun() for reader in readers)
+        stop(bridge)
+        for reader in readers:
+            reader.end()
+    whole = [reader for reader in readers if b"word19" in reader.body]
+    assert whole
+    assert all(reader.body.endswith(b"data: [DONE]\n\n") for reader in whole)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_turns_that_would_outlast_the_service_are_told_so(tmp_path: Path, streamed: bool) -> None:
+    """None ends as if it were whole: the connection breaks, as coding clients try again then, or there is an error."""
+    with (
+        LettaServerStub(["word "] * 10_000, pause=0.05) as letta,
+        Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1"), tmp_path / "log") as bridge,
+    ):
+        reader = Reading(bridge.url, stream=streamed)
+        assert (
+            reader.has_begun()
+            if streamed
+            else wait_until(lambda: any(path.endswith("stream") for _, path, _ in letta.asked)) is None
+        )
+        stop(bridge)
+        reader.end()
+    assert b"[DONE]" not in reader.body
+    assert b'finish_reason":"' not in reader.body
+    assert reader.broken if streamed else reader.status == 503
+    assert "shutting_down" in (tmp_path / "log").read_text()
