@@ -97,8 +97,9 @@ class Conversation:
     ) -> Iterator[Happening]:
         """The turn, once a run that a broken-off turn left behind has ended."""
         gateway = fenced(self._gateway, lease.check)
-        if not lease.settled and wait_for_its_runs(gateway, agent.id, gone):
-            agent = gateway.agent(agent.id)
+        if not lease.settled:
+            wait_for_its_runs(gateway, agent.id, gone)
+            agent = gateway.agent(agent.id)  # a run may have ended after the agent was read, before it was asked for
         turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
         yield from self._turn(gateway, turn, news, agent, lease.settled)
 

@@ -174,7 +174,7 @@ def test_an_answer_is_not_lost_when_its_usage_cannot_be_asked_for(letta: FakeGat
 # --- failures ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("number", range(1, 8))
 def test_a_failure_of_letta_at_any_call_is_told_as_it_is(letta: FakeGateway, ask: Ask, number: int) -> None:
     letta.fails(errors.LettaUnreachable("It is down."), at=number)
     with pytest.raises(errors.LettaUnreachable, match="It is down"):
@@ -182,16 +182,16 @@ def test_a_failure_of_letta_at_any_call_is_told_as_it_is(letta: FakeGateway, ask
     assert len(letta.calls) == number
 
 
-def test_the_turn_above_makes_six_calls_and_the_next_one_three(letta: FakeGateway, ask: Ask) -> None:
+def test_the_turn_above_makes_seven_calls_and_the_next_one_three(letta: FakeGateway, ask: Ask) -> None:
     """Whether a run is under way is asked where the turn before is not known to have ended."""
     ask(KIND, HELLO)
-    assert letta.calls == ["agents_named", "agent", "runs_under_way", "features", "add_block", "send"]
+    assert letta.calls == ["agents_named", "agent", "runs_under_way", "agent", "features", "add_block", "send"]
     letta.calls.clear()
     ask(KIND, HELLO)
     assert letta.calls == ["agent", "features", "send"]
 
 
-@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("number", range(1, 8))
 def test_the_next_turn_works_after_a_failure_at_any_call(letta: FakeGateway, ask: Ask, number: int) -> None:
     letta.fails(errors.LettaUnreachable("It is down."), at=number)
     with pytest.raises(errors.LettaUnreachable):

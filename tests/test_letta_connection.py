@@ -236,6 +236,18 @@ def test_pings_are_no_sign_of_the_agent() -> None:
             list(ask(bridge))
 
 
+def test_a_server_that_drips_bytes_and_says_nothing_is_waited_for_only_so_long() -> None:
+    drips: list[bytes | float | threading.Event] = [CLOSING, HELLO, b"data: "]
+    for _ in range(500):
+        drips += [b"x", 0.02]
+    with RawServer(drips) as server:
+        bridge = server_at(server.url, turn_timeout=0.3)
+        seen = ask(bridge)
+        assert next(seen) == Text("Hello")
+        with pytest.raises(errors.LettaTimeout):
+            list(seen)
+
+
 def test_a_control_call_is_waited_for_only_so_long() -> None:
     with RawServer([WAIT]) as server:
         bridge = server_at(server.url, letta_timeout=0.05)

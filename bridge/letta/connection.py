@@ -109,8 +109,22 @@ class Connection:
 
     def _read(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
         with answer, _naming_faults(self._base_url):
-            for _, data in sse.decode(_pieces(answer, trace)):
+            for _, data in self._timely(answer, trace):
                 yield None if data == sse.DONE else as_object(json.loads(data))
+
+    def _timely(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
+        """The events of a stream. What counts is that they come: a server may send bytes for ever and say nothing."""
+        latest = time.monotonic() + self._turn_timeout
+
+        def pieces() -> Iterator[bytes]:
+            for piece in _pieces(answer, trace):
+                if time.monotonic() > latest:
+                    raise errors.LettaTimeout("The Letta server did not answer in time.")
+                yield piece
+
+        for event in sse.decode(pieces()):
+            yield event
+            latest = time.monotonic() + self._turn_timeout
 
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
         """The decoded answer."""
@@ -118,8 +132,10 @@ class Connection:
 
     def header(self, path: str, name: str) -> str:
         """A header of the answer to a GET, "" when it has none of that name."""
-        with _naming_faults(self._base_url):
-            return str(self._sdk.get(path, cast_to=httpx.Response).headers.get(name, ""))
+        trace = current()
+        with _naming_faults(self._base_url), self._counted(trace, "GET", path):
+            answer = self._sdk.get(path, cast_to=httpx.Response, options={"headers": _names(trace)})
+        return str(answer.headers.get(name, ""))
 
     def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
         with _naming_faults(self._base_url):

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable
 
 import pytest
+import requests
 
 from testbed.proxy import Cut, DropResponse, Fault, Refuse, Reset, Status
-from tests.faults.client import PersistentTalk
+from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import FULL
 from tests.faults.table import Cases
 from tests.real.talk import OSLO, WEATHER, ask_weather
@@ -106,3 +107,39 @@ def test_a_refusal_has_its_status_and_does_no_harm(world: World, agent: Agent, s
         assert "canary-words" not in str(reply.error)
         assert agent.ask(f"Hello {status}", stream=stream).text == f"You said: Hello {status}"
         cases.passed()
+
+
+@pytest.mark.fault("the stream of Letta breaks at any place")
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_stream_that_breaks_never_looks_whole_and_is_made_up_for(
+    world: World, agent: Agent, stream: bool, cases: Cases
+) -> None:
+    """Within the head of an event, within a character of several bytes, between events, before the end."""
+    before = agent.fingerprint()
+    for place in range(0, 1500, 20 if FULL else 250):
+        text = f"Place {place} ä\U0001f600."
+        body = {
+            "model": agent.name,
+            "messages": [{"role": "user", "content": f"{text}\n!say {text}"}],
+            "stream": stream,
+        }
+        with world.proxy.inject(Cut(after_bytes=place), "POST", "/v1/agents/*/messages/stream") as rule:
+            raw = raw_reply(world, body)
+        whole = raw is not None and (b"data: [DONE]" in raw or b'"chat.completion"' in raw)
+        if whole:  # then the break came after the server had said how the run ended
+            assert rule.struck == 0 or place > 500, (place, raw)
+        else:
+            reply = persist(lambda body=body: agent.ask(messages=body["messages"], stream=stream))  # type: ignore[misc]
+            assert reply.text == text, place
+        agent.ask("!say next")
+        assert sum(text in line for line in agent.story() if line.startswith("user")) == 1, place
+        cases.passed()
+    assert agent.fingerprint() == before
+
+
+def raw_reply(world: World, body: dict[str, object]) -> bytes | None:
+    """What came of a reply; None when it broke off."""
+    try:
+        return requests.post(f"{world.bridge.url}/v1/chat/completions", json=body, timeout=60).content
+    except requests.RequestException:
+        return None

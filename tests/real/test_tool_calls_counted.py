@@ -70,7 +70,7 @@ def test_the_calls_for_a_turn(world: World, which: int, bridge: Service) -> None
     switch = {SET: 1} if agent_type == V1_AGENT and world.at_least("0.14.0") else {}
     counted = Counted(agent, bridge)
     # Of an agent that is new to the bridge nobody knows whether it is in the middle of something.
-    runs = {"runs": 1} if world.at_least("0.11.0") else {}
+    runs = {READ: 1, **({"runs": 1} if world.at_least("0.11.0") else {})}
     assert counted.turn([]) == {"version": 1, "features": 1, **runs}
     told: Mapping[str, tuple[Sequence[Json], Mapping[str, int]]] = {
         "fifty new": (fifty, {LOOK: looks, PUT: 50, READ: 1, SET: 1}),
