@@ -132,8 +132,10 @@ class Connection:
 
     def header(self, path: str, name: str) -> str:
         """A header of the answer to a GET, "" when it has none of that name."""
-        with _naming_faults(self._base_url):
-            return str(self._sdk.get(path, cast_to=httpx.Response).headers.get(name, ""))
+        trace = current()
+        with _naming_faults(self._base_url), self._counted(trace, "GET", path):
+            answer = self._sdk.get(path, cast_to=httpx.Response, options={"headers": _names(trace)})
+        return str(answer.headers.get(name, ""))
 
     def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
         with _naming_faults(self._base_url):
