@@ -176,7 +176,10 @@ def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(world: World
     agents = [world.agent(agent_type) for _ in range(8)]
 
     def turn(number: int) -> None:
-        reply = agents[number].ask(f"!say ok {number}", tools=[tool(name, f"Of agent {number}.")])
+        for _ in range(2):  # under load Letta at times waits in vain for a new connection to its database
+            reply = agents[number].ask(f"!say ok {number}", tools=[tool(name, f"Of agent {number}.")])
+            if reply.status != 502:
+                break
         assert reply.text == f"ok {number}", reply.error
 
     for _ in range(2):
