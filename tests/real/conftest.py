@@ -20,6 +20,7 @@ from testbed.proxy import FaultProxy
 from testbed.server import running
 from testbed.service import Service
 from testbed.versions import VERSIONS, agent_types
+from tests.faults.scale import FULL
 from tests.real.matrix import table
 from tests.real.world import Agent, World
 
@@ -38,7 +39,8 @@ def wanted_versions() -> tuple[str, ...]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     versions = wanted_versions()
     if "agent_type" in metafunc.fixturenames:
-        pairs = [(version, agent_type) for version in versions for agent_type in agent_types(version)]
+        short = metafunc.definition.get_closest_marker("long") and "TEST_LETTA" not in os.environ and not FULL
+        pairs = [(version, kind) for version in versions for kind in agent_types(version)[-1 if short else None :]]
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
     elif "world" in metafunc.fixturenames:
         metafunc.parametrize("world", versions, indirect=True, scope="session")

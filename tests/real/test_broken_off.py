@@ -42,6 +42,7 @@ def stranger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield bridge
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
 def test_a_killed_bridge_goes_on_wherever_it_was(world: World, agent_type: str, mortal: Service, turn: int) -> None:
     for nth in itertools.count(1):
