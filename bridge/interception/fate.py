@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bridge.interception.method import Scene
 from bridge.interception.past import Past
-from bridge.interception.underway import wait_for_its_runs
+from bridge.interception.underway import agent_at_rest, wait_for_its_runs
 
 
 def as_it_stands(scene: Scene) -> Scene:
@@ -16,7 +16,12 @@ def as_it_stands(scene: Scene) -> Scene:
     Results are recognised by their calls, so nothing has to be done about them. All messages of a turn go out in one
     request, so one that arrived stands for all.
     """
-    if not scene.says or not any(scene.is_ours(row.otid) for row in Past(scene).stored):
+    tells_runs = scene.features.tells_runs
+    if not tells_runs:
+        scene = replace(scene, agent=agent_at_rest(scene.gateway, scene.agent.id))
+    # Before 0.11 a run that loses its client may end with its messages stored and not in the agent's context.
+    arrived = Past(scene).stored if tells_runs else Past(scene).rows
+    if not scene.says or not any(scene.is_ours(row.otid) for row in arrived):
         return scene
     # It may have arrived late, after the agent was last looked at.
     wait_for_its_runs(scene.gateway, scene.agent.id, threading.Event())

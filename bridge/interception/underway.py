@@ -6,12 +6,13 @@ import logging
 import threading
 import time
 
-from bridge.letta.gateway import Gateway
+from bridge.letta.gateway import Agent, Gateway
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 30.0
 PAUSE = 0.3
+REST = 1.0
 
 
 def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> bool:
@@ -28,3 +29,16 @@ def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) ->
         if gone.wait(PAUSE):
             break
     return had
+
+
+def agent_at_rest(gateway: Gateway, agent_id: str) -> Agent:
+    """The agent once its context stays as it is, for servers that do not tell which runs are under way."""
+    deadline = time.monotonic() + PATIENCE
+    agent = gateway.agent(agent_id)
+    while time.monotonic() < deadline:
+        time.sleep(REST)
+        later = gateway.agent(agent_id)
+        if later.message_ids == agent.message_ids:
+            return later
+        agent = later
+    return agent

@@ -67,7 +67,8 @@ def killed_at(agent: Agent, bridge: Service, turn: int, nth: int) -> bool:
     if turn == 0:
         struck = broken_off(talk, nth, bridge, lambda: talk.send(asked))
     if not talk.messages:
-        assert insisting(talk, asked).calls == [("weather", {"city": "Oslo"})], (turn, nth)
+        reply = insisting(talk, asked)
+        assert reply.calls == [("weather", {"city": "Oslo"})], (turn, nth, reply.text, talk.story())
     returned = result(talk.messages[-1]["tool_calls"][0]["id"], "12 degrees")
     if turn == 1:
         struck = broken_off(talk, nth, bridge, lambda: talk.send(returned))
