@@ -47,7 +47,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """What the settings are made from; a test may change it before it asks for them."""
-    return {"LETTA_BASE_URL": "http://letta.test:8283", "BRIDGE_ALLOW_ANONYMOUS": "1", "BRIDGE_DATA_DIR": str(tmp_path)}
+    return {
+        "LETTA_BASE_URL": "http://letta.test:8283",
+        "BRIDGE_ALLOW_ANONYMOUS": "1",
+        "BRIDGE_DATA_DIR": str(tmp_path),
+        "BRIDGE_TOOL_WAIT": "1",
+    }
 
 
 @pytest.fixture
