@@ -10,22 +10,15 @@ import pytest
 from bridge.coordination.local import LocalStore
 from bridge.errors import LettaUnreachable, StoreUnavailable
 from bridge.operation.snapshots import FRESH, STALE, Snapshots
+from tests.clock import Clock
 from tests.fakes import FakeGateway
 
 ONCE = ["features", "tools", "whole_agents"]
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_700_000_000.0)
 
 
 @pytest.fixture

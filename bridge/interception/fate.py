@@ -23,7 +23,7 @@ def as_it_stands(scene: Scene) -> Scene:
     arrived = Past(scene).stored if tells_runs else Past(scene).rows
     if not scene.says or not any(scene.is_ours(row.otid) for row in arrived):
         return scene
-    # It may have arrived late, after the agent was last looked at.
-    wait_for_its_runs(scene.gateway, scene.agent.id, threading.Event())
-    agent = scene.gateway.agent(scene.agent.id)
-    return replace(scene, agent=agent, news=replace(scene.news, said=()), opening=())
+    if tells_runs:  # it may have arrived late, after the agent was last looked at
+        wait_for_its_runs(scene.gateway, scene.agent.id, threading.Event())
+        scene = replace(scene, agent=scene.gateway.agent(scene.agent.id))
+    return replace(scene, news=replace(scene.news, said=()), opening=())

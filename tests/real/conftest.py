@@ -22,6 +22,7 @@ from testbed.service import Service
 from testbed.versions import VERSIONS, agent_types
 from tests.faults.scale import FULL
 from tests.real.matrix import table
+from tests.real.toolsets import delete_tool, stubs_on, unique
 from tests.real.world import Agent, World
 
 ONE_OF_EACH_GENERATION = ("0.8.17", "0.11.7", "0.16.1", "0.16.8")
@@ -40,7 +41,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     versions = wanted_versions()
     if "agent_type" in metafunc.fixturenames:
         short = metafunc.definition.get_closest_marker("long") and "TEST_LETTA" not in os.environ and not FULL
-        pairs = [(version, kind) for version in versions for kind in agent_types(version)[-1 if short else None :]]
+        only = getattr(metafunc.module, "AGENT_TYPE", None)
+        types = {version: (only,) if only else agent_types(version)[-1 if short else None :] for version in versions}
+        pairs = [(version, kind) for version in versions for kind in types[version]]
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
     elif "world" in metafunc.fixturenames:
         metafunc.parametrize("world", versions, indirect=True, scope="session")
@@ -103,6 +106,15 @@ def agent(world: World, agent_type: str) -> Iterator[Agent]:
     yield made
     made.delete()
     assert not world.model.refusals
+
+
+@pytest.fixture
+def part(world: World) -> Iterator[str]:
+    """What the names of the test's tools begin with. After the test they are gone from the server."""
+    part = unique("of_test")
+    yield part
+    for row in stubs_on(world, part):
+        delete_tool(world, row["id"])
 
 
 def bridge_environment(letta_url: str, data: Path, settings: dict[str, str]) -> dict[str, str]:

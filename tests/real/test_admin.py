@@ -18,6 +18,8 @@ from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
+# Of a type whose tools are stubs on every version.
+AGENT_TYPE = "memgpt_agent"
 
 PASSWORD = "the operator's password"
 TOOLS, AGENTS = 512, 50
@@ -72,19 +74,8 @@ def site(world: World) -> Iterator[Site]:
 
 
 @pytest.fixture
-def agent(world: World) -> Iterator[Agent]:
-    """Of a type whose tools are stubs on every version."""
-    made = world.agent("memgpt_agent")
-    yield made
-    made.delete()
-
-
-@pytest.fixture
-def name(world: World) -> Iterator[str]:
-    name = unique("admin_read")
-    yield name
-    for row in stubs_on(world, name):
-        delete_tool(world, row["id"])
+def name(part: str) -> str:
+    return f"{part}_read"
 
 
 def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -> None:

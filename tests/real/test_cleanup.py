@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -21,31 +20,16 @@ from bridge.letta.connection import Connection
 from bridge.sync.ownership import OWNER
 from testbed.proxy import Before
 from testbed.service import ROOT
-from tests.real.toolsets import delete_tool, make_tool, offered, stubs_of, stubs_on, tool, unique, whole_state
+from tests.real.toolsets import delete_tool, make_tool, offered, stubs_of, stubs_on, tool, whole_state
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
 pytestmark = pytest.mark.real
+# Of a type whose tools are stubs on every version.
+AGENT_TYPE = "memgpt_agent"
 
 IDLE, LEAVING = f"{OWNER}:idle-since=", f"{OWNER}:leaving"
 LONG_AGO = 1_500_000_000
-
-
-@pytest.fixture
-def agent(world: World) -> Iterator[Agent]:
-    """Of a type whose tools are stubs on every version."""
-    made = world.agent("memgpt_agent")
-    yield made
-    made.delete()
-
-
-@pytest.fixture
-def part(world: World) -> Iterator[str]:
-    """What the names of the test's tools begin with."""
-    part = unique("swept")
-    yield part
-    for row in stubs_on(world, part):
-        delete_tool(world, row["id"])
 
 
 def command(world: World, *arguments: str) -> list[Json]:

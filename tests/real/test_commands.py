@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
+# Of a type whose tools are stubs on every version.
+AGENT_TYPE = "memgpt_agent"
 
 TOOLS = '''
 def read_note(name: str) -> str:
@@ -26,19 +27,8 @@ def read_note(name: str) -> str:
 
 
 @pytest.fixture
-def agent(world: World) -> Iterator[Agent]:
-    """Of a type whose tools are stubs on every version."""
-    made = world.agent("memgpt_agent")
-    yield made
-    made.delete()
-
-
-@pytest.fixture
-def name(world: World) -> Iterator[str]:
-    name = unique("command_read")
-    yield name
-    for row in stubs_on(world, name):
-        delete_tool(world, row["id"])
+def name(part: str) -> str:
+    return f"{part}_read"
 
 
 def bridge(world: World, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
