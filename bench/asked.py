@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 Json = dict[str, Any]
+
+# In the place of a number of eight digits.
+MARK = b"########"
+_NUMBERS = count(1)
 
 # As coding clients have them.
 _CODING = (
@@ -33,8 +38,8 @@ def tool(name: str, description: str = _DESCRIPTION) -> Json:
 CODING_TOOLS = [tool(name) for name in _CODING]
 
 
-def many_tools(count: int, prefix: str) -> list[Json]:
-    return [tool(f"{prefix}_{number}") for number in range(count)]
+def many_tools(number_of: int, prefix: str) -> list[Json]:
+    return [tool(f"{prefix}_{number}") for number in range(number_of)]
 
 
 def chat(model: str, text: str, *, tools: Sequence[Json] = CODING_TOOLS, stream: bool = False, **more: Any) -> Json:
@@ -48,6 +53,18 @@ def transcript(messages: int, text: str, size: int) -> list[Json]:
     roles = ("user", "assistant")
     old = [{"role": roles[number % 2], "content": told[:size]} for number in range(messages - messages % 2)]
     return [*old, {"role": "user", "content": text}]
+
+
+class Requests:
+    """The same request again and again, but for a number in it: twice the very same one would be a client's repeat."""
+
+    def __init__(self, request: bytes) -> None:
+        self._before, mark, self._after = request.partition(MARK)
+        if not mark:
+            raise ValueError("a request without a place for its number")
+
+    def next(self) -> bytes:
+        return b"%b%08d%b" % (self._before, next(_NUMBERS), self._after)
 
 
 def posted(port: int, path: str, body: Json) -> bytes:

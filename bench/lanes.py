@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 
+from bench.asked import MARK
 from bench.load import Load, Seen, run
 from bench.machine import cpu_seconds
 
@@ -14,6 +15,8 @@ PACE_MS = 20
 STREAM_SECONDS = DELTAS * PACE_MS / 1000
 UNPACED = 1000
 AGENTS = 200
+NUMBER = MARK.decode()
+ONE_DELTA = f"Write. {NUMBER}\n!bench say 1"
 
 Metrics = Mapping[str, float]
 Asking = Callable[[int, str, bool], bytes]
@@ -40,12 +43,12 @@ def percentile(values: Sequence[float], part: int) -> float:
 
 
 def alone(leg: Leg) -> Metrics:
-    seen = run(Load(leg.port, [leg.ask(0, "!bench say 1", False)], 1.5, warm_up=0.1))
+    seen = run(Load(leg.port, [leg.ask(0, ONE_DELTA, False)], 1.5, warm_up=0.1))
     return {"p50 ms": percentile(seen.times, 50) * 1000, "p99 ms": percentile(seen.times, 99) * 1000}
 
 
 def ten(leg: Leg) -> Metrics:
-    requests = [leg.ask(number, "!bench say 1", False) for number in range(10)]
+    requests = [leg.ask(number, ONE_DELTA, False) for number in range(10)]
     before = cpu_seconds(leg.pid)
     seen = run(Load(leg.port, requests, 2.5, warm_up=0.2))
     spent = cpu_seconds(leg.pid) - before
@@ -54,7 +57,7 @@ def ten(leg: Leg) -> Metrics:
 
 def streams(count: int) -> Callable[[Leg], Metrics]:
     def measure(leg: Leg) -> Metrics:
-        text = f"!bench say {DELTAS} {PACE_MS}"
+        text = f"Write. {NUMBER}\n!bench say {DELTAS} {PACE_MS}"
         requests = [leg.ask(number, text, True) for number in range(count)]
         before = cpu_seconds(leg.pid)
         load = Load(leg.port, requests, 2 * STREAM_SECONDS, DELTAS, spread=STREAM_SECONDS, warm_up=STREAM_SECONDS)
@@ -78,7 +81,7 @@ def _times(seen: Seen) -> dict[str, float]:
 
 
 def unpaced(leg: Leg) -> Metrics:
-    requests = [leg.ask(number, f"!bench say {UNPACED}", True) for number in range(10)]
+    requests = [leg.ask(number, f"Write. {NUMBER}\n!bench say {UNPACED}", True) for number in range(10)]
     seen = run(Load(leg.port, requests, 1.5, UNPACED))
     return {"frames/s": seen.all_frames / seen.seconds, "lost": seen.lost}
 

@@ -12,6 +12,7 @@ from typing import cast
 
 import uvloop
 
+from bench.asked import Requests
 from bench.errors import BenchFailed
 
 _DELTA = re.compile(rb"(\d+) (\d+\.\d{6});")
@@ -53,7 +54,7 @@ class Load:
 class _Client(asyncio.Protocol):
     def __init__(self, load: Load, request: bytes, seen: Seen, begin: float, end: float) -> None:
         self._port, self._deltas = load.port, load.deltas
-        self._request, self._seen = request, seen
+        self._requests, self._seen = Requests(request), seen
         self._begin, self._end = begin, end
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.Transport | None = None
@@ -75,7 +76,7 @@ class _Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.write(self._request)
+        self._transport.write(self._requests.next())
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._leaving:
@@ -98,7 +99,7 @@ class _Client(asyncio.Protocol):
             self._again = asyncio.get_running_loop().create_task(self.connect())
         else:
             self._asked = time.monotonic()
-            self._transport.write(self._request)
+            self._transport.write(self._requests.next())
 
     def _leave(self) -> None:
         assert self._transport is not None

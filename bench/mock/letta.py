@@ -42,6 +42,7 @@ class Letta:
             ("GET", re.compile(r"/v1/agents/([^/]+)/messages"), self._messages),
             ("POST", re.compile(r"/v1/agents/([^/]+)/messages"), self._decide),
             ("PATCH", re.compile(r"/v1/agents/([^/]+)/messages/([^/]+)"), self._rewrite),
+            ("GET", re.compile(r"/v1/runs/active"), lambda *_: _json([])),
             ("POST", re.compile(r"/bench"), self._control),
         ]
 
