@@ -39,7 +39,9 @@ def description() -> str:
     models = {line.partition(": ")[2] for line in _read(Path("/proc/cpuinfo")).splitlines() if "model name" in line}
     total = _read(Path("/proc/meminfo")).split(maxsplit=2)[1]
     python = platform.python_version()
-    return f"{os.cpu_count()} × {', '.join(models)}, {int(total) / 1024**2:.0f} GB, {platform.system()}, Python {python}"
+    return (
+        f"{os.cpu_count()} x {', '.join(models)}, {int(total) / 1024**2:.0f} GB, {platform.system()}, Python {python}"
+    )
 
 
 @dataclass(slots=True)

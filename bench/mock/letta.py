@@ -50,13 +50,13 @@ class Letta:
         for method, path, handle in self._routes:
             found = path.fullmatch(request.path)
             if found is not None and method == request.method:
-                break
-        else:
-            to.write(answer(b'{"detail":"Not Found"}', "404 Not Found"))
-            return
-        if request.path != "/bench":
-            self.calls[f"{method} {path.pattern.replace('([^/]+)', '{id}')}"] += 1
-        said = handle(request, to, *found.groups())
+                if request.path != "/bench":
+                    self.calls[f"{method} {path.pattern.replace('([^/]+)', '{id}')}"] += 1
+                self._answer(handle(request, to, *found.groups()), request, to)
+                return
+        to.write(answer(b'{"detail":"Not Found"}', "404 Not Found"))
+
+    def _answer(self, said: bytes | None, request: Request, to: Exchange) -> None:
         if said is None:
             return
         if self.delay and request.path != "/bench":
@@ -167,6 +167,6 @@ def _openapi(version: str) -> dict[str, Any]:
         "/v1/tools/": {"get": {"parameters": [{"name": "names"}]}},
         "/v1/agents/{agent_id}/messages/{message_id}": {"patch": {"deprecated": numbers >= (0, 16, 7)}},
     }
-    request = {"properties": {"input": {}, **({"client_tools": {}} if numbers >= (0, 16, 2) else {})}}
-    schemas = {"LettaRequest": request, "ApprovalCreate": {"properties": {"approvals": {}, "group_id": {}}}}
+    asked: dict[str, Any] = {"properties": {"input": {}, **({"client_tools": {}} if numbers >= (0, 16, 2) else {})}}
+    schemas = {"LettaRequest": asked, "ApprovalCreate": {"properties": {"approvals": {}, "group_id": {}}}}
     return {"paths": paths, "components": {"schemas": schemas}}

@@ -93,7 +93,9 @@ class State:
 
     def _agent_row(self, agent: Agent) -> Row:
         config = {"model": "gpt-4o-mini", "model_endpoint_type": "openai", "parallel_tool_calls": agent.parallel_calls}
-        blocks = [{"id": f"block-{n}", "label": f"b{n}", "value": _BLOCK, "metadata": {}, "limit": 20000} for n in (1, 2)]
+        blocks = [
+            {"id": f"block-{n}", "label": f"b{n}", "value": _BLOCK, "metadata": {}, "limit": 20000} for n in (1, 2)
+        ]
         variables = [{"key": key, "value": value} for key, value in agent.variables.items()]
         return {
             "id": agent.id,

@@ -63,7 +63,9 @@ class Exchange(asyncio.Protocol):
 
 
 def answer(body: bytes, status: str = "200 OK") -> bytes:
-    head = f"HTTP/1.1 {status}\r\nserver: uvicorn\r\ncontent-length: {len(body)}\r\ncontent-type: application/json\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status}\r\nserver: uvicorn\r\ncontent-length: {len(body)}\r\ncontent-type: application/json\r\n\r\n"
+    )
     return head.encode() + body
 
 
