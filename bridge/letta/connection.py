@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import httpx
@@ -28,6 +29,7 @@ from bridge.trace import Trace, current
 from bridge.turn import JsonObject
 
 PAGE = 200
+MOST_URLS = 1024
 IDEMPOTENT = ("GET", "PUT", "DELETE")
 # Between two tries, so that many turns do not come back at the same moment.
 PAUSE = (0.05, 0.25)
@@ -77,6 +79,7 @@ class Connection:
             timeout=timeout,
             http_client=self._client,
         )
+        self._url = lru_cache(maxsize=MOST_URLS)(httpx.URL)
         self._reading = {"Accept": "application/json", **authorization}
         self._reading_limits = {"timeout": timeout.as_dict()}
         self._streaming = {"Content-Type": "application/json", "Accept": "text/event-stream", **authorization}
@@ -155,7 +158,7 @@ class Connection:
 
     def _get(self, path: str, params: Mapping[str, Any] | None, names: Mapping[str, str]) -> httpx.Response:
         query = f"?{self._sdk.qs.stringify(params)}" if params else ""
-        url = f"{self._base_url}{path}{query}"
+        url = self._url(f"{self._base_url}{path}{query}")
         answer = self._client.send(
             httpx.Request("GET", url, headers={**self._reading, **names}, extensions=self._reading_limits)
         )
