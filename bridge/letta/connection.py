@@ -25,6 +25,7 @@ from requests.structures import CaseInsensitiveDict
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
+from bridge.letta.transport import PooledTransport
 from bridge.trace import Trace, current
 from bridge.turn import JsonObject
 
@@ -68,9 +69,11 @@ class Connection:
         self._turn_timeout = settings.turn_timeout
         authorization = {"Authorization": f"Bearer {settings.letta_api_key}"} if settings.letta_api_key else {}
         timeout = httpx.Timeout(settings.letta_timeout, connect=settings.connect_timeout)
-        limits = httpx.Limits(max_connections=settings.threads, max_keepalive_connections=settings.threads)
         self._client = httpx.Client(
-            timeout=timeout, limits=limits, transport=transport, trust_env=False, follow_redirects=False
+            timeout=timeout,
+            transport=transport or PooledTransport(settings.threads),
+            trust_env=False,
+            follow_redirects=False,
         )
         self._sdk = letta_client.Letta(
             base_url=self._base_url,
