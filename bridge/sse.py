@@ -13,10 +13,11 @@ END = b"data: [DONE]\n\n"
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def encode(value: Any) -> bytes:
-    return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+    return b"data: " + _ENCODER.encode(value).encode("utf-8", "replace") + b"\n\n"
 
 
 def decode(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:
@@ -47,6 +48,11 @@ def _lines(pieces: Iterable[bytes], limit: int) -> Iterator[str]:
     """Whole lines without their ends. A CR that ends a piece waits for the next, which may begin with its LF."""
     rest, searched, mark = bytearray(), 0, _BYTE_ORDER_MARK
     for piece in pieces:
+        if not rest and piece.endswith(b"\n") and b"\r" not in piece:  # the usual case, which costs least
+            for line in piece.removeprefix(mark)[:-1].split(b"\n"):
+                yield line.decode("utf-8", "replace")
+            mark = b""
+            continue
         rest += piece
         start = 0
         for match in _LINE_END.finditer(rest, searched):
