@@ -78,8 +78,9 @@ class Letta:
         speak(to, frames.LETTA, said)
 
     def _call(self, agent: Agent, wanted: Call, to: Exchange) -> None:
-        held = any(rule["tool_name"] == wanted.tool and rule["type"] == "requires_approval" for rule in agent.rules)
-        piece = {"name": wanted.tool, "arguments": '{"path": "notes.txt"}', "tool_call_id": "call_1"}
+        name = self.state.attached_name(agent, wanted.tool)
+        held = any(rule["tool_name"] == name and rule["type"] == "requires_approval" for rule in agent.rules)
+        piece = {"name": name, "arguments": '{"path": "notes.txt"}', "tool_call_id": "call_1"}
         kind = "approval_request_message" if held or agent.type == V1_AGENT else "tool_call_message"
         row = self.state.store(agent, kind, tool_call=piece, tool_calls=[piece])
         to.write(STREAM_HEAD + chunk(frames.frame(row)) + frames.letta_end("requires_approval") + LAST_CHUNK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,6 +82,11 @@ class State:
 
     def tools_named(self, names: Sequence[str]) -> list[Row]:
         return [self.tools[self._ids[name]] for name in names if name in self._ids]
+
+    def attached_name(self, agent: Agent, wanted: str) -> str:
+        """The name of the agent's tool that was put there for `wanted`: a suffix tells it from others of that name."""
+        names = [self.tools[tool_id]["name"] for tool_id in agent.tool_ids]
+        return next((name for name in names if re.fullmatch(rf"{wanted}(_[0-9a-f]{{8}})?", name)), wanted)
 
     def store(self, agent: Agent, kind: str, **fields: Any) -> Row:
         """A message at the end of the agent's context."""
