@@ -22,7 +22,7 @@ from testbed.service import ROOT, Service
 
 LETTA = "0.16.1"
 LITELLM = "1.106.2"
-START_SECONDS = 120.0
+START_SECONDS = 90.0
 # One for each stream that a worker may have to carry alone, as a platform's router does not share out evenly.
 THREADS = "256"
 
@@ -126,8 +126,12 @@ def litellm(program: Path, openai_port: int, folder: Path) -> Iterator[Process]:
     model = {"model": "openai/bench", "api_base": f"{url(openai_port)}/v1", "api_key": "none"}
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": "bench", "litellm_params": model}]}))
-    command = [program, "--config", config, "--host", "127.0.0.1", "--port", str(port), "--num_workers", "2"]
+    # Its workers take longer to start than uvicorn waits for them.
+    patience = ["--timeout_worker_healthcheck", str(int(START_SECONDS))]
+    command = [program, "--config", config, "--host", "127.0.0.1", "--port", str(port), "--num_workers", "2", *patience]
     quiet = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False"}
+    # Nobody else can reach it, and without a key it has less to do.
+    quiet["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
     process = Process([*map(str, command)], port, {**os.environ, **quiet}, folder / "litellm.log")
     try:
         process.wait_for("/health/liveliness")

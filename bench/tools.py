@@ -69,7 +69,7 @@ def changes(letta: Mock, port: int, agent: str) -> dict[str, dict[str, float]]:
     client = Client(port, agent)
     client.say("!bench say 1", [])
     letta.tell(delay=DELAY)
-    found: dict[str, list[tuple[int, float]]] = {}
+    found = {"without tools": [timed(letta, lambda: client.say("!bench say 1", []))]}
     for repeat in range(REPEATS):
         fifty, others = many_tools(50, f"one{repeat}"), many_tools(50, f"other{repeat}")
         steps = {

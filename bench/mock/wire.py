@@ -42,6 +42,10 @@ class Exchange(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
 
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
     def write(self, data: bytes) -> None:
         if self._transport is not None:
             self._transport.write(data)
