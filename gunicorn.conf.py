@@ -1,6 +1,7 @@
 """How gunicorn serves the app: every number comes from the settings or has its reason here."""
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -87,3 +88,9 @@ control_socket_disable = True
 forwarded_allow_ips = ""
 accesslog = None
 logconfig_dict = log_config(settings.log_format, settings.log_level, settings.secrets())
+
+
+def when_ready(server: object) -> None:
+    """What is loaded by now is no garbage: collections would write to its pages, which the workers share."""
+    gc.collect()
+    gc.freeze()
