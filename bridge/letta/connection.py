@@ -2,8 +2,8 @@
 
 letta-client makes the control calls, by its plain verbs: its typed answers drop what a later server adds, and its
 paging never ends on servers that ignore `after`. What every turn does goes past the upper floors of the libraries,
-which cost more than the call: reads through letta-client's own HTTP client, message streams through the adapter of
-`requests`.
+which cost more than the call: reads through the transport of letta-client's calls, message streams through the
+adapter of `requests`.
 """
 
 from __future__ import annotations
@@ -69,18 +69,15 @@ class Connection:
         self._turn_timeout = settings.turn_timeout
         authorization = {"Authorization": f"Bearer {settings.letta_api_key}"} if settings.letta_api_key else {}
         timeout = httpx.Timeout(settings.letta_timeout, connect=settings.connect_timeout)
-        self._client = httpx.Client(
-            timeout=timeout,
-            transport=transport or PooledTransport(settings.threads),
-            trust_env=False,
-            follow_redirects=False,
-        )
+        self._transport = transport or PooledTransport(settings.threads)
         self._sdk = letta_client.Letta(
             base_url=self._base_url,
             api_key=settings.letta_api_key or "none",
             max_retries=0,
             timeout=timeout,
-            http_client=self._client,
+            http_client=httpx.Client(
+                timeout=timeout, transport=self._transport, trust_env=False, follow_redirects=False
+            ),
         )
         self._url = lru_cache(maxsize=MOST_URLS)(httpx.URL)
         self._reading = {"Accept": "application/json", **authorization}
@@ -162,9 +159,9 @@ class Connection:
     def _get(self, path: str, params: Mapping[str, Any] | None, names: Mapping[str, str]) -> httpx.Response:
         query = f"?{self._sdk.qs.stringify(params)}" if params else ""
         url = self._url(f"{self._base_url}{path}{query}")
-        answer = self._client.send(
-            httpx.Request("GET", url, headers={**self._reading, **names}, extensions=self._reading_limits)
-        )
+        request = httpx.Request("GET", url, headers={**self._reading, **names}, extensions=self._reading_limits)
+        answer = self._transport.handle_request(request)
+        answer.read()
         if not answer.is_success:
             raise _noted(failures.from_status(answer.status_code, answer.text), answer.text)
         return answer
