@@ -36,7 +36,7 @@ from bench.table import table, trust
 from testbed.cache import Cache
 from testbed.errors import TestbedError
 
-ROUNDS = 5
+ROUNDS = 3
 STARTS = 3
 DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
 PLOT = DOCUMENT.with_suffix(".svg")
