@@ -45,6 +45,9 @@ def when_ready(server: Any) -> None:
             socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(settings.read_timeout), 0)
         )
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", WRITE_SECONDS, 0))
+    # What is loaded by now is no garbage: collections would write to its pages, which the workers share.
+    gc.collect()
+    gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:
@@ -88,9 +91,3 @@ control_socket_disable = True
 forwarded_allow_ips = ""
 accesslog = None
 logconfig_dict = log_config(settings.log_format, settings.log_level, settings.secrets())
-
-
-def when_ready(server: object) -> None:
-    """What is loaded by now is no garbage: collections would write to its pages, which the workers share."""
-    gc.collect()
-    gc.freeze()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ def test_gunicorn_accepts_little_more_than_its_threads_can_serve(monkeypatch: py
 
 @pytest.mark.usefixtures("at_home")
 def test_what_gunicorn_loaded_before_its_workers_is_no_matter_of_their_collections() -> None:
-    gunicorn_settings()["when_ready"](None)
+    gunicorn_settings()["when_ready"](SimpleNamespace(LISTENERS=[]))
     try:
         assert gc.get_freeze_count() > 10_000
     finally:
