@@ -62,7 +62,8 @@ def main() -> None:
     try:
         with TemporaryDirectory(dir=folder) as place:
             _all_lanes(samples, Path(place), wanted, folder)
-    except (BenchFailed, TestbedError, subprocess.CalledProcessError) as fault:
+    except (BenchFailed, TestbedError, subprocess.CalledProcessError, OSError) as fault:
+        _say(f"\n{table(samples)}")
         sys.exit(f"\nmake bench: {fault}")
     report = _report(samples, wanted, time.monotonic() - begun)
     _say(f"\n{report}")

@@ -22,7 +22,7 @@ from testbed.service import ROOT, Service
 
 LETTA = "0.16.1"
 LITELLM = "1.106.2"
-START_SECONDS = 90.0
+START_SECONDS = 240.0
 # One for each stream that a worker may have to carry alone, as a platform's router does not share out evenly.
 THREADS = "256"
 

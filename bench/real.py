@@ -46,8 +46,14 @@ class ByHand:
 
     def _sent(self, method: str, path: str, body: Any = None) -> bytes:
         data = None if body is None else json.dumps(body)
-        self.connection.request(method, path, data, {"Content-Type": "application/json"})
-        return self.connection.getresponse().read()
+        headers = {"Content-Type": "application/json"}
+        try:
+            self.connection.request(method, path, data, headers)
+            answer = self.connection.getresponse()
+        except http.client.RemoteDisconnected:  # Letta keeps no connection that is idle for five seconds
+            self.connection.request(method, path, data, headers)
+            answer = self.connection.getresponse()
+        return answer.read()
 
 
 def lanes(folder: Path, say: Callable[[str], None]) -> dict[str, dict[str, float]]:
