@@ -229,7 +229,7 @@ def _growth_lanes(samples: Samples, place: Path) -> None:
 
 def _report(samples: Samples, wanted: Wanted, seconds: float) -> str:
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    command = "make bench" if wanted.rounds == ROUNDS else f"python -m bench --rounds {wanted.rounds}"
+    command = " ".join(["python -m bench", *sys.argv[1:]]) if sys.argv[1:] else "make bench"
     about = f"`{command}`, {when}, {machine.description()}; {wanted.rounds} rounds, {seconds / 60:.0f} minutes."
     return f"{about} {trust(samples)}\n\n{table(samples)}\n"
 
