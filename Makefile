@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # As many at once as there are cores, but the tests of one Letta server one after the other.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadscope
-CHECKED := app.py gunicorn.conf.py bridge testbed tests
+CHECKED := app.py gunicorn.conf.py bridge testbed bench tests
 
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-fast test-matrix test-faults test-clients pictures check check-security format lock clean
+.PHONY: run test test-fast test-matrix test-faults test-clients bench pictures check check-security format lock clean
 
 run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
@@ -34,10 +34,14 @@ test-clients: $(VENV)/.can-test
 pictures: $(VENV)/.can-test
 	$(BIN)/python -m tests.browser.pictures
 
-check: $(VENV)/.can-test
+# About ten minutes. The figures below docs/ are those of `make bench FOR="--write"`.
+bench: $(VENV)/.can-bench
+	$(BIN)/python -m bench $(FOR)
+
+check: $(VENV)/.can-bench
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
-	$(BIN)/mypy --strict app.py bridge testbed
+	$(BIN)/mypy --strict app.py bridge testbed bench
 
 # Known weaknesses of what we depend on, and of our own code. The tools are fetched into .cache; the first asks PyPI.
 check-security: export UV_CACHE_DIR := $(CURDIR)/.cache/uv
@@ -66,6 +70,11 @@ $(VENV)/bin/python:
 $(VENV)/.can-run: requirements.txt | $(VENV)/bin/python
 	@echo "installing what the service needs"
 	@$(BIN)/pip install --quiet -r requirements.txt
+	@touch $@
+
+$(VENV)/.can-bench: bench/requirements.txt $(VENV)/.can-test
+	@echo "installing what the benchmark needs"
+	@$(BIN)/pip install --quiet -r bench/requirements.txt
 	@touch $@
 
 $(VENV)/.can-test: requirements.txt requirements-dev.txt | $(VENV)/bin/python

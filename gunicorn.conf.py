@@ -1,6 +1,7 @@
 """How gunicorn serves the app: every number comes from the settings or has its reason here."""
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -44,6 +45,9 @@ def when_ready(server: Any) -> None:
             socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(settings.read_timeout), 0)
         )
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", WRITE_SECONDS, 0))
+    # What is loaded by now is no garbage: collections would write to its pages, which the workers share.
+    gc.collect()
+    gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:

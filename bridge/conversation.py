@@ -27,8 +27,8 @@ from bridge.letta.fence import fenced
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.openai.side_requests import side_rule, told_at_once
 from bridge.openai.transcript import instructions_of, what_is_new
-from bridge.stubs.checks import Limits, limits_of
-from bridge.stubs.converter import make_stub
+from bridge.stubs.checks import limits_of
+from bridge.stubs.remembered import RememberedStubs
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
@@ -62,8 +62,8 @@ class Conversation:
         self._directory = directory
         self._registry = registry
         self._settings = settings
-        self._limits = limits_of(settings.max_depth, settings.max_schema)
         self._toolsets = read_toolsets(settings.toolsets, settings.max_tools)
+        self._stubs = RememberedStubs(limits_of(settings.max_depth, settings.max_schema))
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
@@ -125,7 +125,7 @@ class Conversation:
         method = choose_method(features, loop, wanted, turn.tool_choice, turn.methods)
         yield MethodChosen(method.name)
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-        stubs = _stubs(turn, dialect, method, self._limits)
+        stubs = self._stubs_of(turn, dialect, method)
         self._keep_instructions(gateway, agent, news)
         unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(gateway, agent, stubs, method, turn)
@@ -145,6 +145,12 @@ class Conversation:
         )
         for event in method.play(as_it_stands(scene) if turn.repeated else scene):
             yield self._last_step(event) if isinstance(event, Used) else event
+
+    def _stubs_of(self, turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:
+        return [
+            self._stubs.stub(spec, dialect, method.stub_kind, f"tools[{index}].function")
+            for index, spec in enumerate(turn.tools)
+        ]
 
     def _keep_instructions(self, gateway: Gateway, agent: Agent, news: News) -> None:
         wanted = news.instructions if self._settings.system_prompt == "block" else ""
@@ -185,7 +191,7 @@ class Conversation:
             method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
             turn = Turn(agent_id, (), tuple(specs))
             dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-            stubs = _stubs(turn, dialect, method, self._limits)
+            stubs = self._stubs_of(turn, dialect, method)
             self._registry.forget(stubs)
             _, bindings = self._offer(self._gateway, agent, stubs, method, turn)
             return len(bindings) if method.offers_stubs else 0
@@ -201,10 +207,3 @@ class Conversation:
     def left_behind(self, agent: Agent) -> set[str]:
         """Names of stubs that the agent has no more, though their rules are still there."""
         return self._registry.left_behind(agent)
-
-
-def _stubs(turn: Turn, dialect: SchemaDialect, method: Interception, limits: Limits) -> list[Stub]:
-    return [
-        make_stub(spec, dialect, kind=method.stub_kind, where=f"tools[{index}].function", limits=limits)
-        for index, spec in enumerate(turn.tools)
-    ]

@@ -12,11 +12,13 @@ PING = b": ping\n\n"
 END = b"data: [DONE]\n\n"
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_FIELD = b"data: "
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def encode(value: Any) -> bytes:
-    return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+    return b"data: " + _ENCODER.encode(value).encode("utf-8", "replace") + b"\n\n"
 
 
 def decode(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:
@@ -25,38 +27,75 @@ def decode(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tupl
     Per the WHATWG rules: lines end in LF, CR or CRLF, data lines are joined, comments and unknown fields are passed
     over, an event that a broken connection left without its blank line is dropped.
     """
-    event, data, size = "", list[str](), 0
-    for line in _lines(pieces, limit):
-        if line:
-            name, _, value = line.partition(":")
-            value = value.removeprefix(" ")
-            if name == "data":
-                data.append(value)
-                size += len(value)
-            elif name == "event":
-                event = value
-            if size > limit:
-                raise ValueError(f"an event of more than {limit} bytes")
-            continue
-        if data:
-            yield event, "\n".join(data)
-        event, data, size = "", [], 0
-
-
-def _lines(pieces: Iterable[bytes], limit: int) -> Iterator[str]:
-    """Whole lines without their ends. A CR that ends a piece waits for the next, which may begin with its LF."""
-    rest, searched, mark = bytearray(), 0, _BYTE_ORDER_MARK
+    event, lines = _Event(limit), _Lines(limit)
     for piece in pieces:
+        if event.is_empty and lines.is_whole_event(piece):
+            yield "", piece[len(_FIELD) : -2].decode("utf-8", "replace")
+        else:
+            yield from filter(None, map(event.add, lines.cut(piece)))
+    yield from filter(None, map(event.add, lines.last()))
+
+
+class _Event:
+    """What has come of the event that comes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._name, self._data, self._size = "", list[str](), 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self._name or self._data)
+
+    def add(self, line: str) -> tuple[str, str] | None:
+        """The whole event when this is the blank line behind it."""
+        if not line:
+            whole = (self._name, "\n".join(self._data)) if self._data else None
+            self._name, self._data, self._size = "", [], 0
+            return whole
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            self._data.append(value)
+            self._size += len(value)
+        elif field == "event":
+            self._name = value
+        if self._size > self._limit:
+            raise ValueError(f"an event of more than {self._limit} bytes")
+        return None
+
+
+class _Lines:
+    """Whole lines without their ends. A CR that ends a piece waits for the next, which may begin with its LF."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._searched = 0
+        self._mark = _BYTE_ORDER_MARK
+
+    def is_whole_event(self, piece: bytes) -> bool:
+        """One event of one line of data, no more and no less: as servers send them, and taken whole."""
+        if self._rest or not (piece.startswith(_FIELD) and piece.endswith(b"\n\n")):
+            return False
+        if piece.count(b"\n") != 2 or b"\r" in piece or len(piece) > self._limit:
+            return False
+        self._mark = b""
+        return True
+
+    def cut(self, piece: bytes) -> Iterator[str]:
+        rest, start = self._rest, 0
         rest += piece
-        start = 0
-        for match in _LINE_END.finditer(rest, searched):
+        for match in _LINE_END.finditer(rest, self._searched):
             if match.end() == len(rest) and match[0] == b"\r":
                 break
-            yield rest[start : match.start()].removeprefix(mark).decode("utf-8", "replace")
-            start, mark = match.end(), b""
+            yield rest[start : match.start()].removeprefix(self._mark).decode("utf-8", "replace")
+            start, self._mark = match.end(), b""
         del rest[:start]
-        searched = max(len(rest) - 1, 0)
-        if len(rest) > limit:
-            raise ValueError(f"a line of more than {limit} bytes")
-    if rest.endswith(b"\r"):
-        yield rest[:-1].removeprefix(mark).decode("utf-8", "replace")
+        self._searched = max(len(rest) - 1, 0)
+        if len(rest) > self._limit:
+            raise ValueError(f"a line of more than {self._limit} bytes")
+
+    def last(self) -> Iterator[str]:
+        if self._rest.endswith(b"\r"):
+            yield self._rest[:-1].removeprefix(self._mark).decode("utf-8", "replace")

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gc
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -77,6 +79,15 @@ def test_gunicorn_accepts_little_more_than_its_threads_can_serve(monkeypatch: py
     monkeypatch.setenv("BRIDGE_THREADS", "10")
     found = gunicorn_settings()
     assert (found["worker_class"], found["threads"], found["worker_connections"]) == ("gthread", 10, 40)
+
+
+@pytest.mark.usefixtures("at_home")
+def test_what_gunicorn_loaded_before_its_workers_is_no_matter_of_their_collections() -> None:
+    gunicorn_settings()["when_ready"](SimpleNamespace(LISTENERS=[]))
+    try:
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.usefixtures("at_home")

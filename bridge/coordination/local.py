@@ -24,6 +24,11 @@ create table if not exists lists (key text primary key, expires real not null) w
 create table if not exists items (number integer primary key, key text not null, item text not null);
 create index if not exists items_by_key on items (key, number);
 """
+_CLAIM = (
+    "insert into texts values (?, ?, ?) on conflict (key)"
+    " do update set value = excluded.value, expires = excluded.expires where expires <= ?"
+)
+_IS_THERE = "select 1 from texts where key = ? union all select 1 from lists where key = ? limit 1"
 WAIT_FOR_OTHERS = 2.0
 PURGE_INTERVAL = 30.0
 # What is nearest to its end goes first when the file grows beyond this.
@@ -50,11 +55,14 @@ class LocalStore:
             self._put(db, key, value, keep)
 
     def claim(self, key: str, value: str, keep: float) -> str | None:
-        with self._transaction() as db:
-            there = self._get(db, key)
-            if there is None:
-                self._put(db, key, value, keep)
-            return None if there == value else there
+        with self._connection() as db:
+            while True:
+                now = self._clock()
+                if db.execute(_CLAIM, (key, value, now + keep, now)).rowcount:
+                    return None
+                there = self._get(db, key)
+                if there is not None:  # else it ended just now
+                    return None if there == value else there
 
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
         with self._transaction() as db:
@@ -64,10 +72,15 @@ class LocalStore:
             return same
 
     def remove(self, *keys: str) -> None:
+        with self._connection() as db:
+            there = [key for key in keys if db.execute(_IS_THERE, (key, key)).fetchone()]
+        if not there:  # the usual case, and it takes no lock
+            return
         with self._transaction() as db:
-            for key in keys:
-                for table in ("texts", "lists", "items"):
-                    db.execute(f"delete from {table} where key = ?", (key,))
+            for key in there:
+                db.execute("delete from texts where key = ?", (key,))
+                if db.execute("delete from lists where key = ?", (key,)).rowcount:
+                    db.execute("delete from items where key = ?", (key,))
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
         with self._transaction() as db:

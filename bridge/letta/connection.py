@@ -1,8 +1,9 @@
 """HTTP to one Letta server: the only place that knows the libraries and what they raise.
 
 letta-client makes the control calls, by its plain verbs: its typed answers drop what a later server adds, and its
-paging never ends on servers that ignore `after`. `requests` reads the message streams, which costs a seventh of
-the SDK's typed streaming.
+paging never ends on servers that ignore `after`. What every turn does goes past the upper floors of the libraries,
+which cost more than the call: reads through the transport of letta-client's calls, message streams through the
+adapter of `requests`.
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import httpx
 import letta_client
 import requests
 import urllib3
+from requests.structures import CaseInsensitiveDict
 
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
+from bridge.letta.transport import PooledTransport
 from bridge.trace import Trace, current
 from bridge.turn import JsonObject
 
 PAGE = 200
+MOST_URLS = 1024
 IDEMPOTENT = ("GET", "PUT", "DELETE")
 # Between two tries, so that many turns do not come back at the same moment.
 PAUSE = (0.05, 0.25)
@@ -35,6 +40,11 @@ _WORDS = frozenset(
         *("v1", "agents", "attach", "blocks", "cancel", "core-memory", "health", "messages"),
         *("openapi.json", "recompile", "steps", "stream", "tools", "runs"),
     }
+)
+
+_SILENCE = (
+    *(letta_client.APITimeoutError, httpx.TimeoutException),
+    *(requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError),
 )
 
 Observer = Callable[[str, float], None]
@@ -57,29 +67,28 @@ class Connection:
         self._observe = observe
         self._connect_timeout = settings.connect_timeout
         self._turn_timeout = settings.turn_timeout
+        authorization = {"Authorization": f"Bearer {settings.letta_api_key}"} if settings.letta_api_key else {}
         timeout = httpx.Timeout(settings.letta_timeout, connect=settings.connect_timeout)
-        limits = httpx.Limits(max_connections=settings.threads, max_keepalive_connections=settings.threads)
+        self._transport = transport or PooledTransport(settings.threads)
         self._sdk = letta_client.Letta(
             base_url=self._base_url,
             api_key=settings.letta_api_key or "none",
             max_retries=0,
             timeout=timeout,
             http_client=httpx.Client(
-                timeout=timeout, limits=limits, transport=transport, trust_env=False, follow_redirects=False
+                timeout=timeout, transport=self._transport, trust_env=False, follow_redirects=False
             ),
         )
-        self._session = requests.Session()
-        self._session.trust_env = False
-        if settings.letta_api_key:
-            self._session.headers["Authorization"] = f"Bearer {settings.letta_api_key}"
-        adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=settings.threads)
-        self._session.mount("http://", adapter)
-        self._session.mount("https://", adapter)
+        self._url = lru_cache(maxsize=MOST_URLS)(httpx.URL)
+        self._reading = {"Accept": "application/json", **authorization}
+        self._reading_limits = {"timeout": timeout.as_dict()}
+        self._streaming = {"Content-Type": "application/json", "Accept": "text/event-stream", **authorization}
+        self._adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=settings.threads)
 
     def close(self) -> None:
         """Let go of the connections that are kept open for the next call."""
         self._sdk.close()
-        self._session.close()
+        self._adapter.close()
 
     def stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
         """The messages of a stream as they come, then None when the server says that it is done.
@@ -97,15 +106,11 @@ class Connection:
         return self._read(answer, trace)
 
     def _post(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
+        request = requests.PreparedRequest()
+        request.method, request.url, request.body = "POST", self._base_url + path, sent
+        request.headers = CaseInsensitiveDict({**self._streaming, **_names(trace), "Content-Length": str(len(sent))})
         with _naming_faults(self._base_url), self._counted(trace, "POST", path):
-            return self._session.post(
-                self._base_url + path,
-                data=sent,
-                headers={"Content-Type": "application/json", "Accept": "text/event-stream", **_names(trace)},
-                stream=True,
-                allow_redirects=False,
-                timeout=(self._connect_timeout, self._turn_timeout),
-            )
+            return self._adapter.send(request, stream=True, timeout=(self._connect_timeout, self._turn_timeout))
 
     def _read(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
         with answer, _naming_faults(self._base_url):
@@ -142,19 +147,34 @@ class Connection:
             return self._call_unnamed(verb, path, params, body)
 
     def _call_unnamed(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
+        trace = current()
+        with self._counted(trace, verb, path):
+            answer = (
+                self._get(path, params, _names(trace))
+                if verb == "GET"
+                else self._change(verb, path, body, _names(trace))
+            )
+        return answer.json() if answer.content else None
+
+    def _get(self, path: str, params: Mapping[str, Any] | None, names: Mapping[str, str]) -> httpx.Response:
+        query = f"?{self._sdk.qs.stringify(params)}" if params else ""
+        url = self._url(f"{self._base_url}{path}{query}")
+        request = httpx.Request("GET", url, headers={**self._reading, **names}, extensions=self._reading_limits)
+        answer = self._transport.handle_request(request)
+        answer.read()
+        if not answer.is_success:
+            raise _noted(failures.from_status(answer.status_code, answer.text), answer.text)
+        return answer
+
+    def _change(self, verb: str, path: str, body: Any, names: Mapping[str, str]) -> httpx.Response:
         verbs: dict[str, Callable[..., httpx.Response]] = {
-            "GET": self._sdk.get,
             "POST": self._sdk.post,
             "PUT": self._sdk.put,
             "PATCH": self._sdk.patch,
             "DELETE": self._sdk.delete,
         }
-        trace = current()
         sent = {} if body is None else {"body": body}
-        options: dict[str, Any] = {"headers": _names(trace), **({"params": params} if params else {})}
-        with self._counted(trace, verb, path):
-            answer = verbs[verb](path, cast_to=httpx.Response, options=options, **sent)
-        return answer.json() if answer.content else None
+        return verbs[verb](path, cast_to=httpx.Response, options={"headers": names}, **sent)
 
     @contextmanager
     def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
@@ -201,7 +221,7 @@ def _naming_faults(base_url: str) -> Iterator[None]:
         yield
     except letta_client.APIStatusError as fault:
         raise _noted(failures.from_status(fault.status_code, fault.response.text), fault.response.text) from fault
-    except (letta_client.APITimeoutError, requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError) as fault:
+    except _SILENCE as fault:
         raise errors.LettaTimeout("The Letta server did not answer in time.") from fault
     except (letta_client.APIConnectionError, requests.ConnectionError, requests.Timeout, httpx.TransportError) as fault:
         failure = errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.")
@@ -215,7 +235,8 @@ def _naming_faults(base_url: str) -> Iterator[None]:
 
 def _never_connected(fault: Exception) -> bool:
     reason = getattr(fault.args[0], "reason", None) if fault.args else None
-    return isinstance(fault.__cause__, httpx.ConnectError) or isinstance(reason, urllib3.exceptions.NewConnectionError)
+    opening = isinstance(fault, httpx.ConnectError) or isinstance(fault.__cause__, httpx.ConnectError)
+    return opening or isinstance(reason, urllib3.exceptions.NewConnectionError)
 
 
 def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:

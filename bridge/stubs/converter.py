@@ -54,6 +54,8 @@ def make_stub(
 
 def renamed_stub(stub: Stub, name: str) -> Stub:
     """The same tool under another name on the server."""
+    if name == stub.name:
+        return stub
     return replace(
         stub,
         name=name,

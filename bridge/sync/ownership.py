@@ -6,7 +6,6 @@ Whatever carries no mark of ours is foreign and is never changed or removed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 from bridge.letta.gateway import Tool
 from bridge.turn import Stub
@@ -96,8 +95,7 @@ def _seconds(tool: Tool, prefix: str) -> int | None:
 
 
 def _tagged(tool: Tool, prefix: str) -> str:
-    return next(_values(tool, prefix), "")
-
-
-def _values(tool: Tool, prefix: str) -> Iterator[str]:
-    return (tag.removeprefix(prefix) for tag in tool.tags if tag.startswith(prefix))
+    for tag in tool.tags:
+        if tag.startswith(prefix):
+            return tag.removeprefix(prefix)
+    return ""

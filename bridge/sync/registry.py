@@ -81,9 +81,10 @@ class Registry:
     def _learn(self, tools: Iterable[Tool]) -> None:
         with self._lock:
             for tool in tools:
-                if is_ours(tool) and digest_of(tool):
-                    self._places[digest_of(tool)] = (tool.id, tool.name)
-                    self._places.move_to_end(digest_of(tool))
+                digest = digest_of(tool) if is_ours(tool) else ""
+                if digest:
+                    self._places[digest] = (tool.id, tool.name)
+                    self._places.move_to_end(digest)
             _drop_oldest(self._places, MOST_STUBS)
 
     def _known(self, stubs: Sequence[Stub]) -> list[Binding]:
@@ -92,7 +93,7 @@ class Registry:
         return [
             Binding(renamed_stub(stub, place[1]), place[0])
             for stub, place in found
-            if place is not None and place[1] in alternative_names(stub)
+            if place is not None and (place[1] == stub.name or place[1] in alternative_names(stub))
         ]
 
     def _settle(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:

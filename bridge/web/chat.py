@@ -13,6 +13,7 @@ from bridge import sse
 from bridge.coordination.feed import Feed
 from bridge.errors import BridgeError, ClientGone, ShuttingDown, StillRunning
 from bridge.openai.errors import error_object
+from bridge.openai.frames import Frames
 from bridge.openai.responses import Envelope, Reply, completion
 from bridge.turn import Event, Turn
 from bridge.web.closing import Closing
@@ -78,19 +79,17 @@ class Listener:
             yield from self._failure(as_told(fault, self.log))
 
     def _frames(self, ping_interval: float) -> Iterator[bytes]:
-        reply = Reply(Envelope(self.turn.model), include_usage=self.turn.include_usage)
+        frames = Frames(Reply(Envelope(self.turn.model), include_usage=self.turn.include_usage))
         quiet_since = time.monotonic()
         for event in self._events():
             if event is not None:
-                for chunk in reply.chunks(event):
-                    yield sse.encode(chunk)
+                for frame in frames.of(event):
+                    yield frame
                     quiet_since = time.monotonic()
             elif time.monotonic() - quiet_since >= ping_interval:
                 yield sse.PING
                 quiet_since = time.monotonic()
-        for chunk in reply.end():
-            yield sse.encode(chunk)
-        yield sse.END
+        yield from frames.end()
         self.delivered()
 
     def _failure(self, failure: BridgeError) -> Iterator[bytes]:

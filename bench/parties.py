@@ -1,0 +1,179 @@
+"""The processes of a run: the mock Letta, the bridge as its Procfile starts it, and LiteLLM's proxy."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any
+
+from bench.asked import Json
+from bench.errors import BenchFailed
+from testbed.network import free_port
+from testbed.service import ROOT, Service
+
+LETTA = "0.16.1"
+LITELLM = "1.106.2"
+START_SECONDS = 240.0
+# One for each stream that a worker may have to carry alone, as a platform's router does not share out evenly.
+THREADS = "256"
+
+
+class Process:
+    """A party that serves a port."""
+
+    def __init__(self, command: Sequence[str], port: int, environment: dict[str, str], log: Path) -> None:
+        self.port = port
+        self._log = log
+        with log.open("ab") as output:
+            self._popen = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def wait_for(self, path: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._popen.poll() is None:
+            with suppress(OSError, http.client.HTTPException):
+                if called(self.port, "GET", path)[0] == 200:
+                    return
+            time.sleep(0.1)
+        self.stop()
+        last = "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+        raise BenchFailed(f"{self._popen.args!r} did not start:\n{last}")
+
+    def stop(self) -> None:
+        self._popen.terminate()
+        try:
+            self._popen.wait(20)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+
+
+class Mock(Process):
+    """A mock Letta. Its calls are counted from one `counted` to the next."""
+
+    def tell(self, **told: Any) -> Json:
+        status, body = called(self.port, "POST", "/bench", told)
+        if status != 200:
+            raise BenchFailed(f"the mock does not understand {told!r:.300}")
+        answer: Json = json.loads(body)
+        return answer
+
+    def counted(self) -> dict[str, int]:
+        calls: dict[str, int] = self.tell()["calls"]
+        return calls
+
+
+@contextmanager
+def mock(folder: Path, version: str = LETTA) -> Iterator[Mock]:
+    port = free_port()
+    command = [sys.executable, "-m", "bench.mock", "--port", str(port), "--version", version]
+    process = Mock(command, port, {**os.environ}, folder / "mock.log")
+    try:
+        process.wait_for("/v1/health/")
+        yield process
+    finally:
+        process.stop()
+
+
+@contextmanager
+def bridge(letta_url: str, folder: Path, **settings: str) -> Iterator[Service]:
+    with TemporaryDirectory(dir=folder) as data, bridge_to_start(letta_url, folder, data, **settings) as service:
+        yield service
+
+
+def bridge_to_start(letta_url: str, folder: Path, data: str, **settings: str) -> Service:
+    own = ("BRIDGE_", "LETTA_", "REDIS_", "WEB_")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(own)},
+        "LETTA_BASE_URL": letta_url,
+        "BRIDGE_HOST": "127.0.0.1",
+        "BRIDGE_ALLOW_ANONYMOUS": "1",
+        "BRIDGE_DATA_DIR": data,
+        "BRIDGE_SWEEP_INTERVAL": "0",
+        "BRIDGE_THREADS": THREADS,
+        "WEB_CONCURRENCY": "2",
+        "PORT": str(free_port()),
+        **settings,
+    }
+    return Service(environment, folder / "bridge.log")
+
+
+def bridge_port(service: Service) -> int:
+    return int(service.environment["PORT"])
+
+
+def url(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def litellm(program: Path, openai_port: int, folder: Path) -> Iterator[Process]:
+    port = free_port()
+    model = {"model": "openai/bench", "api_base": f"{url(openai_port)}/v1", "api_key": "none"}
+    config = folder / "litellm.json"
+    config.write_text(json.dumps({"model_list": [{"model_name": "bench", "litellm_params": model}]}))
+    # Its workers take longer to start than uvicorn waits for them.
+    patience = ["--timeout_worker_healthcheck", str(int(START_SECONDS))]
+    command = [program, "--config", config, "--host", "127.0.0.1", "--port", str(port), "--num_workers", "2", *patience]
+    quiet = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False"}
+    # Nobody else can reach it, and without a key it has less to do.
+    quiet["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
+    process = Process([*map(str, command)], port, {**os.environ, **quiet}, folder / "litellm.log")
+    try:
+        process.wait_for("/health/liveliness")
+        yield process
+    finally:
+        process.stop()
+
+
+def installed_litellm(cache: Path) -> Path:
+    """LiteLLM's proxy in a virtual environment of its own: what it needs does not fit beside what the bridge needs."""
+    folder = cache / f"litellm-{LITELLM}"
+    program = folder / "bin" / "litellm"
+    if not program.exists():
+        uv = str(Path(sys.executable).with_name("uv"))
+        subprocess.run([uv, "venv", "--quiet", "--clear", folder], check=True)
+        python = str(folder / "bin" / "python")
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, f"litellm[proxy]=={LITELLM}"], check=True)
+    return program
+
+
+def first_answer(start: Callable[[], object], port: int, body: Json) -> float:
+    """Seconds from the call of `start` to the first answered turn."""
+    begun = time.monotonic()
+    starting = Thread(target=start)
+    starting.start()
+    try:
+        while time.monotonic() - begun < START_SECONDS:
+            with suppress(OSError, http.client.HTTPException):
+                if called(port, "POST", "/v1/chat/completions", body)[0] == 200:
+                    return time.monotonic() - begun
+            time.sleep(0.005)
+    finally:
+        starting.join()
+    raise BenchFailed(f"nobody answered at port {port}")
+
+
+def called(port: int, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
