@@ -19,7 +19,7 @@ test: check
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-fast: check
-	$(BIN)/python -m pytest -m "not real and not browser" -n auto
+	$(BIN)/python -m pytest -m "not real and not browser and not servers" --ignore=tests/real --ignore=tests/faults -n 3
 
 test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m real

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,12 @@ class ByServer(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer | None:
     return ByServer(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of collected tests are made of lives to the end, and is not looked through for garbage again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+import pytest
+
 from bridge.coordination.files import FileLocker
 from bridge.coordination.leases import LeaseLocker
 from bridge.coordination.local import LocalStore
@@ -16,7 +18,7 @@ from bridge.coordination.store import Store
 from testbed.redis import Redis
 
 Kind = Literal["local", "redis"]
-KINDS: tuple[Kind, ...] = ("local", "redis")
+KINDS = ("local", pytest.param("redis", marks=pytest.mark.servers))
 
 
 @contextmanager

@@ -143,6 +143,7 @@ def test_the_same_commands_are_flasks(settings: Settings, letta: SharedLetta) ->
     assert done.output == "No tool of the bridge is on the server.\n"
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize(
     ("environment", "said"),
     [

@@ -20,6 +20,8 @@ from bridge.turn import Text
 from tests.fakes import FakeGateway
 from tests.test_complaints import held
 
+pytestmark = pytest.mark.servers
+
 PYTHON = '''
 """Tools of a test."""
 import json
@@ -49,7 +51,7 @@ COMMANDS = [
 @pytest.fixture
 def url(app: Flask) -> Iterator[str]:
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    serving = threading.Thread(target=server.serve_forever, daemon=True)
+    serving = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     serving.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

@@ -157,6 +157,7 @@ def test_the_settings_are_shown_without_secrets(run: Run) -> None:
     assert "BRIDGE_WAIT" not in run("config", "--changed").output
 
 
+@pytest.mark.servers
 def test_a_new_key_fits_its_entry() -> None:
     made = json.loads(bridge("keys", "new", "phone", "--json").stdout)
     assert made["entry"] == f"phone:{hashlib.sha256(made['key'].encode()).hexdigest()}"
@@ -164,6 +165,7 @@ def test_a_new_key_fits_its_entry() -> None:
     assert made["key"] != json.loads(bridge("keys", "new", "phone", "--json").stdout)["key"]
 
 
+@pytest.mark.servers
 def test_a_key_can_be_hashed_without_showing_it() -> None:
     done = bridge("keys", "hash", "phone", given="my-own-secret\n")
     assert done.stdout == f"phone:{hashlib.sha256(b'my-own-secret').hexdigest()}\n"
@@ -171,11 +173,13 @@ def test_a_key_can_be_hashed_without_showing_it() -> None:
     assert "a name has 1 to 64" in bridge("keys", "new", "a b").stderr
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("arguments", [("keys", "new"), ("--help",), ("completion", "bash"), ("--version",)])
 def test_what_needs_no_settings_asks_for_none(arguments: tuple[str, ...]) -> None:
     assert bridge(*arguments).returncode == 0
 
 
+@pytest.mark.servers
 def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
     known = {"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_DATA_DIR": str(tmp_path)}
     assert bridge("config", **known).returncode == 0
@@ -192,6 +196,7 @@ def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
         assert "BRIDGE_ALLOW_ANONYMOUS" in done.stdout or "can't be reached" in done.stderr
 
 
+@pytest.mark.servers
 def test_serving_by_flasks_own_command_still_needs_keys(tmp_path: Path) -> None:
     known = {"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_DATA_DIR": str(tmp_path)}
     done = subprocess.run(
@@ -210,6 +215,7 @@ def test_serving_by_flasks_own_command_still_needs_keys(tmp_path: Path) -> None:
 # --- shell completion -------------------------------------------------------------------------------------
 
 
+@pytest.mark.servers
 def test_a_shell_completes_commands(tmp_path: Path) -> None:
     code = tmp_path / "completion.sh"
     code.write_text(bridge("completion", "bash").stdout)
@@ -224,6 +230,7 @@ def test_a_shell_completes_commands(tmp_path: Path) -> None:
     assert done.stdout.startswith('show\n{\n  "name": "phone"')
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_ask_the_same_program(shell: str) -> None:
     done = bridge("completion", shell)
@@ -305,6 +312,7 @@ def test_without_an_agent_there_is_no_round_trip(run: Run, letta: SharedLetta, a
     assert "! tool round trip: not tried" in done.output
 
 
+@pytest.mark.servers
 def test_wrong_settings_are_told_by_the_doctor_too() -> None:
     done = bridge("doctor")
     assert done.returncode == 1

@@ -14,6 +14,8 @@ import pytest
 from tests.clients.guard import living_in
 from tests.clients.process import ClientFailed, Scratch, run_to_end
 
+pytestmark = pytest.mark.servers
+
 FOR_EVER = "sleep 1000"
 
 

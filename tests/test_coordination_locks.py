@@ -19,6 +19,8 @@ from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
 from testbed.redis import Redis
 from tests.stores import KINDS, Kind, lock_place, locker
 
+pytestmark = pytest.mark.servers
+
 AGENT = "agent-1"
 SPAWN = multiprocessing.get_context("spawn")
 

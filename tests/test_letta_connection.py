@@ -25,6 +25,8 @@ from bridge.turn import Event, Stopped, Text
 from tests.raw_server import WAIT, RawServer
 from tests.stream_cases import CASES, expected, outcome, stream
 
+pytestmark = pytest.mark.servers
+
 ID = "agent-00000000-0000-4000-8000-000000000001"
 URL = f"http://letta.test:8283/v1/agents/{ID}/messages/stream"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"

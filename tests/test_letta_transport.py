@@ -13,6 +13,8 @@ import pytest
 from bridge.letta.transport import PooledTransport
 from tests.raw_server import WAIT, RawServer
 
+pytestmark = pytest.mark.servers
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-One: 1\r\nX-Two: a\r\nX-Two: b\r\n\r\nhi"
 
 

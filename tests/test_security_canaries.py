@@ -16,6 +16,8 @@ from testbed.network import free_port
 from testbed.service import Service
 from tests.letta_server import AGENT_ID, LettaServerStub
 
+pytestmark = pytest.mark.servers
+
 SOON = 10.0
 PLAIN, HASHED = "canary-of-the-plain-key", "canary-of-the-hashed-key"
 LETTA, ADMIN, METRICS = "canary-of-letta", "canary-of-the-admin", "canary-of-the-metrics"

@@ -30,6 +30,8 @@ from tests.fakes import FakeGateway
 from tests.letta_server import LettaServerStub
 from tests.sse_checker import check_error
 
+pytestmark = pytest.mark.servers
+
 SOON = 10.0
 OPERATIONS = [(verb, path) for path, verbs in DESCRIPTION["paths"].items() for verb in verbs]
 
@@ -80,7 +82,7 @@ def in_front_of(letta: LettaServerStub, environment: Mapping[str, str]) -> Itera
 def trap() -> Iterator[socket.socket]:
     """Listens on a port where nobody has anything to do."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(0.2)
+        listening.settimeout(0.02)
         yield listening
 
 

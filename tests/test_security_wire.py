@@ -16,6 +16,8 @@ from testbed.network import free_port
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
 
+pytestmark = pytest.mark.servers
+
 SOON = 10.0
 KEY = "key-of-the-only-client"
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

@@ -12,6 +12,8 @@ from testbed.network import health
 from testbed.standing import bring_down
 from tests.fake_letta import DYING, cache_with, install_fake
 
+pytestmark = pytest.mark.servers
+
 VERSION = "0.11.7"
 
 

@@ -23,6 +23,8 @@ from testbed.model import Limits, ScriptedModel
 from testbed.model.embeddings import embedding
 from testbed.model.records import Records
 
+pytestmark = pytest.mark.servers
+
 WEATHER: Any = {
     "type": "function",
     "function": {

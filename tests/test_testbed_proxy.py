@@ -15,6 +15,8 @@ from testbed.proxy import Call, FaultProxy, Refuse, Status
 from testbed.proxy.rules import matches
 from tests.http_target import EVENTS, Target, started_target
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.fixture
 def target() -> Iterator[Target]:

@@ -37,6 +37,8 @@ from testbed.proxy import (
 from testbed.proxy.strike import throttled
 from tests.http_target import EVENTS, Target, started_target
 
+pytestmark = pytest.mark.servers
+
 WHOLE = b"".join(EVENTS)
 
 

@@ -21,6 +21,8 @@ from testbed.slots import Slot
 from testbed.standing import bring_down, bring_up
 from tests.fake_letta import DYING, cache_with, install_fake
 
+pytestmark = pytest.mark.servers
+
 VERSION = "0.11.7"
 OTHER = "0.8.17"
 

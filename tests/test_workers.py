@@ -19,6 +19,8 @@ from testbed.service import Service
 from tests.letta_server import LettaServerStub
 from tests.raw_server import WAIT, RawServer
 
+pytestmark = pytest.mark.servers
+
 SOON = 20.0
 BODY = {"model": "Ada", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
 

@@ -94,7 +94,7 @@ def served(folder: Path) -> Iterator[Served]:
     letta = SharedLetta()
     app = create_app(settings, letta)
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-    serving = threading.Thread(target=server.serve_forever, daemon=True)
+    serving = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     serving.start()
     try:
         yield Served(f"http://127.0.0.1:{server.server_port}", letta, app)

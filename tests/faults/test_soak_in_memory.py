@@ -19,6 +19,8 @@ from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.real.talk import tool
 
+pytestmark = pytest.mark.servers
+
 REQUESTS = scaled(1_000, 10_000)
 TOOLSETS = scaled(50, 500)
 TOOLS = [tool(f"tool_{number}", f"Tool {number}.", value={"type": "string"}) for number in range(TOOLSETS)]
