@@ -44,7 +44,7 @@ class Settings:
         "LETTA_BASE_URL", None, "Address of the Letta server, e.g. `http://localhost:8283`", base_url
     )
     letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
-    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104: platforms route from outside
+    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104 # platforms route from outside
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
     url_prefix: str = setting(
         "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix

@@ -210,7 +210,7 @@ def _safely_again(call: Callable[[], T], *, idempotent: bool) -> T:
     except errors.LettaUnreachable as fault:
         if not idempotent and not fault.nothing_sent:
             raise
-    time.sleep(random.uniform(*PAUSE))
+    time.sleep(random.uniform(*PAUSE))  # nosec B311 # a pause is no secret
     return call()
 
 

@@ -73,7 +73,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
-        autoescape=False,  # nosec B701: it makes Python, which is proven below, and no HTML
+        autoescape=False,  # nosec B701 # it makes Python, which is proven below, and no HTML
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
