@@ -160,6 +160,7 @@ def test_the_size_of_a_step_is_told_where_it_is_known(
 
 ATTACH = f"/v1/agents/{ID}/core-memory/blocks/attach/block-1"
 BY_LABEL = f"/v1/agents/{ID}/core-memory/blocks/notes"
+OTHER = f"/v1/agents/{ID}/core-memory/blocks/of/others"
 RECOMPILE = f"/v1/agents/{ID}/recompile"
 
 
@@ -170,7 +171,8 @@ def server_of(settings: Settings) -> Callable[[str], tuple[LettaServer, LettaHtt
         http.on(*OPENAPI, {"paths": {"/v1/agents/{agent_id}/recompile": {}}} if version == "0.16.8" else {})
         http.on("POST", "/v1/blocks/", BLOCK)
         http.on("DELETE", "/v1/blocks/block-1", None)
-        for method, path in (("PATCH", ATTACH), ("PATCH", BY_LABEL), ("POST", RECOMPILE)):
+        http.on("GET", f"/v1/agents/{ID}/core-memory/blocks", [{**BLOCK, "label": "of/others"}])
+        for method, path in (("PATCH", ATTACH), ("PATCH", BY_LABEL), ("PATCH", OTHER), ("POST", RECOMPILE)):
             http.on(method, path, {})
         return LettaServer(settings, Connection(settings, http)), http
 
@@ -184,7 +186,7 @@ def changes(http: LettaHttp) -> list[str]:
 @pytest.mark.parametrize(
     ("version", "added", "removed"),
     [
-        ("0.6.54", [f"PATCH {BY_LABEL}"], [f"PATCH {BY_LABEL}", "DELETE /v1/blocks/block-1"]),
+        ("0.6.54", [f"PATCH {BY_LABEL}"], [f"PATCH {BY_LABEL}", "DELETE /v1/blocks/block-1", f"PATCH {OTHER}"]),
         ("0.8.17", [], ["DELETE /v1/blocks/block-1"]),
         ("0.16.1", [], ["DELETE /v1/blocks/block-1"]),
         ("0.16.8", [f"POST {RECOMPILE}"], ["DELETE /v1/blocks/block-1", f"POST {RECOMPILE}"]),
@@ -199,6 +201,13 @@ def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
     http.requests.clear()
     server.remove_block(ID, block)
     assert changes(http) == removed
+
+
+def test_nothing_of_a_touched_block_is_changed(server_of: Callable[[str], tuple[LettaServer, LettaHttp]]) -> None:
+    server, http = server_of("0.7.29")
+    server.remove_block(ID, Block("block-1", "notes", "x"))
+    assert http.requests[-1].url.raw_path.endswith(b"/core-memory/blocks/of%2Fothers")
+    assert http.bodies[-1] == {}
 
 
 def test_a_block_is_made_read_only_and_long_enough(

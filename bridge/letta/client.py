@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
 from bridge import errors
 from bridge.config import Settings
@@ -285,7 +286,9 @@ class LettaServer:
         if features.attached_block_is_late:
             self.set_block(agent_id, block.label, "")
         self._http.call("DELETE", f"/v1/blocks/{block.id}")
-        if features.block_change_needs_recompile:
+        if features.attached_block_is_late:
+            self._touch_a_block(agent_id)
+        elif features.block_change_needs_recompile:
             self._recompile(agent_id)
 
     def blocks(self) -> list[Block]:
@@ -294,6 +297,12 @@ class LettaServer:
     def delete_block(self, block_id: str) -> None:
         with suppress(errors.LettaMissing):
             self._http.call("DELETE", f"/v1/blocks/{block_id}")
+
+    def _touch_a_block(self, agent_id: str) -> None:
+        """A change that changes nothing makes 0.6 and 0.7 compile all blocks anew: else a removed one's label stays."""
+        blocks = f"/v1/agents/{agent_id}/core-memory/blocks"
+        for row in as_objects(self._http.call("GET", blocks))[:1]:
+            self._http.call("PATCH", f"{blocks}/{quote(rows.text(row.get('label')), safe='')}", body={})
 
     def _recompile(self, agent_id: str) -> None:
         self._http.call("POST", f"/v1/agents/{agent_id}/recompile")

@@ -84,7 +84,8 @@ def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -
     tools = [
         tool(f"{part}_{number:03}", "One of many tools, with a description of usual length.") for number in range(TOOLS)
     ]
-    with ThreadPoolExecutor(4) as pool:
+    # On SQLite, which servers before 0.12 have here, those before 0.8 fail where several agents are made at once.
+    with ThreadPoolExecutor(4 if world.at_least("0.8.0") else 1) as pool:
         agents = list(pool.map(lambda _: world.agent("memgpt_agent"), range(AGENTS)))
         try:
             for place, one in enumerate(agents[:SHARES]):

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.real
 
 ODD_TEXT = 'He said "hi" \\ café 😀 50% <b> {"status": "OK"} \u2028 end'
 MEMORY_TOOL = "core_memory_append"
+# As many agents as Letta lists where nobody says how many.
+LETTAS_PAGE = 50
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "streamed"])
@@ -76,7 +78,9 @@ def test_usage_is_the_last_prompt_and_not_a_sum(world: World, agent_type: str, s
     prompts = [one.reply["usage"]["prompt_tokens"] for one in world.model.requests()]
     assert len(prompts) == 2
     assert reply.usage is not None
-    assert reply.usage["prompt_tokens"] == prompts[-1]
+    # Servers before 0.8 tell the sum only; what is told of it is the mean.
+    expected = prompts[-1] if world.at_least("0.8.0") else sum(prompts) // 2
+    assert reply.usage["prompt_tokens"] == expected
     agent.delete()
 
 
@@ -156,19 +160,12 @@ def test_agents_of_one_name_are_listed_by_id(world: World, agent: Agent, agent_t
 
 
 def test_more_agents_than_one_page_holds_are_all_listed(world: World) -> None:
-    made = [world.agent("memgpt_agent", name=f"one-of-many-{number}") for number in range(8)]
-    query = {"limit": 3, "include_relationships": ""}
-    found: set[str] = set()
-    after: dict[str, str] = {}
-    while page := world.letta("GET", "/v1/agents/", **query, **after):
-        fresh = [row["id"] for row in page if row["id"] not in found]
-        if not fresh:
-            break
-        found.update(fresh)
-        after = {"after": fresh[-1]}
-    assert {agent.id for agent in made} <= found
+    made = [world.agent("memgpt_agent") for _ in range(LETTAS_PAGE + 1)]
+    with world.openai() as client:
+        listed = {model.id for model in client.models.list()}
     for agent in made:
         agent.delete()
+    assert {agent.name for agent in made} <= listed
 
 
 def test_an_unknown_model_is_not_found(world: World, stream: bool) -> None:
