@@ -66,6 +66,11 @@ def test_every_service_is_watched_restarted_and_waited_for(name: str) -> None:
         assert source in COMPOSE["volumes"] or (ROOT / source).is_file()
 
 
+def test_postgres_is_not_healthy_while_its_image_still_makes_the_database() -> None:
+    """Then a server answers at the socket alone, and a Letta that came now would find none in a moment."""
+    assert "-h 127.0.0.1" in " ".join(COMPOSE["services"]["postgres"]["healthcheck"]["test"])
+
+
 def test_only_the_bridge_can_be_reached_and_only_from_the_same_machine() -> None:
     published = {name: service["ports"] for name, service in COMPOSE["services"].items() if "ports" in service}
     assert published == {"bridge": ["${BRIDGE_PUBLISH:-127.0.0.1:8080}:8080"]}
