@@ -82,7 +82,8 @@ def test_a_turn_that_is_not_over_in_time_can_be_repeated(
     """A stream breaks, as clients try again then; where no status is sent yet, it says so. The repeat is answered."""
     pause = f"!slow {scaled(5, 50) / 100}" if begun else f"!delay {scaled(3, 35)}"
     text = f"Question.\n{pause}\n!say {WORDS}"
-    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_DRAIN=str(scaled(1, 20))) as bridge:
+    times = {"BRIDGE_DRAIN": str(scaled(1, 20)), "BRIDGE_HEADER_WAIT": "25"}
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), **times) as bridge:
         world.proxy.clear()
         reading = Reading(bridge.url, asking(agent, text, stream=stream), PATIENCE)
         world.proxy.wait_for_calls(1, "POST", "/v1/agents/*/messages/stream", ended=False)
