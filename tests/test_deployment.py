@@ -107,3 +107,10 @@ def test_every_platform_waits_for_the_drain() -> None:
     drain = next(float(row["default"]) for row in variables() if row["variable"] == "BRIDGE_DRAIN")
     assert COMPOSE["services"]["bridge"]["stop_grace_period"] == f"{drain + 10:.0f}s"
     assert f"TimeoutStopSec={drain + 10:.0f}" in (ROOT / "docs" / "letta-tool-bridge.service").read_text()
+
+
+@pytest.mark.parametrize("page", ["deploy.md", "scale.md", "watch.md"])
+def test_the_pages_for_operators_name_settings_that_there_are(page: str) -> None:
+    named = set(re.findall(r"\bBRIDGE_[A-Z_]+\b", (ROOT / "docs" / page).read_text()))
+    assert named
+    assert named <= SETTINGS
