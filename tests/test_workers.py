@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -103,6 +104,17 @@ def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service
     assert list(counts[0].glob("*.db"))
     bridge.stop()
     assert not counts[0].exists()
+
+
+def test_what_herokus_buildpack_asks_of_gunicorn_changes_nothing(letta: RawServer, tmp_path: Path) -> None:
+    """It sets these two for every app: a second log of requests, and trust in whatever a client says of itself."""
+    buildpack = {"GUNICORN_CMD_ARGS": "--access-logfile -", "FORWARDED_ALLOW_IPS": "*"}
+    with Service(environment(letta.url, tmp_path, DYNO="web.1", **buildpack), tmp_path / "log") as bridge:
+        headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
+        answer = requests.get(f"{bridge.url}/nowhere", headers=headers, timeout=SOON)
+    assert "Strict-Transport-Security" not in answer.headers
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [json.loads(line)["from"] for line in lines if "/nowhere" in line] == ["127.0.0.1"]
 
 
 # --- the end of the service -------------------------------------------------------------------------------
