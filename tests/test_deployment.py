@@ -66,6 +66,11 @@ def test_every_service_is_watched_restarted_and_waited_for(name: str) -> None:
         assert source in COMPOSE["volumes"] or (ROOT / source).is_file()
 
 
+def test_postgres_is_not_healthy_while_its_image_still_makes_the_database() -> None:
+    """Then a server answers at the socket alone, and a Letta that came now would find none in a moment."""
+    assert "-h 127.0.0.1" in " ".join(COMPOSE["services"]["postgres"]["healthcheck"]["test"])
+
+
 def test_only_the_bridge_can_be_reached_and_only_from_the_same_machine() -> None:
     published = {name: service["ports"] for name, service in COMPOSE["services"].items() if "ports" in service}
     assert published == {"bridge": ["${BRIDGE_PUBLISH:-127.0.0.1:8080}:8080"]}
@@ -102,3 +107,10 @@ def test_every_platform_waits_for_the_drain() -> None:
     drain = next(float(row["default"]) for row in variables() if row["variable"] == "BRIDGE_DRAIN")
     assert COMPOSE["services"]["bridge"]["stop_grace_period"] == f"{drain + 10:.0f}s"
     assert f"TimeoutStopSec={drain + 10:.0f}" in (ROOT / "docs" / "letta-tool-bridge.service").read_text()
+
+
+@pytest.mark.parametrize("page", ["deploy.md", "scale.md", "watch.md"])
+def test_the_pages_for_operators_name_settings_that_there_are(page: str) -> None:
+    named = set(re.findall(r"\bBRIDGE_[A-Z_]+\b", (ROOT / "docs" / page).read_text()))
+    assert named
+    assert named <= SETTINGS

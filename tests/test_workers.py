@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +18,7 @@ from testbed.network import free_port
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
 from tests.raw_server import WAIT, RawServer
+from tests.reading import Reading
 
 pytestmark = pytest.mark.servers
 
@@ -105,38 +106,18 @@ def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service
     assert not counts[0].exists()
 
 
+def test_what_herokus_buildpack_asks_of_gunicorn_changes_nothing(letta: RawServer, tmp_path: Path) -> None:
+    """It sets these two for every app: a second log of requests, and trust in whatever a client says of itself."""
+    buildpack = {"GUNICORN_CMD_ARGS": "--access-logfile -", "FORWARDED_ALLOW_IPS": "*"}
+    with Service(environment(letta.url, tmp_path, DYNO="web.1", **buildpack), tmp_path / "log") as bridge:
+        headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
+        answer = requests.get(f"{bridge.url}/nowhere", headers=headers, timeout=SOON)
+    assert "Strict-Transport-Security" not in answer.headers
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [json.loads(line)["from"] for line in lines if "/nowhere" in line] == ["127.0.0.1"]
+
+
 # --- the end of the service -------------------------------------------------------------------------------
-
-
-class Reading:
-    """A client that reads a stream to its end, whatever that is."""
-
-    def __init__(self, url: str, *, stream: bool = True) -> None:
-        self.body = b""
-        self.status = 0
-        self.broken = False
-        self._begun = threading.Event()
-        self._thread = threading.Thread(target=self._read, args=(url, stream), daemon=True)
-        self._thread.start()
-
-    def _read(self, url: str, stream: bool) -> None:
-        try:
-            with requests.post(
-                f"{url}/v1/chat/completions", json=BODY | {"stream": stream}, stream=True, timeout=SOON
-            ) as answer:
-                self.status = answer.status_code
-                for piece in answer.iter_content(None):
-                    self.body += piece
-                    self._begun.set()
-        except requests.RequestException:
-            self.broken = True
-
-    def has_begun(self) -> bool:
-        return self._begun.wait(SOON)
-
-    def end(self) -> None:
-        self._thread.join(SOON)
-        assert not self._thread.is_alive()
 
 
 def stop(bridge: Service) -> None:
@@ -150,7 +131,7 @@ def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path
         LettaServerStub([f"word{number} " for number in range(20)], pause=0.1) as letta,
         Service(environment(letta.url, tmp_path), tmp_path / "log") as bridge,
     ):
-        readers = [Reading(bridge.url) for _ in range(2)]
+        readers = [Reading(bridge.url, BODY) for _ in range(2)]
         assert any(reader.has_begun() for reader in readers)
         stop(bridge)
         for reader in readers:
@@ -167,7 +148,7 @@ def test_turns_that_would_outlast_the_service_are_told_so(tmp_path: Path, stream
         LettaServerStub(["word "] * 10_000, pause=0.05) as letta,
         Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1"), tmp_path / "log") as bridge,
     ):
-        reader = Reading(bridge.url, stream=streamed)
+        reader = Reading(bridge.url, BODY | {"stream": streamed})
         assert (
             reader.has_begun()
             if streamed

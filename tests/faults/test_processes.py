@@ -1,4 +1,4 @@
-"""Workers that are killed, stopped or told to end while turns run."""
+"""Workers that are killed or stopped while turns run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import os
 import random
 import signal
 import threading
-import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -18,19 +16,15 @@ import requests
 from testbed.redis import Redis
 from testbed.service import Service
 from tests.faults.client import PersistentTalk, persist
+from tests.faults.processes import workers_of
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.real.talk import OSLO, WEATHER, ask_weather
 from tests.real.world import Agent, Reply, World
-from tests.sse_checker import read_stream
 
 pytestmark = pytest.mark.real
 
 RESULT = "result of weather: 12 degrees"
-
-
-def workers(bridge: Service) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{bridge.pid}/task/{bridge.pid}/children").read_text().split()]
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
@@ -60,7 +54,7 @@ def test_a_tool_turn_survives_the_death_of_any_worker(
 
 def kill_one(bridge: Service, dice: random.Random) -> None:
     with suppress(ProcessLookupError, IndexError):
-        os.kill(dice.choice(workers(bridge)), signal.SIGKILL)
+        os.kill(dice.choice(workers_of(bridge)), signal.SIGKILL)
 
 
 @pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
@@ -81,7 +75,7 @@ def test_a_holder_that_was_stopped_does_no_late_writes(
         world.proxy.clear()
         first = pool.submit(ask_in_vain, agent, text, stopped)
         world.proxy.wait_for_calls(1, "POST", "/v1/agents/*/messages/stream", ended=False)
-        (holder,) = workers(stopped)
+        (holder,) = workers_of(stopped)
         os.kill(holder, signal.SIGSTOP)
         talk = PersistentTalk(agent, WEATHER, stream=True, bridge=other)
         assert talk.say(text).calls == [("weather", {"city": "Oslo"})]
@@ -101,59 +95,3 @@ def ask_in_vain(agent: Agent, text: str, bridge: Service) -> Reply | None:
     with suppress(requests.RequestException):
         return agent.ask(text, tools=[WEATHER], stream=True, bridge=bridge)
     return None
-
-
-@pytest.fixture
-def agents(world: World) -> Iterator[list[Agent]]:
-    made = [world.agent("letta_v1_agent") for _ in range(scaled(6, 50))]
-    yield made
-    for agent in made:
-        agent.delete()
-
-
-@pytest.mark.fault("SIGTERM while streams are open")
-@pytest.mark.timeout(600)
-def test_streams_that_are_open_at_the_end_are_finished(
-    world: World, agents: list[Agent], tmp_path: Path, cases: Cases
-) -> None:
-    words = " ".join(f"word{number}" for number in range(20))
-    bridge = world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path))
-    bridge.start()
-    with ThreadPoolExecutor(len(agents)) as pool:
-        asked = [pool.submit(stream_of, agent, f"!slow 0.1\n!say {words}", bridge) for agent in agents]
-        world.proxy.wait_for_calls(len(agents), "POST", "/v1/agents/*/messages/stream", ended=False)
-        time.sleep(0.5)
-        bridge.stop()
-        bodies = [done.result() for done in asked]
-    for body in bodies:
-        assert body is not None
-        assert read_stream(body, include_usage=False).message["content"] == words
-        cases.passed()
-
-
-@pytest.mark.fault("SIGTERM while streams are open")
-@pytest.mark.timeout(120)
-def test_a_stream_that_takes_too_long_to_be_finished_does_not_look_finished(
-    world: World, agents: list[Agent], tmp_path: Path, cases: Cases
-) -> None:
-    bridge = world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path))
-    bridge.start()
-    with ThreadPoolExecutor(1) as pool:
-        asked: Future[bytes | None] = pool.submit(stream_of, agents[0], "!delay 40\n!say Too late.", bridge)
-        world.proxy.clear()
-        world.proxy.wait_for_calls(1, "POST", "/v1/agents/*/messages/stream", ended=False)
-        stopping = time.monotonic()
-        bridge.stop()
-        assert time.monotonic() - stopping < 30, "a platform kills after that"
-        body = asked.result()
-    assert body is None or b"[DONE]" not in body
-    cases.passed()
-
-
-def stream_of(agent: Agent, text: str, bridge: Service) -> bytes | None:
-    """The body of a streamed reply; None when it broke off."""
-    body = {"model": agent.name, "messages": [{"role": "user", "content": text}], "stream": True}
-    try:
-        return requests.post(f"{bridge.url}/v1/chat/completions", json=body, timeout=60).content
-    except requests.RequestException:
-        return None

@@ -1,0 +1,124 @@
+"""The service is told to end while turns run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.service import STOP_SECONDS, Service
+from testbed.versions import V1_AGENT, agent_types
+from tests.faults.client import PersistentTalk, persist
+from tests.faults.processes import workers_of
+from tests.faults.scale import scaled
+from tests.faults.table import Cases
+from tests.reading import Reading
+from tests.real.talk import OSLO, WEATHER, ask_weather
+from tests.real.world import Agent, World
+from tests.sse_checker import Json, check_error, read_stream
+
+pytestmark = pytest.mark.real
+
+PATIENCE = 120.0
+RESULT = "result of weather: 12 degrees"
+MESSAGES = "/v1/agents/*/messages/stream"
+# Of a model that takes its time: about as long as it takes fifty of them to begin.
+WORDS = " ".join(f"word{number}" for number in range(40))
+
+
+@pytest.fixture
+def agents(world: World) -> Iterator[list[Agent]]:
+    types = agent_types(world.version)
+    kind = V1_AGENT if V1_AGENT in types else types[-1]
+    made = [world.agent(kind) for _ in range(scaled(6, 50))]
+    yield made
+    for agent in made:
+        agent.delete()
+
+
+def asking(agent: Agent, text: str, *, stream: bool = True) -> Json:
+    return {"model": agent.name, "messages": [{"role": "user", "content": text}], "stream": stream}
+
+
+def slow_answer(agent: Agent) -> str:
+    """Letta passes the words of one type of agent on as they come; the others answer all at once."""
+    pause = f"!slow {scaled(5, 10) / 100}" if agent.type == V1_AGENT else "!delay 5"
+    return f"{pause}\n!say {WORDS}"
+
+
+def told_to_end(bridge: Service, *, everyone: bool = False) -> int | None:
+    """Its exit code. Heroku tells every process of a dyno, others the first one alone; all kill it in the end."""
+    for process in [*(workers_of(bridge) if everyone else ()), bridge.pid]:
+        os.kill(process, signal.SIGTERM)
+    return bridge.wait(STOP_SECONDS)
+
+
+@pytest.mark.fault("SIGTERM while streams are open")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("everyone", [False, True], ids=["the first process", "every process"])
+def test_streams_that_end_in_time_are_finished(
+    world: World, agents: list[Agent], tmp_path: Path, cases: Cases, everyone: bool
+) -> None:
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path)) as bridge:
+        world.proxy.clear()
+        readings = [Reading(bridge.url, asking(agent, slow_answer(agent)), PATIENCE) for agent in agents]
+        world.proxy.wait_for_calls(len(agents), "POST", MESSAGES, seconds=PATIENCE, ended=False)
+        assert agents[0].type != V1_AGENT or all(reading.has_begun(b"word") for reading in readings)
+        still_open = [reading for reading in readings if reading.is_open]
+        assert still_open
+        assert told_to_end(bridge, everyone=everyone) == 0
+        for reading in readings:
+            reading.end()
+    for reading in readings:
+        assert read_stream(reading.body, include_usage=False).message["content"] == WORDS
+    cases.passed(len(still_open))
+
+
+@pytest.mark.fault("SIGTERM while a turn runs that outlasts the drain")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("stream", "begun"),
+    [(True, True), (True, False), (False, False)],
+    ids=["in a stream", "before a stream begins", "in an unstreamed reply"],
+)
+def test_a_turn_that_is_not_over_in_time_can_be_repeated(
+    world: World, agent: Agent, tmp_path: Path, cases: Cases, stream: bool, begun: bool
+) -> None:
+    """A stream breaks, as clients try again then; where no status is sent yet, it says so. The repeat is answered."""
+    text = f"Question.\n!delay {scaled(4, 35)}\n!say Answer."
+    times = {
+        "BRIDGE_DRAIN": str(scaled(1, 20)),
+        "BRIDGE_PING_INTERVAL": "0.2",
+        "BRIDGE_HEADER_WAIT": "0" if begun else "25",
+    }
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), **times) as bridge:
+        world.proxy.clear()
+        reading = Reading(bridge.url, asking(agent, text, stream=stream), PATIENCE)
+        world.proxy.wait_for_calls(1, "POST", MESSAGES, ended=False)
+        assert not begun or reading.has_begun()
+        assert told_to_end(bridge) == 0
+        reading.end()
+        if begun:
+            assert reading.broken
+            assert b'finish_reason":"' not in reading.body
+        else:
+            assert reading.status == 503
+            assert int(reading.headers["Retry-After"]) > 0
+            error = check_error(json.loads(reading.body))
+            assert error["code"] == "shutting_down"
+            assert "Send the request again" in error["message"]
+        bridge.stop()
+        bridge.start()
+        assert persist(lambda: agent.ask(text, stream=stream, bridge=bridge)).text == "Answer."
+        talk = PersistentTalk(agent, WEATHER, stream=stream, bridge=bridge)
+        assert talk.say(ask_weather()).calls == [("weather", {"city": "Oslo"})]
+        assert talk.give("12 degrees").text == "12 degrees"
+        story = [line for line in talk.story() if line.split(":")[0] in ("user", "assistant") or "weather" in line]
+        assert story == ["user: Question.", "assistant: Answer.", "user: Weather?", OSLO, RESULT]
+        assert agent.ask("bye", bridge=bridge).text == "You said: bye"
+        assert agent.fingerprint() == talk.before
+    cases.passed()
