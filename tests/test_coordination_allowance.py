@@ -54,6 +54,7 @@ def test_what_was_not_used_does_not_add_up_beyond_a_minute(allowance: Allowance,
     assert spend(allowance, 20) == 6
 
 
+@pytest.mark.fault("the clock is set")
 def test_a_clock_that_is_put_back_locks_nobody_out(allowance: Allowance, clock: Clock) -> None:
     spend(allowance, 6)
     clock.now -= 3600
@@ -84,6 +85,7 @@ def test_a_key_has_so_many_turns_at_once(allowance: Allowance, tmp_path: Path) -
     other.begin("roo", 2)
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 def test_the_turns_of_a_killed_worker_count_no_more(allowance: Allowance, tmp_path: Path) -> None:
     ready = multiprocessing.get_context("fork").Event()
 

@@ -223,6 +223,7 @@ def test_who_joined_a_turn_that_fails_is_told_the_same(
         assert (told.value.message, told.value.code, told.value.retry_after) == ("cut", "stream_cut", 7)
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 def test_a_turn_whose_worker_died_is_attempted_anew(open_store: Callable[[], Store], agent: Agent) -> None:
     dead = Journal(open_store(), KEEP)
     claim = recording.Claim("turn-1", SAME.body, "token-1", dead.worker.id)
@@ -317,12 +318,14 @@ class Broken:
         return fail
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_without_its_store_no_turn_begins(agent: Agent) -> None:
     with pytest.raises(StoreUnavailable):
         read(ask(Journal(Broken(), KEEP), agent)[1])
     assert agent.runs == []
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_store_that_fails_in_mid_turn_does_not_end_it(tmp_path: Path, agent: Agent) -> None:
     with opened("local", tmp_path) as open_one:
         worker = Journal(open_one(), KEEP)

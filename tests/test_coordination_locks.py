@@ -206,6 +206,7 @@ def test_another_process_has_to_wait(place: str) -> None:
         assert lease.settled
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
     """A file at once, a lease when it has expired."""
@@ -226,6 +227,7 @@ def test_a_lease_is_renewed_for_as_long_as_it_is_held(redis: Redis, short_leases
         lease.check()
 
 
+@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
 def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: Redis, short_leases: None) -> None:
     worker = Worker(redis.url)
     worker.send(signal.SIGSTOP)
@@ -237,6 +239,7 @@ def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: R
         lease.check()
 
 
+@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
 def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, short_leases: None) -> None:
     with locks(redis.url).hold(AGENT) as lease:
         lease.check()
@@ -247,6 +250,7 @@ def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, short_lea
         redis.resume()
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_lease_that_redis_forgot_is_lost(redis: Redis, short_leases: None) -> None:
     """After a failover somebody else may have had the agent meanwhile."""
     with locks(redis.url).hold(AGENT) as lease:
@@ -260,6 +264,7 @@ def test_a_lease_that_redis_forgot_is_lost(redis: Redis, short_leases: None) -> 
             other.check()
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_without_redis_no_agent_is_had(redis: Redis) -> None:
     held = locks(redis.url)
     redis.stop()

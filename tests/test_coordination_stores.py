@@ -190,6 +190,7 @@ sys.stdout.write(f"{store.get('before')} {store.get('after')}\\n")
 """
 
 
+@pytest.mark.fault("the disk is full or can't be written")
 def test_a_full_disk_is_told_and_nothing_is_spoilt_by_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path / "shared.db")],
@@ -225,6 +226,7 @@ FileLocker(folder).take("a", lambda: False).release(True)
 """
 
 
+@pytest.mark.fault("too few file descriptors")
 def test_too_many_open_files_are_told_and_come_to_an_end(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FEW_FILES, str(tmp_path)],
@@ -236,6 +238,7 @@ def test_too_many_open_files_are_told_and_come_to_an_end(tmp_path: Path) -> None
     assert (done.stdout.splitlines(), done.returncode) == (["refused"] * 2, 0), done.stderr
 
 
+@pytest.mark.fault("the clock is set")
 def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = LocalStore(tmp_path / "shared.db")
     store.put("key", "value", LONG)
@@ -246,6 +249,7 @@ def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest
         assert LocalStore(tmp_path / "shared.db").claim("key", "other", LONG) == "value"
 
 
+@pytest.mark.fault("the disk is full or can't be written")
 def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "missing" / "shared.db")
     with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
@@ -254,6 +258,7 @@ def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     store.put("key", "value", LONG)
 
 
+@pytest.mark.fault("the disk is full or can't be written")
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "shared.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StoreUnavailable, match=r"shared\.db"):
@@ -263,6 +268,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 # --- Redis --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_redis_that_is_gone_is_told_and_found_again() -> None:
     with Redis() as server:
         store = RedisStore(RedisServer(server.url))
@@ -275,6 +281,7 @@ def test_a_redis_that_is_gone_is_told_and_found_again() -> None:
         assert store.claim("key", "value", LONG) is None
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.coordination.redis.SECONDS", 0.2)
     with Redis() as server:
@@ -287,6 +294,7 @@ def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
         store.check()
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_the_password_of_redis_is_needed_and_never_told() -> None:
     with Redis(password="right-password") as server:
         RedisStore(RedisServer(server.url)).check()
