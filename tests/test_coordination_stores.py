@@ -81,6 +81,15 @@ def test_a_value_is_swapped_only_for_the_one_expected(store: Store) -> None:
     assert store.get("nothing") is None
 
 
+def test_a_claim_is_given_up_only_by_who_has_it(store: Store) -> None:
+    assert store.claim("key", "mine", LONG) is None
+    assert not store.unclaim("key", "yours")
+    assert store.get("key") == "mine"
+    assert store.unclaim("key", "mine")
+    assert store.get("key") is None
+    assert not store.unclaim("key", "mine")
+
+
 def test_a_list_keeps_its_order_and_its_newest(open_store: Callable[[], Store]) -> None:
     for number in range(7):
         open_store().append("list", str(number), 5, LONG)

@@ -71,6 +71,13 @@ class LocalStore:
                 self._put(db, key, new, keep)
             return same
 
+    def unclaim(self, key: str, value: str) -> bool:
+        with self._connection() as db:
+            gone = db.execute(
+                "delete from texts where key = ? and value = ? and expires > ?", (key, value, self._clock())
+            )
+            return bool(gone.rowcount)
+
     def remove(self, *keys: str) -> None:
         with self._connection() as db:
             there = [key for key in keys if db.execute(_IS_THERE, (key, key)).fetchone()]

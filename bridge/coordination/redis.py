@@ -30,6 +30,10 @@ if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[2], 'px', ARGV[3])
 return 1
 """
+_UNCLAIM = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('del', KEYS[1])
+"""
 
 
 class RedisServer:
@@ -67,6 +71,7 @@ class RedisStore:
         self._server = server
         self._claim = server.script(_CLAIM)
         self._swap = server.script(_SWAP)
+        self._unclaim = server.script(_UNCLAIM)
 
     def get(self, key: str) -> str | None:
         with self._server.client() as client:
@@ -85,6 +90,10 @@ class RedisStore:
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
         with self._server.client():
             return bool(self._swap(keys=[PREFIX + key], args=[old, new, milliseconds(keep)]))
+
+    def unclaim(self, key: str, value: str) -> bool:
+        with self._server.client():
+            return bool(self._unclaim(keys=[PREFIX + key], args=[value]))
 
     def remove(self, *keys: str) -> None:
         with self._server.client() as client:
