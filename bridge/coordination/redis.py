@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -57,11 +58,22 @@ class RedisServer:
             yield self._redis
         except (redis.RedisError, OSError) as fault:
             raise StoreUnavailable(
-                f"Redis (REDIS_URL), which the workers share, fails: {type(fault).__name__}."
+                f"Redis (REDIS_URL), which the workers share, fails: {_described(fault)}."
             ) from fault
 
     def script(self, source: str) -> Any:
         return self._redis.register_script(source)
+
+
+def _described(fault: BaseException) -> str:
+    """Without the fault's own words, which may tell the address."""
+    cause: BaseException | None = fault
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why = cause.verify_message.partition(",")[0]
+            return f"its certificate is refused ({why}); BRIDGE_REDIS_VERIFY=0 takes any"
+        cause = cause.__cause__ or cause.__context__
+    return type(fault).__name__
 
 
 class RedisStore:
