@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridge.coordination.allowance import Allowance
-from bridge.errors import Busy
+from bridge.errors import Busy, StoreUnavailable
 from tests.clock import Clock
 
 
@@ -61,6 +61,14 @@ def test_a_clock_that_is_put_back_locks_nobody_out(allowance: Allowance, clock: 
     assert spend(allowance, 1) == 0
     clock.now += 10
     assert spend(allowance, 5) == 1
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_folder_that_can_not_be_written_is_told(allowance: Allowance, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("in the way")
+    for ask in (lambda: allowance.spend("roo", 6), lambda: allowance.begin("roo", 6)):
+        with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
+            ask()
 
 
 def test_keys_do_not_share_their_rate(allowance: Allowance) -> None:

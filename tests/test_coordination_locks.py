@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -214,6 +215,51 @@ def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
         Worker(where).dies()
         with locks(where, wait=0 if kind == "local" else 10).hold(AGENT) as lease:
             assert not lease.settled
+
+
+# --- files --------------------------------------------------------------------------------------------
+
+
+def removed(folder: Path) -> None:
+    for file in folder.glob(f"{AGENT}.*"):
+        file.unlink()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_holder_whose_lock_was_removed_does_nothing_more(tmp_path: Path) -> None:
+    """Whoever comes next finds no lock, makes one, and has the agent."""
+    with locks(str(tmp_path)).hold(AGENT) as lease:
+        lease.check()
+        removed(tmp_path)
+        with locks(str(tmp_path)).hold(AGENT) as other:
+            assert not other.settled
+            other.check()
+            with pytest.raises(HoldLost):
+                lease.check()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_who_waited_for_a_lock_that_was_removed_waits_for_the_one_that_all_see(tmp_path: Path) -> None:
+    late, waits, goes_on = locker(str(tmp_path)), threading.Event(), threading.Event()
+    got: list[object] = []
+
+    def patience() -> bool:
+        waits.set()
+        return not goes_on.is_set()
+
+    with ExitStack() as first:
+        first.enter_context(locks(str(tmp_path)).hold(AGENT))
+        waiting = threading.Thread(target=lambda: got.append(late.take(AGENT, patience)))
+        waiting.start()
+        assert waits.wait(10)
+        removed(tmp_path)
+        with locks(str(tmp_path)).hold(AGENT):
+            first.close()
+            waits.clear()
+            assert waits.wait(10)
+            goes_on.set()
+            waiting.join()
+    assert got == [None]
 
 
 # --- leases -------------------------------------------------------------------------------------------
