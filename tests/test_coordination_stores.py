@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.coordination import local
 from bridge.coordination.local import LocalStore
 from bridge.coordination.redis import RedisServer, RedisStore
 from bridge.coordination.store import Store
@@ -265,6 +266,48 @@ def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
         store.put("key", "value", LONG)
     (tmp_path / "missing").mkdir()
     store.put("key", "value", LONG)
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_workers_share_the_new_file_when_the_old_one_is_removed(tmp_path: Path) -> None:
+    """Also those that had it open: what one claims is claimed for all."""
+    old = LocalStore(tmp_path / "shared.db")
+    old.put("key", "value", LONG)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert old.claim("key", "mine", LONG) is None
+    assert LocalStore(tmp_path / "shared.db").claim("key", "yours", LONG) == "mine"
+    old.check()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_file_that_a_crash_of_the_machine_spoilt_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(local, "_BOOT_ID", boot)
+    boot.write_text("before")
+    LocalStore(tmp_path / "shared.db").put("key", "value", LONG)
+    for file in tmp_path.glob("shared.db*"):
+        file.write_bytes(b"lost" * 5000)
+    with pytest.raises(StoreUnavailable):
+        LocalStore(tmp_path / "shared.db").check()
+    boot.write_text("after")
+    stores = [LocalStore(tmp_path / "shared.db") for _ in range(2)]
+    assert stores[0].claim("key", "new", LONG) is None
+    assert stores[1].get("key") == "new"
+
+
+def test_a_machine_that_was_started_anew_knows_nothing_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its clock begins anew, too."""
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(local, "_BOOT_ID", boot)
+    boot.write_text("before")
+    LocalStore(tmp_path / "shared.db", lambda: 1_000_000.0).put("key", "value", LONG)
+    boot.write_text("after")
+    assert LocalStore(tmp_path / "shared.db", lambda: 1.0).get("key") is None
 
 
 @pytest.mark.fault("the disk is full or can't be written")
