@@ -83,6 +83,19 @@ def test_an_answer_whose_beginning_the_store_lost_is_not_taken_for_whole(
     assert [repeated for _, repeated in agent.runs] == [False, True]
 
 
+@pytest.mark.fault("the clock is set")
+def test_a_dead_worker_whose_last_word_does_not_expire_is_not_waited_for(
+    open_store: Callable[[], Store], agent: Agent
+) -> None:
+    """As when the clock of Redis is put back: what was to be kept for seconds is kept for as much longer."""
+    store = open_store()
+    claim = recording.Claim("turn-1", SAME.body, "token-1", "0:another-machine:1:1")
+    store.put(f"turn:{SAME.name}", claim.text(), KEEP)
+    store.put(recording.worker_key(claim.worker), json.dumps([7, [claim.token]]), KEEP)
+    assert read(ask(Journal(store, KEEP), agent)[1]) == ANSWER
+    assert agent.runs == [("turn-1", True)]
+
+
 # --- claims of others -------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from bridge.coordination import leases
 from bridge.coordination.locks import AgentLocks
+from bridge.coordination.redis import RedisServer
 from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
 from testbed.redis import Redis
 from tests.stores import KINDS, Kind, lock_place, locker
@@ -318,6 +319,28 @@ def test_without_redis_no_agent_is_had(redis: Redis) -> None:
         pass
     redis.start()
     with held.hold(AGENT):
+        pass
+
+
+HOUR = 3_600_000
+
+
+@pytest.mark.fault("the clock is set")
+def test_a_dead_holder_keeps_its_agent_no_longer_when_the_clock_of_redis_was_put_back(
+    redis: Redis, short_leases: None
+) -> None:
+    with RedisServer(redis.url).client() as client:
+        client.set(leases._key("lock", AGENT), "token-of-the-dead", px=HOUR + 1000)
+    with locks(redis.url, wait=5).hold(AGENT) as lease:
+        assert not lease.settled
+
+
+@pytest.mark.fault("the clock is set")
+def test_who_died_waiting_is_not_waited_for_when_the_clock_of_redis_was_put_back(redis: Redis) -> None:
+    with RedisServer(redis.url).client() as client:
+        client.zadd(leases._key("queue", AGENT), {"token-of-the-dead": 1})
+        client.zadd(leases._key("heard", AGENT), {"token-of-the-dead": time.time() * 1000 + HOUR})
+    with locks(redis.url, wait=1).hold(AGENT):
         pass
 
 

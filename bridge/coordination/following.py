@@ -85,7 +85,7 @@ class _Watch:
         self._store = store
         self._worker = worker
         self._token = token
-        self._first: int | None = None
+        self._last: int | None = None
         self._looked = 0.0
         self._heard = time.monotonic()
         self.certain = False
@@ -100,8 +100,9 @@ class _Watch:
         if sign is None:
             return False
         beats, tokens = sign
-        self._first = beats if self._first is None else self._first
-        if self._token in tokens:
+        beats_again = self._last is not None and beats > self._last
+        self._last = beats
+        if beats_again and self._token in tokens:
             self._heard = now
-            self.certain = self.certain or beats > self._first
+            self.certain = True
         return now - self._heard <= ALIVE
