@@ -73,7 +73,7 @@ if Path(counts).name.startswith(_COUNTS):
 
 bind = f"{settings.host}:{settings.port}"
 workers = settings.workers
-worker_class = "gthread"
+worker_class = "bridge.web.worker.Worker"
 threads = settings.threads
 # A stream holds its thread, so a worker must not accept much more than it has threads for; but connections that are
 # kept open or say nothing count, too, and they hold none.

@@ -17,7 +17,7 @@ from app import create_app
 from bridge.config import Settings, read_settings
 from tests.actors import Chat
 from tests.fakes import FakeGateway
-from tests.faults.table import table
+from tests.faults.table import FAULT, fault_of, outcomes, table
 
 
 class ByServer(LoadScopeScheduling):
@@ -40,11 +40,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Its fault travels with the report, also when the test does not come so far as to begin."""
+    fault = fault_of(item)
+    if fault is not None:
+        item.user_properties.append((FAULT, fault))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Where faults were tried, the run ends with a table of them."""
-    stats = terminalreporter.stats
-    reports = [(report, kind == "passed") for kind in ("passed", "failed") for report in stats.get(kind, ())]
-    lines = table([(report.user_properties, good) for report, good in reports if report.when == "call"])
+    lines = table(outcomes(terminalreporter.stats))
     if lines:
         terminalreporter.section("faults")
     for line in lines:

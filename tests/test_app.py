@@ -78,7 +78,11 @@ def test_two_services_share_nothing(settings: Settings) -> None:
 def test_gunicorn_accepts_little_more_than_its_threads_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRIDGE_THREADS", "10")
     found = gunicorn_settings()
-    assert (found["worker_class"], found["threads"], found["worker_connections"]) == ("gthread", 10, 40)
+    assert (found["worker_class"], found["threads"], found["worker_connections"]) == (
+        "bridge.web.worker.Worker",
+        10,
+        40,
+    )
 
 
 @pytest.mark.usefixtures("at_home")

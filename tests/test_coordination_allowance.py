@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridge.coordination.allowance import Allowance
-from bridge.errors import Busy
+from bridge.errors import Busy, StoreUnavailable
 from tests.clock import Clock
 
 
@@ -54,12 +54,21 @@ def test_what_was_not_used_does_not_add_up_beyond_a_minute(allowance: Allowance,
     assert spend(allowance, 20) == 6
 
 
+@pytest.mark.fault("the clock is set")
 def test_a_clock_that_is_put_back_locks_nobody_out(allowance: Allowance, clock: Clock) -> None:
     spend(allowance, 6)
     clock.now -= 3600
     assert spend(allowance, 1) == 0
     clock.now += 10
     assert spend(allowance, 5) == 1
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_folder_that_can_not_be_written_is_told(allowance: Allowance, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("in the way")
+    for ask in (lambda: allowance.spend("roo", 6), lambda: allowance.begin("roo", 6)):
+        with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
+            ask()
 
 
 def test_keys_do_not_share_their_rate(allowance: Allowance) -> None:
@@ -84,6 +93,7 @@ def test_a_key_has_so_many_turns_at_once(allowance: Allowance, tmp_path: Path) -
     other.begin("roo", 2)
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 def test_the_turns_of_a_killed_worker_count_no_more(allowance: Allowance, tmp_path: Path) -> None:
     ready = multiprocessing.get_context("fork").Event()
 

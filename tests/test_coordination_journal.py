@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bridge.coordination import following, journal, recording
-from bridge.coordination.feed import Feed, run_in_thread
-from bridge.coordination.journal import Attempt, Identity, Journal
+from bridge.coordination import journal, recording
+from bridge.coordination.journal import Identity, Journal
 from bridge.coordination.records import Batch, End, from_text, to_text
 from bridge.coordination.store import Store
 from bridge.errors import InTheWay, KeyReused, LettaUnreachable, StoreUnavailable, UnknownModel
@@ -27,66 +26,10 @@ from bridge.turn import (
     ToolCall,
     Used,
 )
-from tests.stores import KINDS, opened
+from tests.journals import ANSWER, KEEP, SAME, SOON, Agent, agent, ask, open_store, quick, read
+from tests.stores import opened
 
-SOON = 20.0
-KEEP = 60.0
-SAME = Identity("turn-a", "body-a")
-ANSWER: list[Event] = [MethodChosen("native"), Text("Hel"), Text("lo"), Used(10, 2), Stopped("end_turn")]
-
-
-@pytest.fixture(params=KINDS)
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    with opened(request.param, tmp_path) as open_one:
-        yield open_one
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "PULSE", 0.05)
-    monkeypatch.setattr(following, "PULSE", 0.05)
-    monkeypatch.setattr(recording, "ALIVE", 0.5)
-    monkeypatch.setattr(following, "ALIVE", 0.5)
-    monkeypatch.setattr(following, "LOOK", 0.02)
-
-
-class Agent:
-    """What runs a turn: counts the runs, and waits in the middle when it is told to."""
-
-    def __init__(self) -> None:
-        self.runs: list[tuple[str, bool]] = []
-        self.fails_with: list[Exception] = []
-        self.answers: list[list[Event]] = []
-        self.begun, self.go_on = threading.Event(), threading.Event()
-        self.go_on.set()
-
-    def run(self, turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[Event]:
-        self.runs.append((turn_id, repeated))
-        failure = self.fails_with.pop(0) if self.fails_with else None
-        answer = self.answers.pop(0) if self.answers else ANSWER
-        if isinstance(failure, UnknownModel):
-            raise failure
-        for number, event in enumerate(answer):
-            if number == 2:
-                self.begun.set()
-                assert self.go_on.wait(SOON)
-                if failure is not None:
-                    raise failure
-            yield event
-
-
-@pytest.fixture
-def agent() -> Agent:
-    return Agent()
-
-
-def ask(worker: Journal, agent: Agent, identity: Identity = SAME) -> tuple[Attempt, Feed]:
-    attempt = worker.attempt(identity, agent.run)
-    return attempt, run_in_thread(attempt.events)
-
-
-def read(feed: Feed) -> list[Event]:
-    return [event for event in feed.read(SOON) if event is not None]
+__all__ = ["agent", "open_store", "quick"]
 
 
 def test_the_turn_itself_is_run_once_and_as_it_is(open_store: Callable[[], Store], agent: Agent) -> None:
@@ -223,6 +166,7 @@ def test_who_joined_a_turn_that_fails_is_told_the_same(
         assert (told.value.message, told.value.code, told.value.retry_after) == ("cut", "stream_cut", 7)
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 def test_a_turn_whose_worker_died_is_attempted_anew(open_store: Callable[[], Store], agent: Agent) -> None:
     dead = Journal(open_store(), KEEP)
     claim = recording.Claim("turn-1", SAME.body, "token-1", dead.worker.id)
@@ -317,12 +261,14 @@ class Broken:
         return fail
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_without_its_store_no_turn_begins(agent: Agent) -> None:
     with pytest.raises(StoreUnavailable):
         read(ask(Journal(Broken(), KEEP), agent)[1])
     assert agent.runs == []
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_store_that_fails_in_mid_turn_does_not_end_it(tmp_path: Path, agent: Agent) -> None:
     with opened("local", tmp_path) as open_one:
         worker = Journal(open_one(), KEEP)
@@ -351,7 +297,7 @@ EVERY_KIND: list[Event] = [
 def test_every_event_comes_back_from_the_store_as_it_was() -> None:
     assert {type(event) for event in EVERY_KIND} == set(Event.__args__)
     assert from_text(to_text(EVERY_KIND)) == Batch(tuple(EVERY_KIND))
-    assert from_text(to_text([], End("well"))) == Batch((), End("well"))
+    assert from_text(to_text([], End("well"), 7)) == Batch((), End("well"), 7)
 
 
 def test_the_moment_in_which_an_answer_is_noted_is_short() -> None:

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from bridge.coordination import leases
 from bridge.coordination.locks import AgentLocks
+from bridge.coordination.redis import RedisServer
 from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
 from testbed.redis import Redis
 from tests.stores import KINDS, Kind, lock_place, locker
@@ -206,6 +208,7 @@ def test_another_process_has_to_wait(place: str) -> None:
         assert lease.settled
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
     """A file at once, a lease when it has expired."""
@@ -213,6 +216,51 @@ def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
         Worker(where).dies()
         with locks(where, wait=0 if kind == "local" else 10).hold(AGENT) as lease:
             assert not lease.settled
+
+
+# --- files --------------------------------------------------------------------------------------------
+
+
+def removed(folder: Path) -> None:
+    for file in folder.glob(f"{AGENT}.*"):
+        file.unlink()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_holder_whose_lock_was_removed_does_nothing_more(tmp_path: Path) -> None:
+    """Whoever comes next finds no lock, makes one, and has the agent."""
+    with locks(str(tmp_path)).hold(AGENT) as lease:
+        lease.check()
+        removed(tmp_path)
+        with locks(str(tmp_path)).hold(AGENT) as other:
+            assert not other.settled
+            other.check()
+            with pytest.raises(HoldLost):
+                lease.check()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_who_waited_for_a_lock_that_was_removed_waits_for_the_one_that_all_see(tmp_path: Path) -> None:
+    late, waits, goes_on = locker(str(tmp_path)), threading.Event(), threading.Event()
+    got: list[object] = []
+
+    def patience() -> bool:
+        waits.set()
+        return not goes_on.is_set()
+
+    with ExitStack() as first:
+        first.enter_context(locks(str(tmp_path)).hold(AGENT))
+        waiting = threading.Thread(target=lambda: got.append(late.take(AGENT, patience)))
+        waiting.start()
+        assert waits.wait(10)
+        removed(tmp_path)
+        with locks(str(tmp_path)).hold(AGENT):
+            first.close()
+            waits.clear()
+            assert waits.wait(10)
+            goes_on.set()
+            waiting.join()
+    assert got == [None]
 
 
 # --- leases -------------------------------------------------------------------------------------------
@@ -226,6 +274,7 @@ def test_a_lease_is_renewed_for_as_long_as_it_is_held(redis: Redis, short_leases
         lease.check()
 
 
+@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
 def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: Redis, short_leases: None) -> None:
     worker = Worker(redis.url)
     worker.send(signal.SIGSTOP)
@@ -237,6 +286,7 @@ def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: R
         lease.check()
 
 
+@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
 def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, short_leases: None) -> None:
     with locks(redis.url).hold(AGENT) as lease:
         lease.check()
@@ -247,6 +297,7 @@ def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, short_lea
         redis.resume()
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_lease_that_redis_forgot_is_lost(redis: Redis, short_leases: None) -> None:
     """After a failover somebody else may have had the agent meanwhile."""
     with locks(redis.url).hold(AGENT) as lease:
@@ -260,6 +311,7 @@ def test_a_lease_that_redis_forgot_is_lost(redis: Redis, short_leases: None) -> 
             other.check()
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_without_redis_no_agent_is_had(redis: Redis) -> None:
     held = locks(redis.url)
     redis.stop()
@@ -267,6 +319,28 @@ def test_without_redis_no_agent_is_had(redis: Redis) -> None:
         pass
     redis.start()
     with held.hold(AGENT):
+        pass
+
+
+HOUR = 3_600_000
+
+
+@pytest.mark.fault("the clock is set")
+def test_a_dead_holder_keeps_its_agent_no_longer_when_the_clock_of_redis_was_put_back(
+    redis: Redis, short_leases: None
+) -> None:
+    with RedisServer(redis.url).client() as client:
+        client.set(leases._key("lock", AGENT), "token-of-the-dead", px=HOUR + 1000)
+    with locks(redis.url, wait=5).hold(AGENT) as lease:
+        assert not lease.settled
+
+
+@pytest.mark.fault("the clock is set")
+def test_who_died_waiting_is_not_waited_for_when_the_clock_of_redis_was_put_back(redis: Redis) -> None:
+    with RedisServer(redis.url).client() as client:
+        client.zadd(leases._key("queue", AGENT), {"token-of-the-dead": 1})
+        client.zadd(leases._key("heard", AGENT), {"token-of-the-dead": time.time() * 1000 + HOUR})
+    with locks(redis.url, wait=1).hold(AGENT):
         pass
 
 

@@ -81,6 +81,7 @@ def test_a_worker_that_looked_early_looks_again_when_it_may_be_due(path: Path) -
         time.sleep(0.01)
 
 
+@pytest.mark.fault("the clock is set")
 def test_a_clock_that_was_put_back_begins_a_new_interval(path: Path) -> None:
     ages(path, -9000)
     assert not is_due(path, 3600)
@@ -123,6 +124,7 @@ def test_work_that_fails_is_told_to_the_log_alone(caplog: pytest.LogCaptureFixtu
     assert caplog.messages == ["a sweep failed: It is down."]
 
 
+@pytest.mark.fault("the disk is full or can't be written")
 def test_a_folder_that_is_gone_fails_no_turn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     done: list[int] = []
     due = OnceAnInterval(tmp_path / "gone" / "last-sweep", 3600)

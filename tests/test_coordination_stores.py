@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.coordination import local
 from bridge.coordination.local import LocalStore
 from bridge.coordination.redis import RedisServer, RedisStore
 from bridge.coordination.store import Store
@@ -79,6 +80,15 @@ def test_a_value_is_swapped_only_for_the_one_expected(store: Store) -> None:
     assert store.get("key") == "b"
     assert not store.swap("nothing", "a", "b", LONG)
     assert store.get("nothing") is None
+
+
+def test_a_claim_is_given_up_only_by_who_has_it(store: Store) -> None:
+    assert store.claim("key", "mine", LONG) is None
+    assert not store.unclaim("key", "yours")
+    assert store.get("key") == "mine"
+    assert store.unclaim("key", "mine")
+    assert store.get("key") is None
+    assert not store.unclaim("key", "mine")
 
 
 def test_a_list_keeps_its_order_and_its_newest(open_store: Callable[[], Store]) -> None:
@@ -190,6 +200,7 @@ sys.stdout.write(f"{store.get('before')} {store.get('after')}\\n")
 """
 
 
+@pytest.mark.fault("the disk is full or can't be written")
 def test_a_full_disk_is_told_and_nothing_is_spoilt_by_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path / "shared.db")],
@@ -225,6 +236,7 @@ FileLocker(folder).take("a", lambda: False).release(True)
 """
 
 
+@pytest.mark.fault("too few file descriptors")
 def test_too_many_open_files_are_told_and_come_to_an_end(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FEW_FILES, str(tmp_path)],
@@ -236,6 +248,7 @@ def test_too_many_open_files_are_told_and_come_to_an_end(tmp_path: Path) -> None
     assert (done.stdout.splitlines(), done.returncode) == (["refused"] * 2, 0), done.stderr
 
 
+@pytest.mark.fault("the clock is set")
 def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = LocalStore(tmp_path / "shared.db")
     store.put("key", "value", LONG)
@@ -246,6 +259,7 @@ def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest
         assert LocalStore(tmp_path / "shared.db").claim("key", "other", LONG) == "value"
 
 
+@pytest.mark.fault("the disk is full or can't be written")
 def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "missing" / "shared.db")
     with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
@@ -254,6 +268,49 @@ def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     store.put("key", "value", LONG)
 
 
+@pytest.mark.fault("the disk is full or can't be written")
+def test_workers_share_the_new_file_when_the_old_one_is_removed(tmp_path: Path) -> None:
+    """Also those that had it open: what one claims is claimed for all."""
+    old = LocalStore(tmp_path / "shared.db")
+    old.put("key", "value", LONG)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert old.claim("key", "mine", LONG) is None
+    assert LocalStore(tmp_path / "shared.db").claim("key", "yours", LONG) == "mine"
+    old.check()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_file_that_a_crash_of_the_machine_spoilt_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(local, "_BOOT_ID", boot)
+    boot.write_text("before")
+    LocalStore(tmp_path / "shared.db").put("key", "value", LONG)
+    for file in tmp_path.glob("shared.db*"):
+        file.write_bytes(b"lost" * 5000)
+    with pytest.raises(StoreUnavailable):
+        LocalStore(tmp_path / "shared.db").check()
+    boot.write_text("after")
+    stores = [LocalStore(tmp_path / "shared.db") for _ in range(2)]
+    assert stores[0].claim("key", "new", LONG) is None
+    assert stores[1].get("key") == "new"
+
+
+def test_a_machine_that_was_started_anew_knows_nothing_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its clock begins anew, too."""
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(local, "_BOOT_ID", boot)
+    boot.write_text("before")
+    LocalStore(tmp_path / "shared.db", lambda: 1_000_000.0).put("key", "value", LONG)
+    boot.write_text("after")
+    assert LocalStore(tmp_path / "shared.db", lambda: 1.0).get("key") is None
+
+
+@pytest.mark.fault("the disk is full or can't be written")
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "shared.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StoreUnavailable, match=r"shared\.db"):
@@ -263,6 +320,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 # --- Redis --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_redis_that_is_gone_is_told_and_found_again() -> None:
     with Redis() as server:
         store = RedisStore(RedisServer(server.url))
@@ -275,6 +333,7 @@ def test_a_redis_that_is_gone_is_told_and_found_again() -> None:
         assert store.claim("key", "value", LONG) is None
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.coordination.redis.SECONDS", 0.2)
     with Redis() as server:
@@ -287,6 +346,7 @@ def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
         store.check()
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_the_password_of_redis_is_needed_and_never_told() -> None:
     with Redis(password="right-password") as server:
         RedisStore(RedisServer(server.url)).check()

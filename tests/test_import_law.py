@@ -33,6 +33,7 @@ FLOORS: list[set[str]] = [
 # Where a library may be imported, as beginnings of paths. What stands in no row belongs nowhere, but for the
 # standard library.
 LIBRARIES: dict[str, tuple[str, ...]] = {
+    "gunicorn": ("bridge/web/",),
     "flask": ("bridge/web/", "app.py"),
     "werkzeug": ("bridge/web/",),
     "markupsafe": ("bridge/web/admin/",),

@@ -270,6 +270,7 @@ RESPONSES: list[tuple[httpx.Response, type[BridgeError]]] = [
 ]
 
 
+@pytest.mark.fault("Letta answers a message with a status")
 @pytest.mark.parametrize(("response", "kind"), RESPONSES)
 @pytest.mark.parametrize(("read", "path"), [*zip(READS, PATHS, strict=True)])
 def test_every_answer_that_is_none_has_a_name(
@@ -321,6 +322,7 @@ def test_a_read_is_not_tried_a_third_time(server: LettaServer, http: LettaHttp) 
     assert len(http.calls) == 2
 
 
+@pytest.mark.fault("Letta answers a message with a status")
 @pytest.mark.parametrize("status", [400, 404, 409, 429, 500, 502, 503, 504])
 def test_an_answer_is_never_asked_for_again(server: LettaServer, http: LettaHttp, status: int) -> None:
     http.on("GET", f"/v1/agents/{ID}", httpx.Response(status, headers={"Retry-After": "0"}))
@@ -354,6 +356,7 @@ def test_a_change_whose_fate_is_unknown_is_made_again_only_where_that_changes_no
     assert changes(http) == [" ".join(call)] * (2 if again else 1)
 
 
+@pytest.mark.fault("Letta refuses connections, or has no address")
 @pytest.mark.parametrize(("write", "call"), CHANGES)
 def test_a_change_that_was_never_sent_is_tried_once_more(
     server: LettaServer, http: LettaHttp, write: Callable[[Gateway], object], call: tuple[str, str]

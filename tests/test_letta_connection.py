@@ -96,6 +96,7 @@ REFUSALS: list[tuple[int, str, type[BridgeError]]] = [
 ]
 
 
+@pytest.mark.fault("Letta answers a message with a status")
 @responses.activate
 @pytest.mark.parametrize(("status", "body", "kind"), REFUSALS)
 def test_a_refusal_has_a_name_before_anything_is_iterated(status: int, body: str, kind: type[BridgeError]) -> None:
@@ -126,6 +127,7 @@ def test_a_stream_means_over_http_what_it_means(case: str) -> None:
         assert len(found) == len(outcome([stream(case)])["events"])
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_chunks_of_one_byte_are_put_together() -> None:
     body = 'data: {"message_type":"assistant_message","content":"caf\u00e9 \U0001f600"}\n\n'.encode() + END
     pieces = [chunk(body[at : at + 1]) for at in range(len(body))]
@@ -170,6 +172,7 @@ def test_a_stream_that_is_left_is_closed() -> None:
 # --- how the bytes stop -----------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("the stream of Letta breaks at any place")
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -190,12 +193,14 @@ def test_a_stream_that_breaks_is_told_as_broken(pieces: list[bytes]) -> None:
     assert (caught.value.code, caught.value.retry_after) == ("stream_cut", 5)
 
 
+@pytest.mark.fault("the stream of Letta breaks at any place")
 def test_a_server_that_hangs_up_without_an_answer_is_unreachable() -> None:
     with RawServer([]) as server, pytest.raises(errors.LettaUnreachable):
         ask(server_at(server.url))
     assert len(server.requests) == 1
 
 
+@pytest.mark.fault("Letta refuses connections, or has no address")
 def test_what_was_never_sent_is_sent_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that was just being started is found by the second try, and there is no third one."""
     with RawServer([CLOSING, HELLO, END]) as server, socket.create_server(("127.0.0.1", 0)) as other:
@@ -215,6 +220,7 @@ def test_what_was_never_sent_is_sent_once_more(monkeypatch: pytest.MonkeyPatch) 
         assert places == [None]
 
 
+@pytest.mark.fault("Letta refuses connections, or has no address")
 def test_a_server_that_is_not_there_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -222,6 +228,7 @@ def test_a_server_that_is_not_there_is_unreachable() -> None:
         ask(server_at(url))
 
 
+@pytest.mark.fault("Letta takes a request and never answers")
 @pytest.mark.parametrize("pieces", [[WAIT], [CHUNKED, WAIT], [CHUNKED, chunk(HELLO), WAIT], [CHUNKED, b"f", WAIT]])
 def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[bytes | threading.Event]) -> None:
     with RawServer(pieces) as server:
@@ -230,6 +237,7 @@ def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[byte
             list(ask(bridge))
 
 
+@pytest.mark.fault("Letta takes a request and never answers")
 def test_pings_are_no_sign_of_the_agent() -> None:
     ping = chunk(b'data: {"message_type": "ping"}\n\n')
     with RawServer([CHUNKED, chunk(HELLO), *[ping, 0.05] * 50]) as server:
@@ -238,6 +246,7 @@ def test_pings_are_no_sign_of_the_agent() -> None:
             list(ask(bridge))
 
 
+@pytest.mark.fault("Letta drips bytes and says nothing")
 def test_a_server_that_drips_bytes_and_says_nothing_is_waited_for_only_so_long() -> None:
     drips: list[bytes | float | threading.Event] = [CLOSING, HELLO, b"data: "]
     for _ in range(500):
@@ -250,6 +259,7 @@ def test_a_server_that_drips_bytes_and_says_nothing_is_waited_for_only_so_long()
             list(seen)
 
 
+@pytest.mark.fault("Letta takes a request and never answers")
 def test_a_control_call_is_waited_for_only_so_long() -> None:
     with RawServer([WAIT]) as server:
         bridge = server_at(server.url, letta_timeout=0.05)
@@ -257,6 +267,7 @@ def test_a_control_call_is_waited_for_only_so_long() -> None:
             bridge.agent(ID)
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize(
     "body",
     [
@@ -274,11 +285,13 @@ def test_what_is_not_letta_is_told_as_that(body: bytes) -> None:
     assert type(caught.value) is errors.LettaError
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_a_page_of_html_is_no_answer() -> None:
     with pytest.raises(errors.LettaUnreachable):
         events_from(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<html>Please sign in</html>")
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 999999 what\r\n\r\n", b"\x00" * 100])
 def test_what_is_not_even_http_is_unreachable(answer: bytes) -> None:
     with pytest.raises(errors.LettaUnreachable):

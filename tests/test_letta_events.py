@@ -16,12 +16,14 @@ def test_a_stream_means_what_it_says(case: str) -> None:
     assert outcome([stream(case)]) == expected(case)
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_means_the_same_byte_by_byte(case: str) -> None:
     body = stream(case)
     assert outcome(body[at : at + 1] for at in range(len(body))) == expected(case)
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_means_the_same_cut_in_two_at_every_byte(case: str) -> None:
     body = stream(case)
@@ -30,6 +32,7 @@ def test_a_stream_means_the_same_cut_in_two_at_every_byte(case: str) -> None:
         assert list(sse.decode([body[:at], body[at:]])) == whole
 
 
+@pytest.mark.fault("the stream of Letta breaks at any place")
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_that_breaks_off_never_looks_like_an_end(case: str) -> None:
     """Cut behind every message: all that came before is told, and then either the true end or that it broke."""

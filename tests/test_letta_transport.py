@@ -66,6 +66,7 @@ def test_a_connection_is_used_again(client: httpx.Client) -> None:
     assert sent == ["hi", "hi"]
 
 
+@pytest.mark.fault("Letta refuses connections, or has no address")
 def test_nobody_there_is_a_connect_error(client: httpx.Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
@@ -73,21 +74,25 @@ def test_nobody_there_is_a_connect_error(client: httpx.Client) -> None:
         client.get(f"http://127.0.0.1:{port}/")
 
 
+@pytest.mark.fault("Letta refuses connections, or has no address")
 def test_an_unknown_host_is_a_connect_error(client: httpx.Client) -> None:
     with pytest.raises(httpx.ConnectError):
         client.get("http://no-such-host.invalid/")
 
 
+@pytest.mark.fault("Letta takes a request and never answers")
 def test_silence_is_a_read_timeout(client: httpx.Client) -> None:
     with RawServer([WAIT]) as server, pytest.raises(httpx.ReadTimeout):
         client.get(server.url, timeout=0.1)
 
 
+@pytest.mark.fault("Letta takes a request and never answers")
 def test_silence_in_the_middle_of_an_answer_is_a_read_timeout(client: httpx.Client) -> None:
     with RawServer([OK[:-1], WAIT]) as server, pytest.raises(httpx.ReadTimeout):
         client.get(server.url, timeout=0.1)
 
 
+@pytest.mark.fault("the stream of Letta breaks at any place")
 @pytest.mark.parametrize("pieces", [[], [OK[:-1]], [b"no HTTP\r\n\r\n"]], ids=["nothing", "cut off", "not HTTP"])
 def test_what_is_no_answer_is_a_transport_error_and_no_timeout(client: httpx.Client, pieces: list[bytes]) -> None:
     with RawServer(pieces) as server, pytest.raises(httpx.TransportError) as fault:

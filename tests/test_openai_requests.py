@@ -54,6 +54,7 @@ NOT_JSON: list[tuple[bytes, str]] = [
 ]
 
 
+@pytest.mark.fault("bodies too large, too deep, or no JSON")
 @pytest.mark.parametrize(("sent", "words"), NOT_JSON)
 def test_a_body_that_is_no_json_object_is_refused(sent: bytes, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words) as caught:
@@ -61,6 +62,7 @@ def test_a_body_that_is_no_json_object_is_refused(sent: bytes, words: str) -> No
     assert (caught.value.status, caught.value.code, caught.value.param) == (400, "invalid_json", None)
 
 
+@pytest.mark.fault("bodies too large, too deep, or no JSON")
 @pytest.mark.parametrize("around", [b"[%s]", b'{"a":%s}', b'{"messages":[%s]}'])
 def test_a_body_nested_too_deeply_is_refused(around: bytes) -> None:
     opening, closing = around.split(b"%s")
@@ -174,10 +176,12 @@ def test_the_echo_of_an_answer_may_hold_parts_of_all_kinds(content: Any, text: s
     assert text_of(content, role="assistant") == text
 
 
+@pytest.mark.fault("bodies too large, too deep, or no JSON")
 def test_what_no_database_can_keep_is_taken_out_of_a_text() -> None:
     assert text_of("a\x00b\ud800c\udc00\ud83d\ude00") == "ab\ufffdc\ufffd\U0001f600"
 
 
+@pytest.mark.fault("bodies too large, too deep, or no JSON")
 def test_halves_of_a_character_that_stand_in_two_parts_are_not_joined() -> None:
     assert text_of([{"type": "text", "text": "\ud83d"}, {"type": "text", "text": "\ude00"}]) == "\ufffd\n\n\ufffd"
 

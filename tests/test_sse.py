@@ -42,12 +42,14 @@ def cut(body: bytes, size: int) -> Iterator[bytes]:
     return (body[start : start + size] for start in range(0, len(body), size))
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize("case", CASES)
 def test_events_are_read(case: str) -> None:
     body, events = CASES[case]
     assert list(sse.decode([body])) == events
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("case", CASES)
 def test_events_are_the_same_however_the_bytes_are_sliced(case: str, size: int) -> None:
@@ -55,6 +57,7 @@ def test_events_are_the_same_however_the_bytes_are_sliced(case: str, size: int) 
     assert list(sse.decode(cut(body, size))) == events
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize("case", CASES)
 def test_events_are_the_same_when_cut_in_two_at_every_byte(case: str) -> None:
     body, events = CASES[case]
@@ -70,16 +73,19 @@ def test_an_event_is_given_out_before_the_next_one_comes() -> None:
     assert next(sse.decode(pieces())) == ("", "a")
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_a_line_beyond_the_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="more than 10 bytes"):
         list(sse.decode(cut(b"data: 0123456789\n\n", 4), limit=10))
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_an_event_beyond_the_limit_is_refused_though_its_lines_are_short() -> None:
     with pytest.raises(ValueError, match="more than 10 bytes"):
         list(sse.decode([b"data: 012345\n" * 2], limit=10))
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
     def endless() -> Iterator[bytes]:
         yield b"data: "
@@ -91,6 +97,7 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
         list(sse.decode(endless(), limit=10_000))
 
 
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_a_long_event_is_searched_once_however_small_its_pieces() -> None:
     """To look through all of it again with each of its 40,000 pieces would take longer than a test may."""
     body = b"data: " + b"x" * 40_000_000 + b"\n\n"

@@ -174,6 +174,7 @@ class TestLimits:
         limits = {"SCHEMA": "1000", "DEPTH": "20", "RESULT": "100", "TOOLS": "3", "BODY": "100000"}
         return {**environment, **{f"BRIDGE_MAX_{name}": value for name, value in limits.items()}}
 
+    @pytest.mark.fault("bodies too large, too deep, or no JSON")
     @pytest.mark.parametrize(
         ("fields", "status", "code", "variable"),
         [
@@ -202,6 +203,7 @@ class TestLimits:
         assert variable in reply.error["message"]
         assert letta.prompts == []
 
+    @pytest.mark.fault("bodies too large, too deep, or no JSON")
     def test_what_is_just_within_the_limits_is_served(self, chat: Chat, letta: FakeGateway) -> None:
         letta.will_say("Hello")
         assert chat.ask(headers=bearer("all"), **offering(nested(8))).status == 200

@@ -29,6 +29,7 @@ def test_a_client_that_says_nothing_is_there(pair: Pair) -> None:
     assert not gone(pair[0])
 
 
+@pytest.mark.fault("clients that hang up")
 def test_a_client_that_closed_its_connection_is_gone(pair: Pair) -> None:
     pair[1].close()
     assert gone(pair[0])
@@ -40,6 +41,7 @@ def test_a_client_that_sends_more_is_there_and_what_it_sends_stays(pair: Pair) -
     assert pair[0].recv(10) == b"GET "
 
 
+@pytest.mark.fault("clients that hang up")
 def test_a_connection_that_was_reset_is_gone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
@@ -55,6 +57,7 @@ def test_a_connection_that_we_closed_is_gone(pair: Pair) -> None:
     assert gone(pair[0])
 
 
+@pytest.mark.fault("clients that hang up")
 def test_a_connection_with_a_high_number_is_asked_like_any_other(pair: Pair) -> None:
     """A busy worker has more than 1,024 files open, which is beyond what select() takes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -322,6 +322,7 @@ def test_a_failure_after_the_headers_were_sent_is_an_error_event(
     assert check_error(json.loads(last.removeprefix(b"data: ")))["message"] == "It broke."
 
 
+@pytest.mark.fault("clients that hang up")
 @pytest.mark.usefixtures("short_tick")
 def test_a_client_that_hangs_up_ends_its_stream_but_not_the_turn(client: FlaskClient, letta: FakeGateway) -> None:
     go_on, done = threading.Event(), threading.Event()
@@ -336,6 +337,7 @@ def test_a_client_that_hangs_up_ends_its_stream_but_not_the_turn(client: FlaskCl
     assert done.wait(SOON)
 
 
+@pytest.mark.fault("clients that hang up")
 @pytest.mark.usefixtures("short_tick")
 def test_a_client_that_hangs_up_frees_the_worker_that_held_its_answer(
     client: FlaskClient, letta: FakeGateway, caplog: pytest.LogCaptureFixture

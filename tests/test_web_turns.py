@@ -37,6 +37,7 @@ def at_once(app: Flask, pool: ThreadPoolExecutor, **asked: Any) -> Future[Reply]
     return pool.submit(lambda: Chat(app.test_client()).ask(**asked))
 
 
+@pytest.mark.fault("the same request again")
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_request_that_comes_again_while_it_is_answered_gets_the_same_answer(
     app: Flask, letta: FakeGateway, streamed: bool
@@ -66,6 +67,7 @@ def test_the_same_request_after_its_answer_is_a_new_turn(chat: Chat, letta: Fake
     assert len(letta.prompts) == 3
 
 
+@pytest.mark.fault("the same request again")
 def test_an_unstreamed_answer_that_takes_too_long_is_had_by_asking_again(
     environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
@@ -81,6 +83,7 @@ def test_an_unstreamed_answer_that_takes_too_long_is_had_by_asking_again(
     assert letta.cancelled == []
 
 
+@pytest.mark.fault("the same request again")
 def test_a_client_that_left_gets_the_answer_when_it_comes_back(
     client: FlaskClient, chat: Chat, letta: FakeGateway
 ) -> None:
@@ -150,6 +153,7 @@ class TestTooMany:
         assert chat.ask("Hello", stream=streamed).status == 200
 
 
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_without_its_store_the_service_is_not_ready_and_takes_no_turn(
     environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:

@@ -79,6 +79,7 @@ def ask_nowhere(bridge: Service, count: int) -> None:
         assert requests.get(f"{bridge.url}/nowhere", timeout=SOON, headers={"Connection": "close"}).status_code == 404
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 def test_what_a_killed_worker_counted_stays_and_what_it_had_open_does_not(bridge: Service) -> None:
     before = samples(bridge, "bridge_errors_total")
     ask_nowhere(bridge, 20)
@@ -126,6 +127,7 @@ def stop(bridge: Service) -> None:
     assert bridge.wait(SOON) == 0
 
 
+@pytest.mark.fault("SIGTERM while streams are open")
 def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path: Path) -> None:
     with (
         LettaServerStub([f"word{number} " for number in range(20)], pause=0.1) as letta,
@@ -141,6 +143,7 @@ def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path
     assert all(reader.body.endswith(b"data: [DONE]\n\n") for reader in whole)
 
 
+@pytest.mark.fault("SIGTERM while streams are open")
 @pytest.mark.parametrize("streamed", [True, False])
 def test_turns_that_would_outlast_the_service_are_told_so(tmp_path: Path, streamed: bool) -> None:
     """None ends as if it were whole: the connection breaks, as coding clients try again then, or there is an error."""

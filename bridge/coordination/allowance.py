@@ -10,10 +10,11 @@ import math
 import os
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from bridge.errors import Busy
+from bridge.errors import Busy, StoreUnavailable
 
 MINUTE = 60.0
 _BUCKET = struct.Struct("<dd")
@@ -40,19 +41,20 @@ class Allowance:
 
     def spend(self, key: str, rate: int) -> None:
         """One request of the key; Busy when it made `rate` in the last minute. All of them may come at once."""
-        file = self._open(f"{key}.rate")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            left, now = self._left(file, rate)
-            os.pwrite(file, _BUCKET.pack(left - 1 if left >= 1 else left, now), 0)
-            if left < 1:
-                raise Busy(
-                    f"The key {key!r} may make {rate} requests a minute (BRIDGE_KEY_RATE, or the key's own `rate`).",
-                    code="rate_limit_exceeded",
-                    retry_after=max(1, math.ceil((1 - left) * MINUTE / rate)),
-                )
-        finally:
-            os.close(file)
+        with _told():
+            file = self._open(f"{key}.rate")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                left, now = self._left(file, rate)
+                os.pwrite(file, _BUCKET.pack(left - 1 if left >= 1 else left, now), 0)
+            finally:
+                os.close(file)
+        if left < 1:
+            raise Busy(
+                f"The key {key!r} may make {rate} requests a minute (BRIDGE_KEY_RATE, or the key's own `rate`).",
+                code="rate_limit_exceeded",
+                retry_after=max(1, math.ceil((1 - left) * MINUTE / rate)),
+            )
 
     def _left(self, file: int, rate: int) -> tuple[float, float]:
         now = self._clock()
@@ -66,7 +68,8 @@ class Allowance:
     def begin(self, key: str, most: int) -> Place:
         """A place for a turn of the key; Busy at once when it has `most` already."""
         for number in range(most):
-            file = self._open(f"{key}.{number}.turn")
+            with _told():
+                file = self._open(f"{key}.{number}.turn")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -82,3 +85,13 @@ class Allowance:
     def _open(self, name: str) -> int:
         self._folder.mkdir(parents=True, exist_ok=True)
         return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise StoreUnavailable(
+            f"The bridge can't write how much its keys have used (BRIDGE_DATA_DIR, keys): {fault.strerror}."
+        ) from fault

@@ -32,13 +32,23 @@ class FileLocker:
         try:
             if not _locked(next_one, patience, SLOWEST_POLL):
                 return None
-            file = self._open(f"{name}.lock")
-            if not _locked(file, patience, POLL):
-                os.close(file)
-                return None
-            return _FileGrip(file, _settled(file))
+            return self._hold(self._folder / f"{name}.lock", patience)
         finally:
             os.close(next_one)
+
+    def _hold(self, path: Path, patience: Callable[[], bool]) -> Grip | None:
+        while True:
+            file = self._open(path.name)
+            try:
+                if not _locked(file, patience, POLL):
+                    os.close(file)
+                    return None
+                if _is_at(file, path):  # else it was removed while we waited, and there is another one, or none
+                    return _FileGrip(file, path, _settled(file))
+            except BaseException:
+                os.close(file)
+                raise
+            os.close(file)
 
     def _open(self, name: str) -> int:
         try:
@@ -52,10 +62,12 @@ class FileLocker:
 @dataclass(frozen=True, slots=True)
 class _FileGrip:
     file: int
+    path: Path
     settled: bool
 
     def holds(self) -> bool:
-        return True
+        """A lock is one as long as everybody finds the same file."""
+        return _is_at(self.file, self.path)
 
     def release(self, ended: bool) -> None:
         if ended:
@@ -79,6 +91,13 @@ def _try(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _is_at(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _settled(file: int) -> bool:

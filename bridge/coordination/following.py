@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator, Iterator
 
 from bridge.coordination.recording import ALIVE, PULSE, Recording, events_key, sign_of_life
-from bridge.coordination.records import End, as_failure, from_text
+from bridge.coordination.records import Assembly, End, as_failure
 from bridge.coordination.store import Store
 from bridge.turn import Event, Reasoning, Text, ToolCall
 
@@ -22,7 +22,8 @@ class Follower:
         self._store = store
         self._token = token
         self._worker = worker
-        self._batches = 0
+        self._assembly = Assembly()
+        self._kept: list[Event] = []
         self.shown = NOTHING_SHOWN
 
     @staticmethod
@@ -32,13 +33,12 @@ class Follower:
 
     def ended(self) -> End | None:
         """How the attempt ended, if it has."""
-        batches = self._store.items(events_key(self._token))
-        return from_text(batches[-1]).end if batches else None
+        self._kept += self._assembly.add(self._store.items(events_key(self._token)))
+        return self._assembly.end
 
     def recorded(self) -> Iterator[Event]:
         """All that has been kept of it."""
-        for text in self._store.items(events_key(self._token)):
-            yield from from_text(text).events
+        yield from self._kept
 
     def here(self, recording: Recording, gone: threading.Event) -> Generator[Event, None, End | None]:
         """An attempt of this worker, until it ends or this client has gone."""
@@ -60,18 +60,14 @@ class Follower:
         Nothing is shown before it ended or that worker has given a sign of life: what a dead one left behind may not
         be the beginning of the answer that is made in its place.
         """
-        watch, held = _Watch(self._store, self._worker, self._token), list[Event]()
+        watch = _Watch(self._store, self._worker, self._token)
         while not gone.is_set():
             alive = watch.look()
-            batches = self._store.items(events_key(self._token))
-            for text in batches[self._batches :]:
-                held += from_text(text).events
-            self._batches = len(batches)
-            end = from_text(batches[-1]).end if batches else None
+            end = self.ended()
             if end is not None or watch.certain:
-                for event in held:
+                for event in self._kept:
                     yield self._counted(event)
-                held.clear()
+                self._kept.clear()
             if end is not None or not alive:
                 return end
             time.sleep(LOOK)
@@ -89,7 +85,7 @@ class _Watch:
         self._store = store
         self._worker = worker
         self._token = token
-        self._first: int | None = None
+        self._last: int | None = None
         self._looked = 0.0
         self._heard = time.monotonic()
         self.certain = False
@@ -104,8 +100,9 @@ class _Watch:
         if sign is None:
             return False
         beats, tokens = sign
-        self._first = beats if self._first is None else self._first
-        if self._token in tokens:
+        beats_again = self._last is not None and beats > self._last
+        self._last = beats
+        if beats_again and self._token in tokens:
             self._heard = now
-            self.certain = self.certain or beats > self._first
+            self.certain = True
         return now - self._heard <= ALIVE

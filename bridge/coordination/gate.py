@@ -35,12 +35,16 @@ class Gate:
 
 
 class Slot:
-    """Taken until both the request and the turn that it began are over: either can outlast the other."""
+    """Taken until both the request and the turn that it began are over: either can outlast the other.
+
+    A request may be over before its turn's thread has come to begin; such a turn takes no place any more.
+    """
 
     def __init__(self, gate: Gate, also: Callable[[], None]) -> None:
         self._gate = gate
         self._also = also
         self._parts = 1
+        self._over = False
         self._lock = threading.Lock()
 
     @contextmanager
@@ -55,7 +59,8 @@ class Slot:
     def leave(self) -> None:
         with self._lock:
             self._parts -= 1
-            empty = self._parts == 0
+            empty = self._parts == 0 and not self._over
+            self._over = self._over or empty
         if empty:
             self._gate.leave()
             self._also()

@@ -95,7 +95,7 @@ class Attempt:
         if claim is None or self._identity.kept:
             return
         try:
-            store.remove(self._key)
+            store.unclaim(self._key, claim.text())  # it may be another turn's by now
             if not Follower.is_there(store, claim.token):
                 store.remove(events_key(claim.token))
         except StoreUnavailable as fault:
@@ -141,7 +141,8 @@ class Attempt:
     def _forget(self, claim: Claim) -> None:
         """Nothing was done: the next attempt is the first."""
         try:
-            self._journal.store.remove(self._key, events_key(claim.token))
+            self._journal.store.unclaim(self._key, claim.text())
+            self._journal.store.remove(events_key(claim.token))
         except StoreUnavailable as fault:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
 
@@ -160,17 +161,17 @@ class Attempt:
         return self._is_over(end, follower)
 
     def _after(self, other: Claim, end: End, follower: Follower) -> Generator[Event, None, bool]:
-        if end.how != "well" or (not self._identity.kept and self._is_removed_now()):
+        if end.how != "well" or (not self._identity.kept and self._is_removed_now(other)):
             return False
         self._claim = other
         yield from follower.recorded()
         return True
 
-    def _is_removed_now(self) -> bool:
+    def _is_removed_now(self, other: Claim) -> bool:
         """Whether its first client has it, which this worker or another is about to note."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
-            if self._journal.store.get(self._key) is None:
+            if self._journal.store.get(self._key) != other.text():
                 return True
             time.sleep(LOOK)
         return False

@@ -35,10 +35,14 @@ local lock, queue, heard, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, patience = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-for _, silent in ipairs(redis.call('zrangebyscore', heard, '-inf', now - patience)) do
-  redis.call('zrem', queue, silent)
-  redis.call('zrem', heard, silent)
+-- Heard of in the future, or held for longer than a lease: the clock was put back since then.
+for _, span in ipairs({{'-inf', now - patience}, {now + patience, '+inf'}}) do
+  for _, silent in ipairs(redis.call('zrangebyscore', heard, span[1], span[2])) do
+    redis.call('zrem', queue, silent)
+    redis.call('zrem', heard, silent)
+  end
 end
+if redis.call('pttl', lock) > tonumber(lease) then redis.call('pexpire', lock, lease) end
 local first = redis.call('zrange', queue, 0, 0)[1]
 if redis.call('exists', lock) == 0 and (not first or first == token) then
   redis.call('set', lock, token, 'px', lease)

@@ -5,6 +5,7 @@ Times are of a clock that nobody sets. It begins anew when the machine does, and
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import threading
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from bridge.errors import StoreUnavailable
 
-# A write that is lost when the machine loses its power is lost without harm.
+# When the machine crashes, nothing of this is needed any more.
 _PRAGMAS = ("journal_mode = WAL", "synchronous = OFF", "journal_size_limit = 4000000")
 _TABLES = """
 create table if not exists texts (key text primary key, value text not null, expires real not null) without rowid;
@@ -43,7 +44,7 @@ class LocalStore:
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
-        self._open: tuple[int, sqlite3.Connection] | None = None
+        self._open: tuple[tuple[int, tuple[int, int] | None], sqlite3.Connection] | None = None
         self._next_purge = 0.0
 
     def get(self, key: str) -> str | None:
@@ -70,6 +71,13 @@ class LocalStore:
             if same:
                 self._put(db, key, new, keep)
             return same
+
+    def unclaim(self, key: str, value: str) -> bool:
+        with self._connection() as db:
+            gone = db.execute(
+                "delete from texts where key = ? and value = ? and expires > ?", (key, value, self._clock())
+            )
+            return bool(gone.rowcount)
 
     def remove(self, *keys: str) -> None:
         with self._connection() as db:
@@ -140,23 +148,24 @@ class LocalStore:
                 self._purge_now_and_then(db)
                 yield db
             except (sqlite3.Error, OSError) as fault:
-                self._open = None  # a file that was removed or replaced is made anew
+                self._open = None
                 raise StoreUnavailable(
                     f"The bridge can't write what its workers share (BRIDGE_DATA_DIR, {self._path.name}): {fault}."
                 ) from fault
 
     def _opened(self) -> sqlite3.Connection:
-        if self._open is None or self._open[0] != os.getpid():
-            self._open = os.getpid(), self._connect()
+        """Anew in a new process, and when the file was removed: what is in the old one, no other worker would see."""
+        if self._open is None or self._open[0] != (os.getpid(), _identity(self._path)):
+            _forget_other_boots(self._path)
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what agents say is in it
+            self._open = (os.getpid(), _identity(self._path)), self._connect()
         return self._open[1]
 
     def _connect(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what agents say is in it
         db = sqlite3.connect(self._path, timeout=WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
         for pragma in _PRAGMAS:
             db.execute(f"pragma {pragma}")
         db.executescript(_TABLES)
-        _forget_other_boots(db)
         return db
 
     def _purge_now_and_then(self, db: sqlite3.Connection) -> None:
@@ -173,14 +182,30 @@ class LocalStore:
         db.execute("commit")
 
 
-def _forget_other_boots(db: sqlite3.Connection) -> None:
-    boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
-    db.execute("begin immediate")
-    if db.execute("select 1 from texts where key = 'boot' and value = ?", (boot,)).fetchone() is None:
-        for table in ("texts", "lists", "items"):
-            db.execute(f"delete from {table}")  # nosec B608 # names of our own
-        db.execute("insert into texts values ('boot', ?, 9e99)", (boot,))
-    db.execute("commit")
+def _forget_other_boots(path: Path) -> None:
+    """The whole file goes, and is not even opened: a crash of the machine may have spoilt it."""
+    boot = _BOOT_ID.read_bytes().strip() if _BOOT_ID.exists() else b""
+    note = os.open(path.with_suffix(".boot"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        noted = os.pread(note, 100, 0)
+        if noted == boot:
+            return
+        if noted:  # else the file may be anybody's
+            for kind in ("", "-wal", "-shm"):
+                path.with_name(path.name + kind).unlink(missing_ok=True)
+        os.ftruncate(note, 0)
+        os.pwrite(note, boot, 0)
+    finally:
+        os.close(note)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return None
+    return there.st_dev, there.st_ino
 
 
 def _used(db: sqlite3.Connection) -> int:

@@ -53,7 +53,6 @@ class Recording:
         self._keep = keep
         self._written = 0
         self._characters = 0
-        self._complete = True
         self._writing = threading.Lock()
 
     def write(self, event: Event) -> None:
@@ -67,10 +66,9 @@ class Recording:
             late = time.monotonic() - self._renewed > self._keep / 3
             fresh = self.feed.since(self._written)
             if (fresh or late) and self._characters <= MOST_CHARACTERS:
-                self._complete = False  # until the store has it
-                store.append(events_key(self.token), to_text(fresh), MOST_BATCHES, self._keep)
+                text = to_text(fresh, first=self._written)
+                store.append(events_key(self.token), text, MOST_BATCHES, self._keep)
                 self._written += len(fresh)
-                self._complete = True
             if late:
                 key, text = self._claimed
                 store.swap(key, text, text, self._keep)
@@ -80,11 +78,12 @@ class Recording:
         """Known to the store first: whoever reads it here may tell its client, and that one may ask again."""
         failure: BridgeError | None = None if fault is None else as_failure(fault)
         with self._writing:
-            complete = self._complete and self._characters <= MOST_CHARACTERS
+            complete = self._characters <= MOST_CHARACTERS
             end = End("failed" if fault else "well" if complete else "incomplete", failure, self.gone.is_set())
             fresh = self.feed.since(self._written) if complete else []
+            text = to_text(fresh, end, self._written)
             try:
-                store.append(events_key(self.token), to_text(fresh, end), MOST_BATCHES, self._keep)
+                store.append(events_key(self.token), text, MOST_BATCHES, self._keep)
             except StoreUnavailable as trouble:
                 log.warning("how a turn ended could not be kept: %s", trouble.message)
         self.feed.end(fault)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from bridge import errors
@@ -24,21 +24,57 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some events in their order, and the end if they are the last."""
+    """Some events in their order, the end if they are the last, and how many of the turn came before them."""
 
     events: tuple[Event, ...]
     end: End | None = None
+    first: int = 0
 
 
-def to_text(events: Sequence[Event], end: End | None = None) -> str:
+def to_text(events: Sequence[Event], end: End | None = None, first: int = 0) -> str:
     packed = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in events]
-    return json.dumps([packed, None if end is None else [end.how, end.abandoned, _failure_fields(end.failure)]])
+    return json.dumps([first, packed, None if end is None else [end.how, end.abandoned, _failure_fields(end.failure)]])
 
 
 def from_text(text: str) -> Batch:
-    packed, end = json.loads(text)
+    first, packed, end = json.loads(text)
     events = tuple(_KINDS[kind](*fields) for kind, *fields in packed)
-    return Batch(events, None if end is None else End(end[0], _failure(end[2]), end[1]))
+    return Batch(events, None if end is None else End(end[0], _failure(end[2]), end[1]), first)
+
+
+class Assembly:
+    """A turn put together from its batches as they are in the store.
+
+    One whose writing was not confirmed is written again and may then be there twice, or come late, behind the end. A
+    store that lost what it had goes on with a later one: such a turn is not whole.
+    """
+
+    def __init__(self) -> None:
+        self._looked_at = 0
+        self._events = 0
+        self._torn = False
+        self._end: End | None = None
+
+    @property
+    def end(self) -> End | None:
+        """How the turn ended, if it has; a part of it never ended well."""
+        if self._torn and self._end is not None and self._end.how == "well":
+            return replace(self._end, how="incomplete")
+        return self._end
+
+    def add(self, texts: Sequence[str]) -> list[Event]:
+        """The events that are new among all batches that there are now."""
+        fresh: list[Event] = []
+        if len(texts) < self._looked_at:
+            self._looked_at = 0
+        for batch in map(from_text, texts[self._looked_at :]):
+            at = self._events + len(fresh)
+            self._torn = self._torn or batch.first > at
+            fresh += batch.events[at - batch.first :] if batch.first <= at else ()
+            self._end = batch.end or self._end
+        self._looked_at = len(texts)
+        self._events += len(fresh)
+        return fresh
 
 
 def _failure_fields(failure: errors.BridgeError | None) -> list[Any] | None:

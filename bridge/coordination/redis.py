@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -30,6 +31,10 @@ if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[2], 'px', ARGV[3])
 return 1
 """
+_UNCLAIM = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('del', KEYS[1])
+"""
 
 
 class RedisServer:
@@ -53,11 +58,22 @@ class RedisServer:
             yield self._redis
         except (redis.RedisError, OSError) as fault:
             raise StoreUnavailable(
-                f"Redis (REDIS_URL), which the workers share, fails: {type(fault).__name__}."
+                f"Redis (REDIS_URL), which the workers share, fails: {_described(fault)}."
             ) from fault
 
     def script(self, source: str) -> Any:
         return self._redis.register_script(source)
+
+
+def _described(fault: BaseException) -> str:
+    """Without the fault's own words, which may tell the address."""
+    cause: BaseException | None = fault
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why = cause.verify_message.partition(",")[0]
+            return f"its certificate is refused ({why}); BRIDGE_REDIS_VERIFY=0 takes any"
+        cause = cause.__cause__ or cause.__context__
+    return type(fault).__name__
 
 
 class RedisStore:
@@ -67,6 +83,7 @@ class RedisStore:
         self._server = server
         self._claim = server.script(_CLAIM)
         self._swap = server.script(_SWAP)
+        self._unclaim = server.script(_UNCLAIM)
 
     def get(self, key: str) -> str | None:
         with self._server.client() as client:
@@ -85,6 +102,10 @@ class RedisStore:
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
         with self._server.client():
             return bool(self._swap(keys=[PREFIX + key], args=[old, new, milliseconds(keep)]))
+
+    def unclaim(self, key: str, value: str) -> bool:
+        with self._server.client():
+            return bool(self._unclaim(keys=[PREFIX + key], args=[value]))
 
     def remove(self, *keys: str) -> None:
         with self._server.client() as client:

@@ -26,6 +26,9 @@ class Store(Protocol):
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
         """Set the value if it is still `old`; whether it was."""
 
+    def unclaim(self, key: str, value: str) -> bool:
+        """Forget the value if it is still this one; whether it was."""
+
     def remove(self, *keys: str) -> None:
         """Forget these keys, whatever they hold."""
 

@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-CASES, FIGURE = "fault-cases", "fault-figure"
+FAULT, CASES, FIGURE = "fault", "fault-cases", "fault-figure"
+
+Properties = Sequence[tuple[str, Any]]
+
+
+def fault_of(item: pytest.Item) -> str | None:
+    """What the test is about, if it is about a fault."""
+    marker = item.get_closest_marker("fault")
+    return None if marker is None else str(marker.args[0])
 
 
 class Cases:
-    """What one test tried of the fault that its marker names."""
+    """What one test tried of the fault that its marker names; a test that does not count them is one case."""
 
     def __init__(self, item: pytest.Item) -> None:
-        marker = item.get_closest_marker("fault")
-        assert marker is not None, f"{item.nodeid} has no marker `fault`"
-        self._fault = str(marker.args[0])
+        assert fault_of(item), f"{item.nodeid} has no marker `fault`"
         self._item = item
 
     def passed(self, number: int = 1) -> None:
         """So many cases more were survived."""
-        self._item.user_properties.append((CASES, (self._fault, number)))
+        self._item.user_properties.append((CASES, number))
 
     def figure(self, name: str, value: str) -> None:
         """Something that was measured."""
-        self._item.user_properties.append((FIGURE, (self._fault, name, value)))
+        self._item.user_properties.append((FIGURE, (name, value)))
 
 
-def table(reports: Iterable[tuple[Sequence[tuple[str, Any]], bool]]) -> list[str]:
+def outcomes(stats: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Properties, bool]]:
+    """(properties of a test, whether it passed), from pytest's reports by kind."""
+    for kind in ("passed", "failed"):
+        for report in stats.get(kind, ()):
+            yield report.user_properties, kind == "passed"
+    for report in stats.get("error", ()):  # before the test or after it: what it counted stands elsewhere
+        yield [each for each in report.user_properties if each[0] == FAULT], False
+
+
+def table(reports: Iterable[tuple[Properties, bool]]) -> list[str]:
     """Markdown lines from (properties of a test, whether it passed)."""
-    tried: dict[str, int] = {}
-    passed: dict[str, int] = {}
+    tried: Counter[str] = Counter()
+    passed: Counter[str] = Counter()
     figures: list[str] = []
     for properties, good in reports:
-        counted = [value for name, value in properties if name == CASES]
-        for fault, number in counted:
-            tried[fault] = tried.get(fault, 0) + number
-            passed[fault] = passed.get(fault, 0) + number
-        if counted and not good:
-            tried[counted[0][0]] += 1
-        figures += [f"{fault}: {what} {much}" for name, (fault, what, much) in _figures(properties)]
+        for fault in _all(properties, FAULT):
+            counted = sum(_all(properties, CASES))
+            passed[fault] += counted or good
+            tried[fault] += (counted or good) + (not good)
+            figures += [f"{fault}: {what} {much}" for what, much in _all(properties, FIGURE)]
     if not tried:
         return []
     rows = [f"| {fault} | {tried[fault]} | {passed[fault]} |" for fault in sorted(tried)]
     return ["| fault | cases | passed |", "|---|---|---|", *rows, *figures]
 
 
-def _figures(properties: Sequence[tuple[str, Any]]) -> list[tuple[str, tuple[str, str, str]]]:
-    return [(name, (value[0], value[1], value[2])) for name, value in properties if name == FIGURE]
+def _all(properties: Properties, wanted: str) -> list[Any]:
+    return [value for name, value in properties if name == wanted]

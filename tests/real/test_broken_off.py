@@ -42,6 +42,7 @@ def stranger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield bridge
 
 
+@pytest.mark.fault("a worker is killed at its n-th call, every n")
 @pytest.mark.long
 @pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
 def test_a_killed_bridge_goes_on_wherever_it_was(world: World, agent_type: str, mortal: Service, turn: int) -> None:
@@ -108,6 +109,7 @@ def kill_workers(bridge: Service) -> None:
         os.kill(int(child), signal.SIGKILL)
 
 
+@pytest.mark.fault("Letta restarts while a call is open")
 def test_a_call_goes_out_by_one_bridge_and_its_result_comes_back_by_another(agent: Agent, stranger: Service) -> None:
     talk = Talk(agent, WEATHER, stream=True)
     so_far: list[str] = []
@@ -120,6 +122,7 @@ def test_a_call_goes_out_by_one_bridge_and_its_result_comes_back_by_another(agen
     talk.ends_with(*so_far)
 
 
+@pytest.mark.fault("two clients with different tools on one agent: rounds")
 def test_two_bridges_with_tools_of_their_own_take_turns(agent: Agent, stranger: Service) -> None:
     theirs = tool("weather", "Another tool of that name.", place={"type": "string"})
     before = agent.fingerprint()
@@ -132,6 +135,7 @@ def test_two_bridges_with_tools_of_their_own_take_turns(agent: Agent, stranger: 
     assert agent.fingerprint() == before
 
 
+@pytest.mark.fault("Letta restarts while a call is open")
 def test_a_result_arrives_after_letta_was_restarted(world: World) -> None:
     if not isinstance(world.server, OwnServer):
         pytest.fail("a server that is `up` can't be restarted by a test: `python -m testbed down` first")

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.real
 MEMORY_TOOL = "core_memory_append"
 
 
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_a_user_who_goes_on_without_the_result_is_answered(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
@@ -59,6 +60,7 @@ def test_a_client_with_other_tools_or_none_is_answered_meanwhile(agent: Agent) -
     ]
 
 
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
 def test_a_result_that_comes_late_takes_its_place_or_is_refused(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     (call_id,) = talk.say(ask_weather()).call_ids
@@ -81,6 +83,7 @@ def test_a_result_that_comes_late_takes_its_place_or_is_refused(agent: Agent) ->
         talk.ends_with(*called, "user: Well?", "assistant: Well.")
 
 
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
 def test_a_call_that_was_given_up_before_its_result_came_is_not_answered_twice(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
@@ -135,6 +138,7 @@ def waits_for_its_owner(agent: Agent, stream: bool) -> None:
     assert agent.ask("Hello?\n!say Hello.", tools=[WEATHER], stream=stream).text == "Hello."
 
 
+@pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("deleted", [False, True], ids=["detached", "deleted"])
 def test_an_agent_left_at_a_call_by_a_bridge_that_is_gone_is_freed(agent: Agent, deleted: bool) -> None:
     talk = Talk(agent, WEATHER)

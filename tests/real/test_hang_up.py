@@ -12,6 +12,7 @@ from tests.real.world import Agent, World
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.fault("clients that hang up")
 @pytest.mark.parametrize("stream", [False, True])
 def test_its_run_is_cancelled_where_that_works_and_the_agent_is_free(world: World, agent: Agent, stream: bool) -> None:
     agent.ask("Hello")
@@ -28,6 +29,7 @@ def test_its_run_is_cancelled_where_that_works_and_the_agent_is_free(world: Worl
     assert told[-1] == "user: !say here I am"
 
 
+@pytest.mark.fault("clients that hang up")
 def test_a_turn_that_still_waits_for_its_agent_never_begins(world: World, agent: Agent) -> None:
     world.proxy.clear()
     first = threading.Thread(target=agent.ask, args=("!delay 3\n!say slow",))

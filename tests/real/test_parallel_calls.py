@@ -27,6 +27,7 @@ def setting(agent: Agent) -> object:
     return state["llm_config"].get("parallel_tool_calls"), state.get("metadata") or {}
 
 
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
 @STREAM
 def test_two_calls_go_out_in_one_reply_and_results_come_in_any_order(agent: Agent, stream: bool) -> None:
     before = setting(agent)
@@ -49,6 +50,7 @@ def test_two_calls_go_out_in_one_reply_and_results_come_in_any_order(agent: Agen
     assert setting(agent) == before
 
 
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
 def test_a_missing_result_is_said_to_be_missing_and_the_agent_goes_on(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     reply = talk.say(BOTH)

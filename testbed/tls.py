@@ -1,0 +1,93 @@
+"""TLS in front of a server that has none, as platforms put it before their Redis, with a self-signed certificate."""
+
+import asyncio
+import ssl
+import subprocess
+import tempfile
+import threading
+from asyncio import StreamReader, StreamWriter
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from testbed.errors import TestbedError
+from testbed.network import free_port
+
+PIECE = 65536
+
+
+class TlsDoor:
+    """Takes connections in TLS at `port` and passes on what is said, as it is, to a port of this machine."""
+
+    def __init__(self, target: int) -> None:
+        self.port = free_port()
+        self._target = target
+        self._folder = tempfile.TemporaryDirectory(prefix="tls-")
+        self.certificate = Path(self._folder.name) / "certificate.pem"
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="tls", daemon=True)
+        self._server: asyncio.Server | None = None
+
+    def __enter__(self) -> Self:
+        key = self.certificate.with_name("key.pem")
+        make_certificate(self.certificate, key)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, key)
+        opening = asyncio.start_server(self._pass_on, "127.0.0.1", self.port, ssl=context)
+        self._server = self._loop.run_until_complete(opening)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._folder.cleanup()
+
+    async def _close(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        connections = asyncio.all_tasks() - {asyncio.current_task()}
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    async def _pass_on(self, reader: StreamReader, writer: StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(_copy(reader, back))
+                both.create_task(_copy(there, writer))
+        except* OSError:
+            pass
+        finally:
+            writer.transport.abort()
+            back.transport.abort()
+
+
+async def _copy(reader: StreamReader, writer: StreamWriter) -> None:
+    while piece := await reader.read(PIECE):
+        writer.write(piece)
+        await writer.drain()
+    with suppress(NotImplementedError):  # TLS can't be closed in one direction
+        writer.write_eof()
+
+
+def make_certificate(certificate: Path, key: Path) -> None:
+    """For this machine, for a day, signed by itself."""
+    made = subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
+            *("-days", "1", "-subj", "/CN=testbed", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-out", str(certificate), "-keyout", str(key)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        raise TestbedError(f"openssl made no certificate\n{made.stderr}")

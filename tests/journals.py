@@ -1,0 +1,76 @@
+"""Journals of several workers in one store, and an agent that runs their turns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bridge.coordination import following, recording
+from bridge.coordination.feed import Feed, run_in_thread
+from bridge.coordination.journal import Attempt, Identity, Journal
+from bridge.coordination.store import Store
+from bridge.errors import UnknownModel
+from bridge.turn import Event, MethodChosen, Stopped, Text, Used
+from tests.stores import KINDS, opened
+
+SOON = 20.0
+KEEP = 60.0
+SAME = Identity("turn-a", "body-a")
+ANSWER: list[Event] = [MethodChosen("native"), Text("Hel"), Text("lo"), Used(10, 2), Stopped("end_turn")]
+
+
+@pytest.fixture(params=KINDS)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    with opened(request.param, tmp_path) as open_one:
+        yield open_one
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "PULSE", 0.05)
+    monkeypatch.setattr(following, "PULSE", 0.05)
+    monkeypatch.setattr(recording, "ALIVE", 0.5)
+    monkeypatch.setattr(following, "ALIVE", 0.5)
+    monkeypatch.setattr(following, "LOOK", 0.02)
+
+
+class Agent:
+    """What runs a turn: counts the runs, and waits in the middle when it is told to."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[str, bool]] = []
+        self.fails_with: list[Exception] = []
+        self.answers: list[list[Event]] = []
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.go_on.set()
+
+    def run(self, turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[Event]:
+        self.runs.append((turn_id, repeated))
+        failure = self.fails_with.pop(0) if self.fails_with else None
+        answer = self.answers.pop(0) if self.answers else ANSWER
+        if isinstance(failure, UnknownModel):
+            raise failure
+        for number, event in enumerate(answer):
+            if number == 2:
+                self.begun.set()
+                assert self.go_on.wait(SOON)
+                if failure is not None:
+                    raise failure
+            yield event
+
+
+@pytest.fixture
+def agent() -> Agent:
+    return Agent()
+
+
+def ask(worker: Journal, agent: Agent, identity: Identity = SAME) -> tuple[Attempt, Feed]:
+    attempt = worker.attempt(identity, agent.run)
+    return attempt, run_in_thread(attempt.events)
+
+
+def read(feed: Feed) -> list[Event]:
+    return [event for event in feed.read(SOON) if event is not None]

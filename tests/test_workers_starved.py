@@ -1,0 +1,86 @@
+"""Workers that lack what they need of the system for a while: file descriptors, a disk that can be written."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from testbed.service import Service
+from tests.letta_server import LettaServerStub
+from tests.test_workers import BODY, SOON, environment, wait_until, workers
+
+pytestmark = pytest.mark.servers
+
+KEYED = {"BRIDGE_API_KEYS": "key-of-roo", "BRIDGE_ALLOW_ANONYMOUS": "0", "BRIDGE_KEY_RATE": "10000"}
+
+
+@pytest.fixture
+def bridge(tmp_path: Path) -> Iterator[Service]:
+    """Whose one worker has a thread for each of a few clients."""
+    with LettaServerStub(["word "] * 3, pause=0.05) as letta:
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_THREADS="8", BRIDGE_READ_TIMEOUT="1")
+        with Service({**settings, **KEYED}, tmp_path / "log") as service:
+            yield service
+
+
+def ask(bridge: Service) -> tuple[int, str]:
+    """The status and the body, status 0 when there was none."""
+    headers = {"Authorization": "Bearer key-of-roo", "Connection": "close"}
+    try:
+        answer = requests.post(f"{bridge.url}/v1/chat/completions", json=BODY, timeout=SOON, headers=headers)
+    except requests.RequestException:
+        return 0, ""
+    return answer.status_code, answer.text
+
+
+def is_whole(answer: tuple[int, str]) -> bool:
+    return answer[0] == 200 and answer[1].count("word ") == 3 and answer[1].endswith("data: [DONE]\n\n")
+
+
+def is_honest(answer: tuple[int, str]) -> bool:
+    return is_whole(answer) or ("[DONE]" not in answer[1] and answer[0] in (0, 200, 500, 502, 503))
+
+
+@contextmanager
+def limited(pid: int, what: int, soft: int) -> Iterator[None]:
+    before = resource.prlimit(pid, what)
+    resource.prlimit(pid, what, (soft, before[1]))
+    yield
+    resource.prlimit(pid, what, before)
+
+
+@pytest.mark.fault("too few file descriptors")
+@pytest.mark.parametrize("left", [0, 1, 2, 3, 5, 8])
+def test_a_worker_with_too_few_file_descriptors_serves_whom_it_can_and_then_all(bridge: Service, left: int) -> None:
+    assert is_whole(ask(bridge))
+    (worker,) = workers(bridge)
+    used = max(int(name) for name in os.listdir(f"/proc/{worker}/fd")) + 1
+    with limited(worker, resource.RLIMIT_NOFILE, used + left):
+        with ThreadPoolExecutor(12) as pool:
+            answers = list(pool.map(lambda _: ask(bridge), range(12)))
+        assert all(map(is_honest, answers)), answers
+    wait_until(lambda: is_whole(ask(bridge)))
+    assert workers(bridge) == [worker]
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_full_disk_refuses_turns_and_ends_no_worker(bridge: Service) -> None:
+    assert is_whole(ask(bridge))
+    (worker,) = workers(bridge)
+    with limited(worker, resource.RLIMIT_FSIZE, 0):
+        for _ in range(3):
+            refused = ask(bridge)
+            assert refused[0] == 503
+            assert '"store_unavailable"' in refused[1]
+        wait_until(lambda: requests.get(f"{bridge.url}/readyz", timeout=SOON).status_code == 503)
+        assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok
+    assert is_whole(ask(bridge))
+    wait_until(lambda: requests.get(f"{bridge.url}/readyz", timeout=SOON).status_code == 200)
+    assert workers(bridge) == [worker]
