@@ -11,7 +11,7 @@ from bridge.config import read_settings
 from bridge.coordination.shared import Shared, shared_by_workers
 from bridge.errors import Busy, StoreUnavailable
 from testbed.redis import Redis
-from testbed.tls import TlsDoor
+from tests.tls import TlsDoor
 
 pytestmark = pytest.mark.servers
 

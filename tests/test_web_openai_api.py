@@ -309,6 +309,19 @@ def test_a_quiet_stream_is_kept_open_by_comments(
 
 
 @pytest.mark.usefixtures("short_tick")
+def test_a_quiet_stream_begins_with_a_comment_when_its_headers_are_due(
+    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+) -> None:
+    environment.update(BRIDGE_PING_INTERVAL="25", BRIDGE_HEADER_WAIT="0")
+    go_on = threading.Event()
+    letta.will(lambda: go_on.wait(SOON), Text("Hello"), Stopped("end_turn"))
+    frames = _open_stream(request.getfixturevalue("client"))
+    assert next(frames) == b": ping\n\n"
+    go_on.set()
+    assert b"Hello" in next(frames)
+
+
+@pytest.mark.usefixtures("short_tick")
 def test_a_failure_after_the_headers_were_sent_is_an_error_event(
     environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:

@@ -80,7 +80,8 @@ class Listener:
 
     def _frames(self, ping_interval: float) -> Iterator[bytes]:
         frames = Frames(Reply(Envelope(self.turn.model), include_usage=self.turn.include_usage))
-        quiet_since = time.monotonic()
+        # The status leaves with the first byte, so the first silence has its comment at once.
+        quiet_since = time.monotonic() - ping_interval
         for event in self._events():
             if event is not None:
                 for frame in frames.of(event):

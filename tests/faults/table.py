@@ -41,7 +41,8 @@ def outcomes(stats: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Properties, b
         for report in stats.get(kind, ()):
             yield report.user_properties, kind == "passed"
     for report in stats.get("error", ()):  # before the test or after it: what it counted stands elsewhere
-        yield [each for each in report.user_properties if each[0] == FAULT], False
+        properties: Properties = getattr(report, "user_properties", [])  # a file that can't be read has none
+        yield [each for each in properties if each[0] == FAULT], False
 
 
 def table(reports: Iterable[tuple[Properties, bool]]) -> list[str]:

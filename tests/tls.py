@@ -1,8 +1,7 @@
-"""TLS in front of a server that has none, as platforms put it before their Redis, with a self-signed certificate."""
+"""TLS in front of a server that has none, as platforms put it before their Redis; nobody knows its certificate."""
 
 import asyncio
 import ssl
-import subprocess
 import tempfile
 import threading
 from asyncio import StreamReader, StreamWriter
@@ -11,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from testbed.errors import TestbedError
+import trustme
+
 from testbed.network import free_port
 
 PIECE = 65536
@@ -30,10 +30,10 @@ class TlsDoor:
         self._server: asyncio.Server | None = None
 
     def __enter__(self) -> Self:
-        key = self.certificate.with_name("key.pem")
-        make_certificate(self.certificate, key)
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(str(self.certificate))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.certificate, key)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
         opening = asyncio.start_server(self._pass_on, "127.0.0.1", self.port, ssl=context)
         self._server = self._loop.run_until_complete(opening)
         self._thread.start()
@@ -75,19 +75,3 @@ async def _copy(reader: StreamReader, writer: StreamWriter) -> None:
         await writer.drain()
     with suppress(NotImplementedError):  # TLS can't be closed in one direction
         writer.write_eof()
-
-
-def make_certificate(certificate: Path, key: Path) -> None:
-    """For this machine, for a day, signed by itself."""
-    made = subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-            *("-days", "1", "-subj", "/CN=testbed", "-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-out", str(certificate), "-keyout", str(key)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        raise TestbedError(f"openssl made no certificate\n{made.stderr}")
