@@ -173,7 +173,8 @@ class Conversation:
     def _last_step(self, used: Used) -> Used:
         """Usage as a client needs it to judge how full the context is: the prompt of the last step, not the sum.
 
-        A server that does not know the step gets the mean of the steps, which is near enough to compact in time.
+        Where a server does not know the step, or notes with it the sum so far (0.12), it is the mean of the steps,
+        which is near enough to compact in time.
         """
         if used.steps <= 1:
             return used
@@ -181,7 +182,9 @@ class Conversation:
             last = self._gateway.step_prompt_tokens(used.last_step_id) if used.last_step_id else None
         except LettaError:
             last = None
-        return replace(used, prompt_tokens=last if last is not None else used.prompt_tokens // used.steps)
+        if last is None or last >= used.prompt_tokens:
+            last = used.prompt_tokens // used.steps
+        return replace(used, prompt_tokens=last)
 
     def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
         """Outside of a turn: the agent has exactly these tools of ours, as they should be; how many."""

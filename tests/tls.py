@@ -5,16 +5,19 @@ import ssl
 import tempfile
 import threading
 from asyncio import StreamReader, StreamWriter
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import trustme
 
 from testbed.network import free_port
 
 PIECE = 65536
+SOON = 10
+T = TypeVar("T")
 
 
 class TlsDoor:
@@ -34,19 +37,21 @@ class TlsDoor:
         authority.cert_pem.write_to_path(str(self.certificate))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert("127.0.0.1").configure_cert(context)
-        opening = asyncio.start_server(self._pass_on, "127.0.0.1", self.port, ssl=context)
-        self._server = self._loop.run_until_complete(opening)
-        self._thread.start()
+        self._thread.start()  # the loop runs there alone: the thread of a test may have a loop of its own
+        self._server = self._awaited(asyncio.start_server(self._pass_on, "127.0.0.1", self.port, ssl=context))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        self._awaited(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
         self._folder.cleanup()
+
+    def _awaited(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(SOON)
 
     async def _close(self) -> None:
         assert self._server is not None
