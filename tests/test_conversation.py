@@ -154,6 +154,7 @@ def test_instructions_can_be_ignored(letta: FakeGateway, environment: dict[str, 
         (Used(2100, 60, 3, "step-3"), 900, 900),
         (Used(2100, 60, 3, "step-3"), None, 700),
         (Used(2100, 60, 3, ""), 900, 700),
+        (Used(2100, 60, 3, "step-3"), 2100, 700),
     ],
 )
 def test_usage_is_the_prompt_of_the_last_step_not_the_sum(

@@ -164,6 +164,11 @@ def test_send_message_is_called_where_it_is_offered() -> None:
     assert reply(user("!say Hi"), tools=OLD).calls == (SaidCall("send_message", old),)
 
 
+def test_a_clients_tool_of_that_name_is_not_send_message() -> None:
+    said = reply(user("!say Hi"), tools=[tool("send_message_0a1b2c3d", "path")])
+    assert (said.content, said.calls) == ("Hi", ())
+
+
 def test_plain_text_is_plain_whatever_is_offered_or_demanded() -> None:
     said = reply(user("!plain Hi"), tools=HEARTBEAT, tool_choice="required")
     assert (said.content, said.calls) == ("Hi", ())

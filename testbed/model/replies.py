@@ -170,7 +170,8 @@ def _turn(step: Step, offer: Offer, goes_on: bool) -> Reply:
 
 
 def _may_send(offer: Offer) -> bool:
-    return offer.demand != "none" and offer.named in (None, "send_message") and offer.find("send_message") is not None
+    offered = any(tool.name == "send_message" for tool in offer.tools)
+    return offer.demand != "none" and offer.named in (None, "send_message") and offered
 
 
 def _find_tools(step: Step, offer: Offer) -> tuple[tuple[Call, ...], tuple[str, ...]]:

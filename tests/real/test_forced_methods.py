@@ -35,8 +35,6 @@ def possible(world: World, agent_type: str) -> set[str]:
         found.add("rewrite")
     if world.at_least("0.11.7") and agent_type != "letta_v1_agent":
         found.add("relay")
-    if agent_type == "letta_v1_agent" and not v3 and world.at_least("0.11.7"):
-        found.add("relay")
     return found
 
 
