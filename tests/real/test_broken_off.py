@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -26,8 +25,6 @@ from tests.sse_checker import Json
 
 pytestmark = pytest.mark.real
 
-# Seconds: Letta itself waits for up to half a minute in each try.
-LOCKED = 200
 RESULT = "result of weather: 12 degrees"
 
 
@@ -103,17 +100,9 @@ def broken_off(talk: Talk, nth: int, bridge: Service, step: Callable[[], object]
     kill = Between(lambda _: kill_workers(bridge))
     with talk.agent.world.proxy.inject(kill, nth=nth, times=1) as rule, suppress(requests.RequestException):
         step()
-    if rule.struck and not talk.agent.world.at_least("0.12.0"):
-        wait_until_letta_writes(talk.agent.world)
+    if rule.struck:
+        talk.agent.world.wait_until_letta_writes()
     return rule.struck == 1
-
-
-def wait_until_letta_writes(world: World) -> None:
-    """On SQLite, which these servers have here, a request that is dropped at a bad moment locks the database."""
-    blocks, deadline = f"{world.server.base_url}/v1/blocks/", time.monotonic() + LOCKED
-    while not (made := requests.post(blocks, json={"label": "awake", "value": ""}, timeout=LOCKED)).ok:
-        assert time.monotonic() < deadline, made.text
-    world.letta("DELETE", f"/v1/blocks/{made.json()['id']}")
 
 
 def kill_workers(bridge: Service) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import openai
 import requests
 
 from testbed.agents import create_agent, delete_agent
+from testbed.errors import AgentFailed
 from testbed.model import ScriptedModel
 from testbed.proxy import FaultProxy
 from testbed.server import Server
@@ -51,6 +53,10 @@ class Reply:
         return self.headers["X-Bridge-Method"]
 
 
+# Seconds: Letta itself waits for up to half a minute in each try.
+LOCKED = 200
+
+
 @dataclass(slots=True)
 class World:
     """One server under test. `bridge` reaches it through `proxy`; the tests look at it directly."""
@@ -86,8 +92,23 @@ class World:
     def agent(self, agent_type: str, **more: Any) -> Agent:
         more.setdefault("name", f"agent-of-test-{uuid.uuid4().hex[:8]}")
         more.setdefault("memory_blocks", [{"label": "human", "value": "Nothing known."}])
-        made = create_agent(self.server.base_url, agent_type=agent_type, model_url=self.model.url, **more)
+        try:
+            made = create_agent(self.server.base_url, agent_type=agent_type, model_url=self.model.url, **more)
+        except AgentFailed as refused:
+            if "database is locked" not in str(refused):
+                raise
+            self.wait_until_letta_writes()
+            made = create_agent(self.server.base_url, agent_type=agent_type, model_url=self.model.url, **more)
         return Agent(self, made["id"], made["name"], agent_type)
+
+    def wait_until_letta_writes(self) -> None:
+        """A request that is dropped at a bad moment locks SQLite, which servers before 0.12 have here, for a minute."""
+        if self.at_least("0.12.0"):
+            return
+        blocks, deadline = f"{self.server.base_url}/v1/blocks/", time.monotonic() + LOCKED
+        while not (made := requests.post(blocks, json={"label": "awake", "value": ""}, timeout=LOCKED)).ok:
+            assert time.monotonic() < deadline, made.text
+        self.letta("DELETE", f"/v1/blocks/{made.json()['id']}")
 
     def openai(self, **more: Any) -> openai.OpenAI:
         more = {"base_url": f"{self.bridge.url}/v1", "api_key": "none", "max_retries": 0} | more
