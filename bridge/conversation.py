@@ -173,7 +173,7 @@ class Conversation:
     def _last_step(self, used: Used) -> Used:
         """Usage as a client needs it to judge how full the context is: the prompt of the last step, not the sum.
 
-        Where a server does not know the step, or notes with it the sum so far (0.12, 0.13), it is the mean of the
+        Where a server does not know the step, or notes with it the sum so far (0.12 to 0.15), it is the mean of the
         steps, which is near enough to compact in time.
         """
         if used.steps <= 1:
