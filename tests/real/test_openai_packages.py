@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionMessage
 from testbed.versions import agent_types
 from tests.clients.process import Scratch
 from tests.clients.reading import check_that_it_reads
-from tests.real.talk import tool
+from tests.real.talk import told, tool
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
@@ -51,7 +51,7 @@ def test_ten_calls_in_a_row_run_here(world: World, agent_type: str, stream: bool
             doubled = 2 * json.loads(call.function.arguments)["number"]
             messages += [message, {"role": "tool", "tool_call_id": call.id, "content": str(doubled)}]
         assert completed(client, agent, messages, doubling, stream).content == "1024"
-    story = agent.story()
+    story = told(agent, [doubling])
     assert [line for line in story if line.startswith("result of double")] == [
         f"result of double: {2 ** (power + 1)}" for power in range(10)
     ]
