@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -51,25 +52,30 @@ class RawServer:
                 self._answer(connection)
 
     def _answer(self, connection: socket.socket) -> None:
-        self.requests.append(_read_request(connection))
-        try:
+        with suppress(OSError):  # the client has gone
+            self.requests.append(_read_request(connection))
             for piece in self._pieces:
                 if isinstance(piece, bytes):
                     connection.sendall(piece)
                 else:
                     self._over.wait(piece if isinstance(piece, float) else 10)
-        except OSError:
-            return
 
 
 def _read_request(connection: socket.socket) -> bytes:
     data = b""
     while b"\r\n\r\n" not in data:
-        data += connection.recv(65536)
+        data += _more(connection)
     head, _, body = data.partition(b"\r\n\r\n")
     lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     missing = int(lengths[0].partition(b":")[2]) - len(body) if lengths else 0
     while missing > 0:
-        more = connection.recv(65536)
+        more = _more(connection)
         data, missing = data + more, missing - len(more)
+    return data
+
+
+def _more(connection: socket.socket) -> bytes:
+    data = connection.recv(65536)
+    if not data:
+        raise ConnectionResetError("the client left before its request was whole")
     return data

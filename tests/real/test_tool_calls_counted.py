@@ -69,18 +69,22 @@ def test_the_calls_for_a_turn(world: World, which: int, bridge: Service) -> None
     # With the first tools such an agent is allowed parallel calls, and with the last not any more.
     switch = {SET: 1} if agent_type == V1_AGENT and world.at_least("0.14.0") else {}
     counted = Counted(agent, bridge)
+    # What a change of an agent switches off on 0.14, the bridge looks up first, to keep it.
+    keep = {READ: 1} if world.at_least("0.14.0") and not world.at_least("0.15.0") else {}
+    change = {SET: 1, **keep}
     # Of an agent that is new to the bridge nobody knows whether it is in the middle of something.
     runs = {READ: 1, **({"runs": 1} if world.at_least("0.11.0") else {})}
     assert counted.turn([]) == {"version": 1, "features": 1, **runs}
+    one_put = Counter({LOOK: 1, PUT: 1, READ: 1}) + Counter(change)
     told: Mapping[str, tuple[Sequence[Json], Mapping[str, int]]] = {
-        "fifty new": (fifty, {LOOK: looks, PUT: 50, READ: 1, SET: 1}),
+        "fifty new": (fifty, Counter({LOOK: looks, PUT: 50, READ: 1}) + Counter(change)),
         "unchanged": (fifty, {}),
-        "one changed of fifty": (changed, {LOOK: 1, PUT: 1, READ: 1, SET: 1}),
-        "the old one again": (fifty, {SET: 1}),
-        "one new": (one_more, {LOOK: 1, PUT: 1, READ: 1, SET: 1}),
-        "all gone": ([], {SET: 1}),
+        "one changed of fifty": (changed, one_put),
+        "the old one again": (fifty, change),
+        "one new": (one_more, one_put),
+        "all gone": ([], change),
         "still gone": ([], {}),
-        "back again": (fifty, {SET: 1}),
+        "back again": (fifty, change),
     }
     for case, (tools, calls) in told.items():
         extra = switch if case in ("fifty new", "all gone", "back again") else {}
@@ -94,11 +98,11 @@ def test_the_calls_for_a_turn(world: World, which: int, bridge: Service) -> None
         counted.bridge = restarted
         first = {"version": 1, "features": 1}
         assert counted.turn(fifty) == first, "after a restart"
-        assert counted.turn([]) == Counter({} if native else {SET: 1}) + Counter(switch)
+        assert counted.turn([]) == Counter({} if native else change) + Counter(switch)
     with world.start_bridge(WEB_CONCURRENCY="1") as restarted:
         counted.bridge = restarted
-        again = {} if native else {LOOK: looks, READ: 1, SET: 1}
-        assert counted.turn(fifty) == Counter(first) + Counter(again) + Counter(switch), "back again after a restart"
+        again = Counter() if native else Counter({LOOK: looks, READ: 1}) + Counter(change)
+        assert counted.turn(fifty) == Counter(first) + again + Counter(switch), "back again after a restart"
     agent.delete()
     for row in stubs_on(world, part):
         delete_tool(world, row["id"])
