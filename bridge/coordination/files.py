@@ -38,17 +38,16 @@ class FileLocker:
 
     def _hold(self, path: Path, patience: Callable[[], bool]) -> Grip | None:
         while True:
-            file = self._open(path.name)
+            file, grip = self._open(path.name), None
             try:
                 if not _locked(file, patience, POLL):
-                    os.close(file)
                     return None
                 if _is_at(file, path):  # else it was removed while we waited, and there is another one, or none
-                    return _FileGrip(file, path, _settled(file))
-            except BaseException:
-                os.close(file)
-                raise
-            os.close(file)
+                    grip = _FileGrip(file, path, _settled(file))
+                    return grip
+            finally:
+                if grip is None:
+                    os.close(file)
 
     def _open(self, name: str) -> int:
         try:
