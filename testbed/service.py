@@ -51,6 +51,11 @@ class Service:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def workers(self) -> list[int]:
+        """The process ids of its workers."""
+        return [int(child) for child in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         output: IO[bytes] | None = self._log.open("ab") if self._log else None

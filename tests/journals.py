@@ -15,8 +15,8 @@ from bridge.coordination.store import Store
 from bridge.errors import UnknownModel
 from bridge.turn import Event, MethodChosen, Stopped, Text, Used
 from tests.stores import KINDS, opened
+from tests.waiting import SOON
 
-SOON = 20.0
 KEEP = 60.0
 SAME = Identity("turn-a", "body-a")
 ANSWER: list[Event] = [MethodChosen("native"), Text("Hel"), Text("lo"), Used(10, 2), Stopped("end_turn")]

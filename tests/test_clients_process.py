@@ -5,14 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.clients.guard import living_in
 from tests.clients.process import ClientFailed, Scratch, run_to_end
+from tests.waiting import until
 
 pytestmark = pytest.mark.servers
 
@@ -62,9 +61,3 @@ def test_a_client_ends_when_whoever_runs_it_is_killed(scratch: Scratch) -> None:
     tests.send_signal(signal.SIGKILL)
     tests.wait()
     until(lambda: not living_in(scratch.home))
-
-
-def until(so: Callable[[], bool]) -> None:
-    """Wait for something; the limit of the test is the limit."""
-    while not so():
-        time.sleep(0.02)

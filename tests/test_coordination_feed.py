@@ -9,8 +9,8 @@ from bridge.coordination.feed import Feed
 from bridge.coordination.feed import run_in_thread as run_with_signal
 from bridge.errors import LettaUnreachable
 from bridge.turn import AgentCall, AgentReturn, Event, MethodChosen, Reasoning, RunStarted, Stopped, Text, ToolCall
+from tests.waiting import SOON
 
-SOON = 10.0
 PREPARING: list[Event] = [
     MethodChosen("native"),
     RunStarted("run-1"),

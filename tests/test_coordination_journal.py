@@ -26,8 +26,9 @@ from bridge.turn import (
     ToolCall,
     Used,
 )
-from tests.journals import ANSWER, KEEP, SAME, SOON, Agent, agent, ask, open_store, quick, read
+from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, open_store, quick, read
 from tests.stores import opened
+from tests.waiting import SOON
 
 __all__ = ["agent", "open_store", "quick"]
 

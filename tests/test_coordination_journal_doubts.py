@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,8 @@ from bridge.coordination.journal import Journal
 from bridge.coordination.records import to_text
 from bridge.coordination.store import Store
 from bridge.errors import StoreUnavailable, UnknownModel
-from tests.journals import ANSWER, KEEP, SAME, SOON, Agent, agent, ask, open_store, quick, read
+from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, open_store, quick, read
+from tests.waiting import SOON, until
 
 __all__ = ["agent", "open_store", "quick"]
 
@@ -145,10 +145,3 @@ def test_a_turn_that_never_began_and_is_attempted_by_another_by_now_is_not_forgo
 
 def claim_of(store: Store) -> recording.Claim:
     return recording.Claim(**json.loads(store.get(f"turn:{SAME.name}") or "{}"))
-
-
-def until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SOON
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -35,8 +33,8 @@ from bridge.turn import (
     Turn,
     Used,
 )
+from tests.waiting import until
 
-Found = TypeVar("Found")
 READ = make_stub(ToolSpec("fs/read", "Reads.", {"type": "object", "properties": {}}), SchemaDialect())
 TURN = Turn("Ada", (), stream=True)
 GIVEN = ToolResult("c1", "the text", name="fs/read")
@@ -219,11 +217,3 @@ def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> N
     recorder.stop()
     assert "The disk is full." in caplog.text
     assert activity.asked < 5
-
-
-def until(look: Callable[[], Found]) -> Found:
-    deadline = time.monotonic() + 10
-    while not (found := look()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 import pytest
 import requests
 
-from testbed.network import free_port
 from testbed.service import Service
 from tests.letta_server import AGENT_ID, LettaServerStub
+from tests.services import environment
+from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
 
-SOON = 10.0
 PLAIN, HASHED = "canary-of-the-plain-key", "canary-of-the-hashed-key"
 LETTA, ADMIN, METRICS = "canary-of-letta", "canary-of-the-admin", "canary-of-the-metrics"
 USER, AGENT, REFUSAL = "canary-of-the-user", "canary-of-the-agent", "canary-in-lettas-refusal"
@@ -35,22 +34,15 @@ def letta() -> Iterator[LettaServerStub]:
 @pytest.fixture(scope="module")
 def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("canaries")
-    environment = {
-        "PATH": os.environ["PATH"],
-        "TMPDIR": str(folder),
-        "LETTA_BASE_URL": letta.url,
+    more = {
         "LETTA_API_KEY": LETTA,
-        "BRIDGE_HOST": "127.0.0.1",
-        "PORT": str(free_port()),
-        "WEB_CONCURRENCY": "1",
         "BRIDGE_API_KEYS": f"{PLAIN}, second:{HASH}:Ada",
         "BRIDGE_ADMIN_PASSWORD": ADMIN,
         "BRIDGE_METRICS_TOKEN": METRICS,
         "BRIDGE_LOG_LEVEL": "debug",
         "BRIDGE_KEEP_TEXT": "0",
-        "BRIDGE_DATA_DIR": str(folder / "data"),
     }
-    with Service(environment, folder / "log") as service:
+    with Service(environment(letta.url, folder, WEB_CONCURRENCY="1", **more), folder / "log") as service:
         yield service
 
 

@@ -29,10 +29,10 @@ from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.letta_server import LettaServerStub
 from tests.sse_checker import check_error
+from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
 
-SOON = 10.0
 OPERATIONS = [(verb, path) for path, verbs in DESCRIPTION["paths"].items() for verb in verbs]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from collections.abc import Iterator
@@ -12,13 +11,13 @@ from pathlib import Path
 import pytest
 import requests
 
-from testbed.network import free_port
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
+from tests.services import environment
+from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
 
-SOON = 10.0
 KEY = "key-of-the-only-client"
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 SMUGGLED = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() + b"\r\n\r\n"
@@ -33,19 +32,8 @@ def letta() -> Iterator[LettaServerStub]:
 @pytest.fixture(scope="module")
 def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("wire")
-    environment = {
-        "PATH": os.environ["PATH"],
-        "TMPDIR": str(folder),
-        "LETTA_BASE_URL": letta.url,
-        "BRIDGE_HOST": "127.0.0.1",
-        "PORT": str(free_port()),
-        "WEB_CONCURRENCY": "1",
-        "BRIDGE_THREADS": "8",
-        "BRIDGE_READ_TIMEOUT": "1",
-        "BRIDGE_API_KEYS": KEY,
-        "BRIDGE_DATA_DIR": str(folder / "data"),
-    }
-    with Service(environment, folder / "log") as service:
+    more = {"BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", "BRIDGE_API_KEYS": KEY}
+    with Service(environment(letta.url, folder, WEB_CONCURRENCY="1", **more), folder / "log") as service:
         yield service
 
 

@@ -13,8 +13,8 @@ from bridge.turn import Stopped, Text
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.sse_checker import check_error
+from tests.waiting import SOON
 
-SOON = 10.0
 KEYS = {
     "all": "",
     "by-name": ":Ada",

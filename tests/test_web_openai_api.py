@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.sse_checker import check_error
 from tests.stream_cases import CASES, messages, stream
+from tests.waiting import SOON
 
-SOON = 10.0
+Quiet = Callable[..., tuple[Iterator[bytes], threading.Event]]
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> str:
@@ -295,40 +297,35 @@ def short_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_chat, "TICK", 0.001)
 
 
-@pytest.mark.usefixtures("short_tick")
-def test_a_quiet_stream_is_kept_open_by_comments(
-    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
-) -> None:
-    environment.update(BRIDGE_PING_INTERVAL="0.1", BRIDGE_HEADER_WAIT="0")
-    go_on = threading.Event()
-    letta.will(lambda: go_on.wait(SOON), Text("Hello"), Stopped("end_turn"))
-    frames = _open_stream(request.getfixturevalue("client"))
+@pytest.fixture
+def quiet(short_tick: None, environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest) -> Quiet:
+    """Opens a stream with its headers due at once, of an agent that says nothing until it may."""
+
+    def opened(ping_interval: str, *events: Event | Exception) -> tuple[Iterator[bytes], threading.Event]:
+        environment.update(BRIDGE_PING_INTERVAL=ping_interval, BRIDGE_HEADER_WAIT="0")
+        go_on = threading.Event()
+        letta.will(lambda: go_on.wait(SOON), *events)
+        return _open_stream(request.getfixturevalue("client")), go_on
+
+    return opened
+
+
+def test_a_quiet_stream_is_kept_open_by_comments(quiet: Quiet) -> None:
+    frames, go_on = quiet("0.1", Text("Hello"), Stopped("end_turn"))
     assert [next(frames), next(frames)] == [b": ping\n\n", b": ping\n\n"]
     go_on.set()
     assert b"Hello" in next(frame for frame in frames if frame != b": ping\n\n")
 
 
-@pytest.mark.usefixtures("short_tick")
-def test_a_quiet_stream_begins_with_a_comment_when_its_headers_are_due(
-    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
-) -> None:
-    environment.update(BRIDGE_PING_INTERVAL="25", BRIDGE_HEADER_WAIT="0")
-    go_on = threading.Event()
-    letta.will(lambda: go_on.wait(SOON), Text("Hello"), Stopped("end_turn"))
-    frames = _open_stream(request.getfixturevalue("client"))
+def test_a_quiet_stream_begins_with_a_comment_when_its_headers_are_due(quiet: Quiet) -> None:
+    frames, go_on = quiet("25", Text("Hello"), Stopped("end_turn"))
     assert next(frames) == b": ping\n\n"
     go_on.set()
     assert b"Hello" in next(frames)
 
 
-@pytest.mark.usefixtures("short_tick")
-def test_a_failure_after_the_headers_were_sent_is_an_error_event(
-    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
-) -> None:
-    environment.update(BRIDGE_PING_INTERVAL="0.1", BRIDGE_HEADER_WAIT="0")
-    go_on = threading.Event()
-    letta.will(lambda: go_on.wait(SOON), errors.LettaUnreachable("It broke."))
-    frames = _open_stream(request.getfixturevalue("client"))
+def test_a_failure_after_the_headers_were_sent_is_an_error_event(quiet: Quiet) -> None:
+    frames, go_on = quiet("0.1", errors.LettaUnreachable("It broke."))
     assert next(frames) == b": ping\n\n"
     go_on.set()
     *_, last = frames

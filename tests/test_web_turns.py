@@ -16,8 +16,7 @@ from bridge.turn import Stopped, Text
 from bridge.web import chat as web_chat
 from tests.actors import Chat, Reply
 from tests.fakes import FakeGateway
-
-SOON = 20.0
+from tests.waiting import SOON
 
 
 @pytest.fixture(autouse=True)

@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
-from prometheus_client.parser import text_string_to_metric_families
 
-from testbed.network import free_port
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
 from tests.raw_server import WAIT, RawServer
 from tests.reading import Reading
+from tests.services import BODY, PROMPT, environment, samples
+from tests.waiting import SOON, until
 
 pytestmark = pytest.mark.servers
-
-SOON = 20.0
-BODY = {"model": "Ada", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
 
 
 @pytest.fixture
@@ -35,42 +30,8 @@ def letta() -> Iterator[RawServer]:
 
 @pytest.fixture
 def bridge(letta: RawServer, tmp_path: Path) -> Iterator[Service]:
-    with Service(environment(letta.url, tmp_path), tmp_path / "log") as service:
+    with Service(environment(letta.url, tmp_path, **PROMPT), tmp_path / "log") as service:
         yield service
-
-
-def environment(letta_url: str, tmp_path: Path, **more: str) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        "TMPDIR": str(tmp_path),
-        "LETTA_BASE_URL": letta_url,
-        "BRIDGE_HOST": "127.0.0.1",
-        "PORT": str(free_port()),
-        "WEB_CONCURRENCY": "2",
-        "BRIDGE_ALLOW_ANONYMOUS": "1",
-        "BRIDGE_DATA_DIR": str(tmp_path / "data"),
-        "BRIDGE_HEADER_WAIT": "0",
-        "BRIDGE_PING_INTERVAL": "0.2",
-        **more,
-    }
-
-
-def samples(bridge: Service, name: str) -> float:
-    """The sum of a metric, as Prometheus' own parser reads it."""
-    families = text_string_to_metric_families(requests.get(f"{bridge.url}/metrics", timeout=SOON).text)
-    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
-
-
-def workers(bridge: Service) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(bridge.pid)], capture_output=True, text=True, check=True)
-    return [int(pid) for pid in listed.stdout.split()]
-
-
-def wait_until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SOON
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def ask_nowhere(bridge: Service, count: int) -> None:
@@ -88,9 +49,9 @@ def test_what_a_killed_worker_counted_stays_and_what_it_had_open_does_not(bridge
         requests.post(f"{bridge.url}/v1/chat/completions", json=BODY, stream=True, timeout=SOON) for _ in range(4)
     ]
     assert samples(bridge, "bridge_streams_open") == 4
-    for worker in workers(bridge):
+    for worker in bridge.workers:
         os.kill(worker, signal.SIGKILL)
-        wait_until(lambda worker=worker: worker not in workers(bridge) and len(workers(bridge)) == 2)  # type: ignore[misc]
+        until(lambda worker=worker: worker not in bridge.workers and len(bridge.workers) == 2)  # type: ignore[misc]
     for stream in streams:
         stream.close()
     assert samples(bridge, "bridge_streams_open") == 0
@@ -110,7 +71,7 @@ def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service
 def test_what_herokus_buildpack_asks_of_gunicorn_changes_nothing(letta: RawServer, tmp_path: Path) -> None:
     """It sets these two for every app: a second log of requests, and trust in whatever a client says of itself."""
     buildpack = {"GUNICORN_CMD_ARGS": "--access-logfile -", "FORWARDED_ALLOW_IPS": "*"}
-    with Service(environment(letta.url, tmp_path, DYNO="web.1", **buildpack), tmp_path / "log") as bridge:
+    with Service(environment(letta.url, tmp_path, DYNO="web.1", **PROMPT, **buildpack), tmp_path / "log") as bridge:
         headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
         answer = requests.get(f"{bridge.url}/nowhere", headers=headers, timeout=SOON)
     assert "Strict-Transport-Security" not in answer.headers
@@ -131,7 +92,7 @@ def stop(bridge: Service) -> None:
 def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path: Path) -> None:
     with (
         LettaServerStub([f"word{number} " for number in range(20)], pause=0.1) as letta,
-        Service(environment(letta.url, tmp_path), tmp_path / "log") as bridge,
+        Service(environment(letta.url, tmp_path, **PROMPT), tmp_path / "log") as bridge,
     ):
         readers = [Reading(bridge.url, BODY) for _ in range(2)]
         assert any(reader.has_begun() for reader in readers)
@@ -149,13 +110,13 @@ def test_turns_that_would_outlast_the_service_are_told_so(tmp_path: Path, stream
     """None ends as if it were whole: the connection breaks, as coding clients try again then, or there is an error."""
     with (
         LettaServerStub(["word "] * 10_000, pause=0.05) as letta,
-        Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1"), tmp_path / "log") as bridge,
+        Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1", **PROMPT), tmp_path / "log") as bridge,
     ):
         reader = Reading(bridge.url, BODY | {"stream": streamed})
         assert (
             reader.has_begun()
             if streamed
-            else wait_until(lambda: any(path.endswith("stream") for _, path, _ in letta.asked)) is None
+            else until(lambda: any(path.endswith("stream") for _, path, _ in letta.asked))
         )
         stop(bridge)
         reader.end()

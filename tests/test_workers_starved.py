@@ -14,19 +14,20 @@ import requests
 
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
-from tests.test_workers import BODY, SOON, environment, wait_until, workers
+from tests.services import BODY, PROMPT, environment
+from tests.waiting import SOON, until
 
 pytestmark = pytest.mark.servers
 
-KEYED = {"BRIDGE_API_KEYS": "key-of-roo", "BRIDGE_ALLOW_ANONYMOUS": "0", "BRIDGE_KEY_RATE": "10000"}
+KEYED = {"BRIDGE_API_KEYS": "key-of-roo", "BRIDGE_KEY_RATE": "10000"}
 
 
 @pytest.fixture
 def bridge(tmp_path: Path) -> Iterator[Service]:
     """Whose one worker has a thread for each of a few clients."""
     with LettaServerStub(["word "] * 3, pause=0.05) as letta:
-        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_THREADS="8", BRIDGE_READ_TIMEOUT="1")
-        with Service({**settings, **KEYED}, tmp_path / "log") as service:
+        more = {"WEB_CONCURRENCY": "1", "BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", **KEYED, **PROMPT}
+        with Service(environment(letta.url, tmp_path, **more), tmp_path / "log") as service:
             yield service
 
 
@@ -60,27 +61,27 @@ def limited(pid: int, what: int, soft: int) -> Iterator[None]:
 @pytest.mark.parametrize("left", [0, 1, 2, 3, 5, 8])
 def test_a_worker_with_too_few_file_descriptors_serves_whom_it_can_and_then_all(bridge: Service, left: int) -> None:
     assert is_whole(ask(bridge))
-    (worker,) = workers(bridge)
+    (worker,) = bridge.workers
     used = max(int(name) for name in os.listdir(f"/proc/{worker}/fd")) + 1
     with limited(worker, resource.RLIMIT_NOFILE, used + left):
         with ThreadPoolExecutor(12) as pool:
             answers = list(pool.map(lambda _: ask(bridge), range(12)))
         assert all(map(is_honest, answers)), answers
-    wait_until(lambda: is_whole(ask(bridge)))
-    assert workers(bridge) == [worker]
+    until(lambda: is_whole(ask(bridge)))
+    assert bridge.workers == [worker]
 
 
 @pytest.mark.fault("the disk is full or can't be written")
 def test_a_full_disk_refuses_turns_and_ends_no_worker(bridge: Service) -> None:
     assert is_whole(ask(bridge))
-    (worker,) = workers(bridge)
+    (worker,) = bridge.workers
     with limited(worker, resource.RLIMIT_FSIZE, 0):
         for _ in range(3):
             refused = ask(bridge)
             assert refused[0] == 503
             assert '"store_unavailable"' in refused[1]
-        wait_until(lambda: requests.get(f"{bridge.url}/readyz", timeout=SOON).status_code == 503)
+        until(lambda: requests.get(f"{bridge.url}/readyz", timeout=SOON).status_code == 503)
         assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok
     assert is_whole(ask(bridge))
-    wait_until(lambda: requests.get(f"{bridge.url}/readyz", timeout=SOON).status_code == 200)
-    assert workers(bridge) == [worker]
+    until(lambda: requests.get(f"{bridge.url}/readyz", timeout=SOON).status_code == 200)
+    assert bridge.workers == [worker]

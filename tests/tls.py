@@ -14,9 +14,9 @@ from typing import Any, Self, TypeVar
 import trustme
 
 from testbed.network import free_port
+from tests.waiting import SOON
 
 PIECE = 65536
-SOON = 10
 T = TypeVar("T")
 
 

@@ -13,7 +13,6 @@ import pytest
 from testbed.service import STOP_SECONDS, Service
 from testbed.versions import V1_AGENT, agent_types
 from tests.faults.client import PersistentTalk, persist
-from tests.faults.processes import workers_of
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.reading import Reading
@@ -52,7 +51,7 @@ def slow_answer(agent: Agent) -> str:
 
 def told_to_end(bridge: Service, *, everyone: bool = False) -> int | None:
     """Its exit code. Heroku tells every process of a dyno, others the first one alone; all kill it in the end."""
-    for process in [*(workers_of(bridge) if everyone else ()), bridge.pid]:
+    for process in [*(bridge.workers if everyone else ()), bridge.pid]:
         os.kill(process, signal.SIGTERM)
     return bridge.wait(STOP_SECONDS)
 

@@ -19,7 +19,8 @@ from testbed.service import Service
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.letta_server import LettaServerStub
-from tests.test_workers import SOON, environment, samples, wait_until, workers
+from tests.services import PROMPT, environment, samples
+from tests.waiting import SOON, until
 
 pytestmark = [pytest.mark.servers, pytest.mark.fault("clients that hang up")]
 
@@ -35,7 +36,7 @@ RESET = struct.pack("ii", 1, 0)
 @pytest.fixture
 def bridge(tmp_path: Path) -> Iterator[Service]:
     with LettaServerStub(["word "] * 20, pause=0.002) as letta:
-        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_READ_TIMEOUT="2")
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_READ_TIMEOUT="2", **PROMPT)
         with Service(settings, tmp_path / "log") as service:
             yield service
 
@@ -43,12 +44,12 @@ def bridge(tmp_path: Path) -> Iterator[Service]:
 @pytest.mark.timeout(1800)
 def test_nothing_stays_of_clients_that_hung_up(bridge: Service, cases: Cases) -> None:
     hang_up(bridge, 3 * AT_ONCE)
-    wait_until(lambda: at_rest(bridge))
+    until(lambda: at_rest(bridge))
     files, threads = state(bridge)
     hang_up(bridge, CLIENTS)
-    wait_until(lambda: at_rest(bridge))
-    wait_until(lambda: state(bridge)[0] <= files + AT_ONCE)
-    wait_until(lambda: state(bridge)[1] <= threads + AT_ONCE)
+    until(lambda: at_rest(bridge))
+    until(lambda: state(bridge)[0] <= files + AT_ONCE)
+    until(lambda: state(bridge)[1] <= threads + AT_ONCE)
     cases.figure("open files before and after", f"{files}, {state(bridge)[0]}")
     cases.figure("threads before and after", f"{threads}, {state(bridge)[1]}")
     whole = {"model": "Ada", "messages": [{"role": "user", "content": "Anybody there?"}]}
@@ -94,5 +95,5 @@ def at_rest(bridge: Service) -> bool:
 
 def state(bridge: Service) -> tuple[int, int]:
     """Open files and threads of the worker."""
-    (worker,) = workers(bridge)
+    (worker,) = bridge.workers
     return len(os.listdir(f"/proc/{worker}/fd")), len(os.listdir(f"/proc/{worker}/task"))

@@ -16,7 +16,6 @@ import requests
 from testbed.redis import Redis
 from testbed.service import Service
 from tests.faults.client import PersistentTalk, persist
-from tests.faults.processes import workers_of
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.real.talk import OSLO, WEATHER, ask_weather
@@ -54,7 +53,7 @@ def test_a_tool_turn_survives_the_death_of_any_worker(
 
 def kill_one(bridge: Service, dice: random.Random) -> None:
     with suppress(ProcessLookupError, IndexError):
-        os.kill(dice.choice(workers_of(bridge)), signal.SIGKILL)
+        os.kill(dice.choice(bridge.workers), signal.SIGKILL)
 
 
 @pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
@@ -75,7 +74,7 @@ def test_a_holder_that_was_stopped_does_no_late_writes(
         world.proxy.clear()
         first = pool.submit(ask_in_vain, agent, text, stopped)
         world.proxy.wait_for_calls(1, "POST", "/v1/agents/*/messages/stream", ended=False)
-        (holder,) = workers_of(stopped)
+        (holder,) = stopped.workers
         os.kill(holder, signal.SIGSTOP)
         talk = PersistentTalk(agent, WEATHER, stream=True, bridge=other)
         assert talk.say(text).calls == [("weather", {"city": "Oslo"})]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from testbed.service import Service
-from tests.faults.processes import workers_of
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.real.talk import tool
@@ -87,7 +86,7 @@ def ask(agents: list[Agent], first: int, last: int, bridge: Service) -> None:
 
 
 def measured(bridge: Service, folder: Path) -> Measured:
-    pids = [str(pid) for pid in workers_of(bridge)]
+    pids = [str(pid) for pid in bridge.workers]
     statuses = [Path(f"/proc/{pid}/status").read_text().splitlines() for pid in pids]
     return Measured(
         kilobytes=sum(_number(lines, "VmRSS:") for lines in statuses),

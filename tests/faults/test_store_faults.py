@@ -15,11 +15,11 @@ from testbed.service import Service
 from tests.faults.client import persist
 from tests.faults.table import Cases
 from tests.real.world import Agent, Reply, World
+from tests.waiting import SOON
 
 pytestmark = [pytest.mark.real, pytest.mark.fault("Redis down, lost, slow, back, refusing")]
 
 PASSWORD = "right-password"
-SOON = 15.0
 
 
 @pytest.fixture

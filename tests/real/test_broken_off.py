@@ -10,7 +10,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import requests
@@ -106,9 +105,8 @@ def broken_off(talk: Talk, nth: int, bridge: Service, step: Callable[[], object]
 
 
 def kill_workers(bridge: Service) -> None:
-    children = Path(f"/proc/{bridge.pid}/task/{bridge.pid}/children").read_text().split()
-    for child in children:
-        os.kill(int(child), signal.SIGKILL)
+    for worker in bridge.workers:
+        os.kill(worker, signal.SIGKILL)
 
 
 @pytest.mark.fault("Letta restarts while a call is open")

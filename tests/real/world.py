@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +93,14 @@ class World:
     def agent(self, agent_type: str, **more: Any) -> Agent:
         more.setdefault("name", f"agent-of-test-{uuid.uuid4().hex[:8]}")
         more.setdefault("memory_blocks", [{"label": "human", "value": "Nothing known."}])
+        create = partial(create_agent, self.server.base_url, agent_type=agent_type, model_url=self.model.url, **more)
         try:
-            made = create_agent(self.server.base_url, agent_type=agent_type, model_url=self.model.url, **more)
+            made = create()
         except AgentFailed as refused:
             if "database is locked" not in str(refused):
                 raise
             self.wait_until_letta_writes()
-            made = create_agent(self.server.base_url, agent_type=agent_type, model_url=self.model.url, **more)
+            made = create()
         return Agent(self, made["id"], made["name"], agent_type)
 
     def wait_until_letta_writes(self) -> None:

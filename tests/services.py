@@ -1,0 +1,37 @@
+"""The service as its Procfile starts it, before a server of the tests: its settings, and what it counts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from testbed.network import free_port
+from testbed.service import Service
+from tests.waiting import SOON
+
+BODY = {"model": "Ada", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+# A stream shows at once that it is there, however quiet the agent is.
+PROMPT = {"BRIDGE_HEADER_WAIT": "0", "BRIDGE_PING_INTERVAL": "0.2"}
+
+
+def environment(letta_url: str, tmp_path: Path, **more: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "TMPDIR": str(tmp_path),
+        "LETTA_BASE_URL": letta_url,
+        "BRIDGE_HOST": "127.0.0.1",
+        "PORT": str(free_port()),
+        "WEB_CONCURRENCY": "2",
+        "BRIDGE_ALLOW_ANONYMOUS": "0" if "BRIDGE_API_KEYS" in more else "1",
+        "BRIDGE_DATA_DIR": str(tmp_path / "data"),
+        **more,
+    }
+
+
+def samples(bridge: Service, name: str) -> float:
+    """The sum of a metric, as Prometheus' own parser reads it."""
+    families = text_string_to_metric_families(requests.get(f"{bridge.url}/metrics", timeout=SOON).text)
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
