@@ -34,7 +34,7 @@ test-clients: $(VENV)/.can-test
 pictures: $(VENV)/.can-test
 	$(BIN)/python -m tests.browser.pictures
 
-# About ten minutes. The figures below docs/ are those of `make bench FOR="--write"`.
+# About five minutes. The figures below docs/ are those of `make bench FOR="--write"`.
 bench: $(VENV)/.can-bench
 	$(BIN)/python -m bench $(FOR)
 
