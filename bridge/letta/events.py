@@ -5,6 +5,7 @@ Dispatch is on the string `message_type`: an unknown one is passed over, since l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -38,9 +39,8 @@ class _Run:
         self.step_id = ""
         self.used: Used | None = None
         self.call: AgentCall | None = None
-        self.indexed_message: str | None = None
+        self.counted: Counter[str] = Counter()
         self.spoken: dict[str, str] = {}
-        self.index = 0
 
     def read(self, raw: JsonObject) -> Iterator[Event]:
         if "error" in raw and "message_type" not in raw:
@@ -81,7 +81,8 @@ class _Run:
     def calls(self, raw: JsonObject) -> Iterator[Event]:
         """`tool_calls` holds all of them from 0.13 on; before, and in pieces, there is the one `tool_call`.
 
-        0.16 puts the one piece into `tool_calls`, too, without a list around it.
+        0.16 puts the one piece into `tool_calls`, too, without a list around it. What is held of a step and what is not
+        are two messages, whose pieces come in the order in which the model made the calls.
         """
         held = raw.get("message_type") == "approval_request_message"
         message_id = _text(raw.get("id"))
@@ -96,9 +97,8 @@ class _Run:
                 arguments = self.call.arguments + arguments
             else:
                 yield from self._finish_call()
-                self.index = self.index + 1 if message_id == self.indexed_message else 0
-                self.indexed_message = message_id
-            self.call = AgentCall(message_id, call_id, name, arguments, held, self.index)
+                self.counted[message_id] += 1
+            self.call = AgentCall(message_id, call_id, name, arguments, held, self.counted[message_id] - 1)
 
     def returned(self, raw: JsonObject) -> Iterator[Event]:
         ok = raw.get("status") != "error"
