@@ -110,6 +110,21 @@ def test_a_result_whose_answer_was_lost_is_answered_from_the_server(letta: FakeG
     assert len(given) == 1
 
 
+def test_a_result_of_which_the_server_kept_a_share_is_known_again(letta: FakeGateway, attempt: Attempt) -> None:
+    call = AgentCall(new_id("message"), "call_1", "weather", "{}", True)
+    letta.will(call, Stopped("requires_approval"))
+    (for_client,) = [one for one in attempt(TURN) if isinstance(one, ToolCall)]
+    asked = Message("assistant", tool_calls=(for_client,))
+    turn = Turn("Ada", (HELLO, asked, Message("tool", "sun" * 3000, tool_call_id=for_client.id)), TURN.tools)
+
+    def clip() -> None:
+        kept(letta).messages[-1] = replace(kept(letta).messages[-1], text="sun" * 2000 + "... [truncated 3000 chars]")
+
+    lost(attempt, letta, clip, stores(letta, "assistant_message", "Sunny."), turn=turn)
+    assert [one.text for one in attempt(replace(turn, repeated=True)) if isinstance(one, Text)] == ["Sunny."]
+    assert len(letta.prompts) == 2
+
+
 def test_every_message_of_a_turn_carries_its_mark(letta: FakeGateway, attempt: Attempt) -> None:
     attempt(Turn("Ada", (HELLO, Message("user", "there")), id="turn-7"))
     assert [say.otid for say in letta.prompts[0].messages if not isinstance(say, Results)] == ["turn-7-0", "turn-7-1"]

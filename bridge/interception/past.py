@@ -6,6 +6,7 @@ It is asked at most once in a turn, and only where the request alone does not te
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 from bridge.interception.ids import message_of
@@ -19,6 +20,8 @@ CALL = "tool_call_message"
 RETURN = "tool_return_message"
 SYSTEM = "system_message"
 USER = "user_message"
+# letta_v1_agent keeps a fifth of its context window of each result, and says so.
+_CLIPPED = re.compile(r"\.\.\. \[truncated (\d+) chars\]\Z")
 
 
 class Past:
@@ -63,7 +66,7 @@ class Past:
     def place_of(self, result: ToolResult) -> int | None:
         """The row in which the agent was given this very result before, None when it was not."""
         found = self.return_of(result)
-        return found[0] if found is not None and found[1] == result.text else None
+        return found[0] if found is not None and _says(found[1], result.text) else None
 
     def told(self) -> int:
         """The row of the last message of this very turn that an attempt before brought; 0 when there was none."""
@@ -104,6 +107,15 @@ class Past:
             named = next((later for later in self.rows[place:] if later.kind == RETURN), row)
         for call in row.calls if self._scene.parallel else row.calls[:1]:
             yield for_client(self._scene.bound[call.name], call, named.id)
+
+
+def _says(stored: str, text: str) -> bool:
+    """Whether a stored return is this text, whole or as much of it as the server keeps."""
+    clipped = _CLIPPED.search(stored)
+    if stored == text or clipped is None:
+        return stored == text
+    begin = stored[: clipped.start()]
+    return text.startswith(begin) and len(text) - len(begin) == int(clipped[1])
 
 
 def is_heartbeat(row: StoredMessage) -> bool:
