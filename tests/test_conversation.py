@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event as Signal
 from typing import Any
 
@@ -11,10 +12,11 @@ from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
 from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
-from bridge.letta.gateway import Say
+from bridge.letta.gateway import Agent, Say
 from bridge.sync.instructions import LABEL
 from bridge.sync.registry import Registry
-from bridge.turn import Event, Message, Stopped, Text, Turn, Used
+from bridge.turn import AgentCall, Event, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
+from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
 
 HELLO = Message("user", "Hello")
@@ -200,3 +202,60 @@ def test_the_next_turn_works_after_a_failure_at_any_call(letta: FakeGateway, ask
     letta.will_say("Hi")
     assert ask(KIND, HELLO)[0] == Text("Hi")
     assert letta.prompts[-1].memory == {"persona": "I am Ada.", LABEL: "be kind"}
+
+
+# --- after a turn that was broken off -----------------------------------------------------------------------
+
+
+CUT = errors.LettaUnreachable("It broke.", code="stream_cut")
+CALL = ToolSpec("weather")
+
+
+def opens_a_call_and_breaks_off(letta: FakeGateway, conversation: Conversation) -> Turn:
+    """A client's call is open; the turn that brought its result broke off in the middle."""
+    letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
+    happened = conversation.events(Turn("Ada", (HELLO,), (CALL,)), Signal())
+    (call,) = [event for event in happened if isinstance(event, ToolCall)]
+    told = (HELLO, Message("assistant", tool_calls=(call,)), Message("tool", "sun", tool_call_id=call.id))
+    letta.will(CUT)
+    with pytest.raises(errors.LettaUnreachable):
+        list(conversation.events(Turn("Ada", told, (CALL,)), Signal()))
+    letta.calls.clear()
+    return Turn("Ada", told, (CALL,))
+
+
+def goes_when_the_agent_is_looked_at(letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Signal:
+    gone, agent = Signal(), letta.agent
+
+    def looked_at(agent_id: str) -> Agent:
+        gone.set()
+        return agent(agent_id)
+
+    monkeypatch.setattr(letta, "agent", looked_at)
+    return gone
+
+
+@pytest.mark.parametrize("tools", [(CALL,), (ToolSpec("clock"),)], ids=["the same client", "another client"])
+def test_a_client_that_goes_before_its_turn_hides_nothing_that_was_broken_off(
+    letta: FakeGateway, settings: Settings, monkeypatch: pytest.MonkeyPatch, tools: tuple[ToolSpec, ...]
+) -> None:
+    conversation = made(letta, settings)
+    turn = opens_a_call_and_breaks_off(letta, conversation)
+    with monkeypatch.context() as patch:
+        gone = goes_when_the_agent_is_looked_at(letta, patch)
+        with suppress(errors.ClientGone):
+            list(conversation.events(Turn("Ada", (HELLO,), tools), gone))
+    letta.calls.clear()
+    list(conversation.events(turn, Signal()))
+    assert "runs_under_way" in letta.calls
+
+
+def test_what_an_operator_does_meanwhile_hides_nothing_that_was_broken_off(
+    letta: FakeGateway, settings: Settings
+) -> None:
+    conversation = made(letta, settings)
+    turn = opens_a_call_and_breaks_off(letta, conversation)
+    conversation.resync(letta.agents()[0].id, (CALL,))
+    letta.calls.clear()
+    list(conversation.events(turn, Signal()))
+    assert "runs_under_way" in letta.calls

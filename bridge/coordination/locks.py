@@ -39,7 +39,7 @@ class Locker(Protocol):
         """The lock, once it is free; None when `patience` says no before that. It is asked before every pause."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lease:
     """The agent to oneself.
 
@@ -49,6 +49,11 @@ class Lease:
 
     settled: bool
     holds: Callable[[], bool]
+    passed_on: bool = False
+
+    def pass_on(self) -> None:
+        """Nothing is done here about what the turn before may have left: the next holder is told of it, too."""
+        self.passed_on = True
 
     def check(self) -> None:
         """Raises when the agent may be another's by now: this process was stopped, or the store was lost."""
@@ -87,10 +92,10 @@ class AgentLocks:
             grip = self._locker.take(agent_id, patience)
             if grip is None:
                 raise self._refusal(gone)
-            ended = False
+            lease, ended = Lease(grip.settled, grip.holds), False
             try:
-                yield Lease(grip.settled, grip.holds)
-                ended = True
+                yield lease
+                ended = lease.settled or not lease.passed_on
             finally:
                 grip.release(ended)
         finally:
