@@ -11,7 +11,7 @@ from bridge.coordination.locks import Lease
 from bridge.coordination.pending import OpenCalls
 from bridge.coordination.shared import Shared
 from bridge.directory import Directory
-from bridge.errors import InvalidRequest, LettaError
+from bridge.errors import ClientGone, InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
 from bridge.interception.closing import close_held
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
@@ -100,6 +100,8 @@ class Conversation:
         gateway = fenced(self._gateway, lease.check)
         if not lease.settled:
             wait_for_its_runs(gateway, agent.id, gone)
+            if gone.is_set():
+                raise ClientGone("The client closed the connection before its turn began.")
             agent = gateway.agent(agent.id)  # a run may have ended after the agent was read, before it was asked for
         turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
         yield from self._turn(gateway, turn, news, agent, lease.settled)

@@ -259,3 +259,21 @@ def test_what_an_operator_does_meanwhile_hides_nothing_that_was_broken_off(
     letta.calls.clear()
     list(conversation.events(turn, Signal()))
     assert "runs_under_way" in letta.calls
+
+
+def test_a_client_that_goes_while_a_run_is_waited_for_sends_nothing(
+    letta: FakeGateway, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation = made(letta, settings)
+    turn = opens_a_call_and_breaks_off(letta, conversation)
+    told = len(letta.prompts)
+    gone = Signal()
+
+    def runs_under_way(agent_id: str) -> list[str]:
+        gone.set()
+        return ["run-1"]
+
+    monkeypatch.setattr(letta, "runs_under_way", runs_under_way)
+    with pytest.raises(errors.ClientGone):
+        list(conversation.events(turn, gone))
+    assert len(letta.prompts) == told
