@@ -28,8 +28,8 @@ def own_calls(agent: Agent, request: StoredMessage) -> list[str]:
 def close_held(gateway: Gateway, agent: Agent, loop: Loop) -> list[str]:
     """Free the agent from the client's calls; their names.
 
-    The newest loop is told that there is no result, and asks no model. The others have no such answer without words
-    of its own, so there the call is taken out of the context, as a turn does it.
+    The newest loop is told that there is no result, and asks no model, from 0.14 on. The others have no such answer
+    without words of its own, so there the call is taken out of the context, as a turn does it.
     """
     request = held_request(gateway, agent)
     if request is None:
@@ -37,7 +37,7 @@ def close_held(gateway: Gateway, agent: Agent, loop: Loop) -> list[str]:
     own = own_calls(agent, request)
     if own:
         raise waits_for_its_own(own[0])
-    if loop == "v3":
+    if loop == "v3" and gateway.features().tool_returns:
         results = (CallResult(call.call_id, NO_RESULT, ok=False) for call in request.calls)
         gateway.give(agent.id, Results(tuple(results)))
     else:
