@@ -16,9 +16,10 @@ class Message(Rewrite):
     until_then = NO_RESULT_HERE
 
     def _give(self, scene: Scene, past: Past, result: ToolResult) -> Given | None:
+        """A call may have the same result as one before it: only what stands behind its own return quotes it."""
         quote = quoted(result)
-        places = [place for place, row in enumerate(past.rows) if row.text == quote.text]
+        returned, text = past.return_of(result) or (0, None)
+        places = [place for place, row in enumerate(past.rows) if place > returned and row.text == quote.text]
         if places:
-            return Given(place=places[-1])
-        _, text = past.return_of(result) or (0, None)
+            return Given(place=places[0])
         return None if text is None or provisional(text) is None else Given(anew=True, quoted=(quote,))
