@@ -125,6 +125,18 @@ def test_a_result_of_which_the_server_kept_a_share_is_known_again(letta: FakeGat
     assert len(letta.prompts) == 2
 
 
+@pytest.mark.parametrize("agent_type", ["letta_v1_agent", "memgpt_v2_agent"])
+def test_a_late_result_beside_a_message_that_arrived_is_passed_over_again(
+    letta: FakeGateway, attempt: Attempt, agent_type: str
+) -> None:
+    kept(letta).agent = replace(kept(letta).agent, type=agent_type)
+    late = (Message("assistant", tool_calls=(ToolCall(f"call_{'0' * 35}", "weather", "{}"),)),)
+    said = (Message("tool", "sun", tool_call_id=f"call_{'0' * 35}"), HELLO)
+    turn = Turn("Ada", (HELLO, *late, *said), TURN.tools, id="turn-2")
+    lost(attempt, letta, stores(letta, "assistant_message", "Hi"), turn=turn)
+    assert [one.text for one in attempt(replace(turn, repeated=True)) if isinstance(one, Text)] == ["Hi"]
+
+
 def test_every_message_of_a_turn_carries_its_mark(letta: FakeGateway, attempt: Attempt) -> None:
     attempt(Turn("Ada", (HELLO, Message("user", "there")), id="turn-7"))
     assert [say.otid for say in letta.prompts[0].messages if not isinstance(say, Results)] == ["turn-7-0", "turn-7-1"]

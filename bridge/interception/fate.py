@@ -26,4 +26,4 @@ def as_it_stands(scene: Scene) -> Scene:
     if tells_runs:  # it may have arrived late, after the agent was last looked at
         wait_for_its_runs(scene.gateway, scene.agent.id, threading.Event())
         scene = replace(scene, agent=scene.gateway.agent(scene.agent.id))
-    return replace(scene, news=replace(scene.news, said=()), opening=())
+    return replace(scene, news=replace(scene.news, said=()), opening=(), arrived=True)

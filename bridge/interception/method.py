@@ -41,6 +41,7 @@ class Scene:
 
     `parallel`: the client takes several calls in one reply. `unsettled` are the names of the stubs that the agent had
     in the turn before, if that one may have been broken off. `turn_id` marks the messages of this turn on the server.
+    `arrived`: an attempt before this one brought them there, so `news` has them no more.
     """
 
     gateway: Gateway
@@ -54,6 +55,7 @@ class Scene:
     parallel: bool = True
     unsettled: Collection[str] = ()
     turn_id: str = ""
+    arrived: bool = False
 
     @property
     def says(self) -> list[Say]:
@@ -121,7 +123,7 @@ def results_for(scene: Scene, message_id: str) -> dict[int, ToolResult]:
 
 def refuse_stale(scene: Scene) -> None:
     """Results that belong to no waiting call are passed over beside a user's message, and refused without one."""
-    if scene.news.said:
+    if scene.news.said or scene.arrived:
         return
     named = ", ".join(repr(result.call_id)[:60] for result in scene.news.results[:5])
     raise InvalidRequest(
