@@ -130,7 +130,7 @@ class Conversation:
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
         stubs = self._stubs_of(turn, dialect, method)
         self._keep_instructions(gateway, agent, news)
-        unsettled = () if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
+        unsettled = None if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(gateway, agent, stubs, method, turn)
         yield Offered(agent.id, agent.name, tuple(bindings), news.results)
         scene = Scene(

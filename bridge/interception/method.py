@@ -40,8 +40,8 @@ class Scene:
     """One turn as its method finds it: the toolset is in place, nothing is sent yet.
 
     `parallel`: the client takes several calls in one reply. `unsettled` are the names of the stubs that the agent had
-    in the turn before, if that one may have been broken off. `turn_id` marks the messages of this turn on the server.
-    `arrived`: an attempt before this one brought them there, so `news` has them no more.
+    in the turn before, if that one may have been broken off; None when it ended. `turn_id` marks the messages of this
+    turn on the server. `arrived`: an attempt before this one brought them there, so `news` has them no more.
     """
 
     gateway: Gateway
@@ -53,16 +53,19 @@ class Scene:
     opening: Sequence[Say]
     by_token: bool
     parallel: bool = True
-    unsettled: Collection[str] = ()
+    unsettled: Collection[str] | None = None
     turn_id: str = ""
     arrived: bool = False
 
     @property
     def says(self) -> list[Say]:
-        says = [*self.opening, *(Say("user", said.text, said.images) for said in self.news.said)]
-        return (
-            [replace(say, otid=f"{self.turn_id}-{number}") for number, say in enumerate(says)] if self.turn_id else says
-        )
+        return self.marked([*self.opening, *(Say("user", said.text, said.images) for said in self.news.said)])
+
+    def marked(self, says: list[Say], kind: str = "") -> list[Say]:
+        """With what a repeat of this turn knows them by."""
+        if not self.turn_id:
+            return says
+        return [replace(say, otid=f"{self.turn_id}-{kind}{number}") for number, say in enumerate(says)]
 
     def is_ours(self, otid: str) -> bool:
         """Whether a stored message is one of this very turn."""
