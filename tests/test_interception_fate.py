@@ -60,6 +60,20 @@ def test_a_message_that_never_arrived_is_sent(letta: FakeGateway, attempt: Attem
     assert said(letta) == [["Hello"], ["Hello"]]
 
 
+def test_a_message_that_a_failed_run_left_out_of_the_context_is_sent_again(
+    letta: FakeGateway, attempt: Attempt
+) -> None:
+    """The older loops store each step at once, and put it into the context when the run has ended well."""
+    for kind, text in (("user_message", "Before"), ("assistant_message", "Old.")):
+        kept(letta).store(StoredMessage(new_id("message"), kind, text=text))
+    before = kept(letta).agent.message_ids
+    lost(attempt, letta, stores(letta, "tool_call_message"), stores(letta, "tool_return_message", "found"))
+    kept(letta).agent = replace(kept(letta).agent, message_ids=before)
+    letta.will_say("Hi")
+    assert Text("Hi") in attempt(replace(TURN, repeated=True))
+    assert said(letta) == [["Hello"], ["Hello"]]
+
+
 def test_an_answer_that_was_lost_on_the_way_is_taken_from_the_server(letta: FakeGateway, attempt: Attempt) -> None:
     lost(attempt, letta, stores(letta, "assistant_message", "Hi"), stores(letta, "assistant_message", "there"))
     events = attempt(replace(TURN, repeated=True))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bridge.interception.method import Scene
 from bridge.interception.past import Past
 from bridge.interception.underway import agent_at_rest, wait_for_its_runs
+from bridge.letta.gateway import StoredMessage
 
 
 def as_it_stands(scene: Scene) -> Scene:
@@ -19,11 +21,16 @@ def as_it_stands(scene: Scene) -> Scene:
     tells_runs = scene.features.tells_runs
     if not tells_runs:
         scene = replace(scene, agent=agent_at_rest(scene.gateway, scene.agent.id))
-    # Before 0.11 a run that loses its client may end with its messages stored and not in the agent's context.
-    arrived = Past(scene).stored if tells_runs else Past(scene).rows
-    if not any(scene.is_ours(row.otid) for row in arrived):
-        return scene
-    if tells_runs:  # it may have arrived late, after the agent was last looked at
+    past = Past(scene)
+    if tells_runs and _brought(scene, past.stored):  # it may have arrived late, after the agent was last looked at
         wait_for_its_runs(scene.gateway, scene.agent.id, threading.Event())
         scene = replace(scene, agent=scene.gateway.agent(scene.agent.id))
+        past = Past(scene)
+    # A run that fails, or loses its client before 0.11, may end with its messages stored and not in the context.
+    if not _brought(scene, past.rows):
+        return scene
     return replace(scene, news=replace(scene.news, said=()), opening=(), arrived=True)
+
+
+def _brought(scene: Scene, rows: Sequence[StoredMessage]) -> bool:
+    return any(scene.is_ours(row.otid) for row in rows)
