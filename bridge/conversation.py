@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,6 +49,8 @@ from bridge.turn import (
     Turn,
     Used,
 )
+
+log = logging.getLogger(__name__)
 
 
 class Conversation:
@@ -116,7 +119,13 @@ class Conversation:
         try:
             yield from self._turn(self._gateway, turn, told_at_once(turn), helper, True)
         finally:
+            self._remove(helper)
+
+    def _remove(self, helper: Agent) -> None:
+        try:
             self._gateway.delete_agent(helper.id)
+        except LettaError as fault:  # the sweep finds it
+            log.warning("a helper agent could not be removed: %s", fault.message)
 
     def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Happening]:
         current().meets(agent.id, agent.name, agent.type)

@@ -277,3 +277,9 @@ def test_a_client_that_goes_while_a_run_is_waited_for_sends_nothing(
     with pytest.raises(errors.ClientGone):
         list(conversation.events(turn, gone))
     assert len(letta.prompts) == told
+
+
+def test_an_answer_aside_is_not_lost_when_its_helper_cannot_be_removed(letta: FakeGateway, ask: Ask) -> None:
+    letta.fails(errors.LettaTimeout("It is slow."), at="delete_agent")
+    letta.will_say("A title")
+    assert ask(aside=True)[0] == Text("A title")
