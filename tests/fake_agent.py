@@ -79,10 +79,19 @@ class KeptAgent:
             self.store(StoredMessage(event.message_id, "tool_return_message", text=event.text))
         elif self.held is not None and self.held.id == event.message_id:
             self.held = self.messages[-1] = replace(self.held, calls=(*self.held.calls, event))
+        elif event.held:
+            self.held = self.store(StoredMessage(event.message_id, "approval_request_message", (event,)))
         else:
-            kind = "approval_request_message" if event.held else "tool_call_message"
-            self.store(StoredMessage(event.message_id, kind, (event,)))
-            self.held = self.messages[-1] if event.held else None
+            self.store(StoredMessage(event.message_id, "tool_call_message", (event,)))
+            self.held_last()
+
+    def held_last(self) -> None:
+        """Calls of one step that are not held are kept before those that are."""
+        if self.held is not None:
+            self.messages.remove(self.held)
+            self.messages.append(self.held)
+            rest = (message_id for message_id in self.agent.message_ids if message_id != self.held.id)
+            self.agent = replace(self.agent, message_ids=(*rest, self.held.id))
 
 
 def new_id(kind: str) -> str:
