@@ -11,7 +11,7 @@ from bridge.coordination.locks import Lease
 from bridge.coordination.pending import OpenCalls
 from bridge.coordination.shared import Shared
 from bridge.directory import Directory
-from bridge.errors import InvalidRequest, LettaError
+from bridge.errors import ClientGone, InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
 from bridge.interception.closing import close_held
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
@@ -86,6 +86,7 @@ class Conversation:
                     return
             if others:
                 self._open_calls.wait(agent_id, others, deadline, gone)
+        raise ClientGone("The client closed the connection before its turn began.")  # no end: it may come back for one
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """End the run of a turn that has begun and that nobody waits for, where the server can."""
