@@ -110,7 +110,7 @@ class Conversation:
 
     def _aside(self, turn: Turn) -> Iterator[Happening]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
-        helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
+        helper = self._gateway.make_helper(self._directory.find(turn.model).id, instructions_of(turn))
         try:
             yield from self._turn(self._gateway, turn, told_at_once(turn), helper, True)
         finally:
