@@ -139,12 +139,20 @@ def test_a_card_keeps_the_time_of_its_first_turn(activity: Activity) -> None:
 
 def test_workers_tell_what_runs_in_them(activity: Activity, another: Activity) -> None:
     running = TurnRecord("t1", NOON, "Ada", steps=(call("read", "c1"),))
-    activity.lives(Worker("w1", "host", 7, NOON, NOON, (running,)), is_new=True)
-    another.lives(Worker("w2", "host", 8, NOON, NOON), is_new=True)
+    activity.lives(Worker("w1", "host", 7, NOON, NOON, (running,)))
+    another.lives(Worker("w2", "host", 8, NOON, NOON))
     assert [worker.id for worker in activity.workers()] == ["w2", "w1"]
     assert activity.running() == [running]
-    activity.lives(Worker("w1", "host", 7, NOON, NOON + 1), is_new=False)
+    activity.lives(Worker("w1", "host", 7, NOON, NOON + 1))
     assert another.running() == []
+
+
+def test_a_worker_outlives_what_the_store_knew_of_it(activity: Activity, another: Activity, store: Store) -> None:
+    worker = Worker("w1", "host", 7, NOON, NOON)
+    activity.lives(worker)
+    store.remove("workers")
+    activity.lives(worker)
+    assert another.workers() == [worker]
 
 
 def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,7 @@ def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> N
         def __init__(self) -> None:
             self.asked = 0
 
-        def lives(self, worker: object, *, is_new: bool) -> None:
+        def lives(self, worker: object) -> None:
             self.asked += 1
             if self.asked <= 2:
                 raise StoreUnavailable("The disk is full.")

@@ -51,10 +51,10 @@ class Activity:
 
     # --- written --------------------------------------------------------------------------------------
 
-    def lives(self, worker: Worker, *, is_new: bool) -> None:
-        """The worker goes on, and these turns in it."""
+    def lives(self, worker: Worker) -> None:
+        """The worker goes on, and these turns in it. That it began, the store may have forgotten or lost."""
         self._store.put(f"worker {worker.id}", written(worker), SILENT)
-        if is_new:
+        if worker.id not in self._store.items("workers"):
             self._store.append("workers", worker.id, MOST_WORKERS, KEPT)
 
     def ended(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> None:

@@ -126,14 +126,14 @@ class Recorder:
 
     def _write_on(self) -> None:
         worker = Worker(secrets.token_hex(4), socket.gethostname(), os.getpid(), self._clock(), self._clock())
-        is_new, alive, patience = True, 0.0, 0.0
+        alive, patience = 0.0, 0.0
         while not self._stopped or self._over:
             over, running = self._gathered(patience)
             patience = HEARTBEAT
             due = bool(running) or self._clock() - alive >= HEARTBEAT
             told = replace(worker, seen=self._clock(), running=tuple(sketch.record() for sketch in running))
-            if self._written(over, told if due else None, is_new) and due:
-                is_new, alive = False, 0.0 if running else self._clock()
+            if self._written(over, told if due else None) and due:
+                alive = 0.0 if running else self._clock()
             with self._news:
                 self._writing = False
                 self._news.notify_all()
@@ -151,10 +151,10 @@ class Recorder:
             self._writing = True
             return over, running
 
-    def _written(self, over: list[Sketch], worker: Worker | None, is_new: bool) -> bool:
+    def _written(self, over: list[Sketch], worker: Worker | None) -> bool:
         try:
             if worker is not None:
-                self._activity.lives(worker, is_new=is_new)
+                self._activity.lives(worker)
             if over:
                 self._write_over(over)
         except BridgeError as fault:
