@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import inf
 from typing import Protocol
 
 from bridge.coordination.activity import HEARTBEAT, Activity
@@ -27,6 +28,8 @@ GATHERING = 0.05
 MOST_WAITING = 1_000
 STOP_SECONDS = 5.0
 MOST_CARDS_REMEMBERED = 20_000
+# The card of a tool that is offered again and again is written anew before the store forgets it.
+CARD_RENEWAL = 86_400.0
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ class Recorder:
         self._clock = clock
         self._running: dict[str, Sketch] = {}
         self._over: deque[Sketch] = deque(maxlen=MOST_WAITING)
-        self._known: OrderedDict[str, None] = OrderedDict()
+        self._known: OrderedDict[str, float] = OrderedDict()
         self._news = threading.Condition()
         self._writing = False
         self._stopped = False
@@ -164,9 +167,11 @@ class Recorder:
 
     def _write_over(self, over: list[Sketch]) -> None:
         digests = {sketch.id: sketch.digests for sketch in over}
-        fresh = {digest for named in digests.values() for digest in named.values()} - self._known.keys()
+        now = self._clock()
+        met = {digest for named in digests.values() for digest in named.values()}
+        fresh = {digest for digest in met if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
         self._activity.meets({card.digest: card for sketch in over for card in sketch.cards(fresh)}.values())
         self._activity.ended([sketch.record() for sketch in over], digests)
-        self._known.update(dict.fromkeys(fresh))
+        self._known.update(dict.fromkeys(fresh, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)
