@@ -167,6 +167,17 @@ def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch:
     assert sum(minute.turns for minute in activity.minutes(NOON + 600, 60)) == 3
 
 
+def test_a_tool_that_is_forgotten_leaves_nothing_behind(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client whose tools are others in each request would fill the store."""
+    monkeypatch.setattr(module, "MOST_TOOLS", 3)
+    for number in range(5):
+        one = turn(number, call("read", f"c{number}"))
+        activity.meets([ToolCard(f"d{number}", "read", "read", NOON)])
+        activity.ended([one], {one.id: {"read": f"d{number}"}})
+    left = [f"d{number}" for number in range(5) if activity.tool(f"d{number}") or activity.calls_of(f"d{number}")]
+    assert left == ["d2", "d3", "d4"]
+
+
 def test_records_of_another_version_are_read_as_far_as_they_are_known(activity: Activity, store: Store) -> None:
     row = {**json.loads(written(turn(1, call("read", "c1")))), "flavour": "new"}
     row["steps"][0]["colour"] = "blue"
