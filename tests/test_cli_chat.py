@@ -122,7 +122,8 @@ def test_several_calls_at_once_are_all_answered(url: str, letta: FakeGateway, fu
     [
         ("fail", '{"why": "no reason"}', "LookupError: no reason"),
         ("add", '{"c": 1}', "TypeError: "),
-        ("add", "not json", "The arguments are not valid JSON."),
+        ("add", "not json", "The arguments are not a JSON object."),
+        ("add", "[1, 2]", "The arguments are not a JSON object."),
     ],
 )
 def test_what_goes_wrong_in_a_tool_is_its_result(
