@@ -101,8 +101,9 @@ class Recorder:
             return
         with self._news:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
+                thread.start()
+                self._thread = thread  # behind the start, which fails where there is no thread left
                 atexit.register(self.stop)
 
     def stop(self) -> None:
