@@ -71,7 +71,8 @@ def _forget_counts(owner: int) -> None:
 if Path(counts).name.startswith(_COUNTS):
     atexit.register(_forget_counts, os.getpid())
 
-bind = f"{settings.host}:{settings.port}"
+host = f"[{settings.host.strip('[]')}]" if ":" in settings.host else settings.host
+bind = f"{host}:{settings.port}"
 workers = settings.workers
 worker_class = "bridge.web.worker.Worker"
 threads = settings.threads

@@ -90,6 +90,7 @@ class Conversation:
                 lease.pass_on()
             if others:
                 self._open_calls.wait(agent_id, others, deadline, gone)
+        raise ClientGone("The client closed the connection before its turn began.")  # no end: it may come back for one
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """End the run of a turn that has begun and that nobody waits for, where the server can."""
@@ -115,7 +116,7 @@ class Conversation:
 
     def _aside(self, turn: Turn) -> Iterator[Happening]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
-        helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
+        helper = self._gateway.make_helper(self._directory.find(turn.model).id, instructions_of(turn))
         try:
             yield from self._turn(self._gateway, turn, told_at_once(turn), helper, True)
         finally:

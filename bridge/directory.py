@@ -71,7 +71,9 @@ class Directory:
     def _leads_to(self, model: str, visible: Visible) -> bool:
         if _AGENT_ID.fullmatch(model):
             return self._by_id(model).name in visible
-        return any(agent.id in visible for agent in self._gateway.agents_named(model))
+        named = self._gateway.agents_named(model)
+        # Of several the name may lead to any, also to one that it led to before there were others.
+        return bool(named) and all(agent.id in visible for agent in named)
 
     def locate(self, model: str) -> str:
         """The id of the agent of that name or id; for a name that led to it before, without asking the server."""

@@ -63,7 +63,9 @@ class _Lines(logging.Formatter):
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         super().__init__()
-        self._secrets = [secret for secret in secrets if len(secret) >= 4]
+        known = [secret for secret in secrets if len(secret) >= 4]
+        # Also as they stand in what is written by repr(), as gunicorn writes its settings when it debugs.
+        self._secrets = list(dict.fromkeys(form for secret in known for form in (secret, repr(secret)[1:-1])))
 
     def hidden(self, text: str) -> str:
         for secret in self._secrets:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 from bridge.turn import Method, SideRule
 
@@ -136,4 +137,10 @@ def token(value: str) -> str:
 def redis_url(value: str) -> str:
     if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise ValueError("must begin with redis:// or rediss://")
+    try:
+        urlsplit(value).port  # noqa: B018 # it raises
+    except ValueError:
+        raise ValueError(
+            "must be like redis://:password@host:6379/0; in a password / is written %2F, # %23 and ? %3F"
+        ) from None
     return value

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gunicorn.util import parse_address  # type: ignore[import-untyped] # it has no types
 
 from app import create_app
 from bridge.config import Settings
@@ -101,6 +102,14 @@ def test_gunicorn_listens_where_the_settings_say(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("WEB_CONCURRENCY", "3")
     found = gunicorn_settings()
     assert (found["bind"], found["workers"]) == ("127.0.0.1:9000", 3)
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("host", ["::", "[::]", "::1"])
+def test_gunicorn_can_listen_on_an_address_with_colons(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    monkeypatch.setenv("PORT", "9000")
+    monkeypatch.setenv("BRIDGE_HOST", host)
+    assert parse_address(gunicorn_settings()["bind"]) == (host.strip("[]"), 9000)
 
 
 @pytest.mark.usefixtures("at_home")

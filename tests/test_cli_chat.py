@@ -43,6 +43,7 @@ COMMANDS = [
         "function": {"name": "show", "description": "Shows words.", "parameters": {"type": "object"}},
         "command": ["printf", "%s|%s", "{word}", "about {word}"],
     },
+    {"type": "function", "function": {"name": "find"}, "command": ["echo", "-n", '{"in": "{file-name}"}', "{}"]},
     {"type": "function", "function": {"name": "give"}, "command": ["cat"]},
     {"type": "function", "function": {"name": "broken"}, "command": ["sh", "-c", "echo oh >&2; exit 3"]},
 ]
@@ -122,7 +123,8 @@ def test_several_calls_at_once_are_all_answered(url: str, letta: FakeGateway, fu
     [
         ("fail", '{"why": "no reason"}', "LookupError: no reason"),
         ("add", '{"c": 1}', "TypeError: "),
-        ("add", "not json", "The arguments are not valid JSON."),
+        ("add", "not json", "The arguments are not a JSON object."),
+        ("add", "[1, 2]", "The arguments are not a JSON object."),
     ],
 )
 def test_what_goes_wrong_in_a_tool_is_its_result(
@@ -141,6 +143,7 @@ def test_what_goes_wrong_in_a_tool_is_its_result(
     [
         ("show", {"word": "a; touch x $(date)"}, "a; touch x $(date)|about a; touch x $(date)"),
         ("show", {"word": "{other}", "other": "never put in"}, "{other}|about {other}"),
+        ("find", {"file-name": "a b"}, '{"in": "a b"} {}'),
         ("give", {"n": 1}, '{"n": 1}'),
         ("broken", {}, "exit code 3\noh\n"),
     ],

@@ -139,12 +139,20 @@ def test_a_card_keeps_the_time_of_its_first_turn(activity: Activity) -> None:
 
 def test_workers_tell_what_runs_in_them(activity: Activity, another: Activity) -> None:
     running = TurnRecord("t1", NOON, "Ada", steps=(call("read", "c1"),))
-    activity.lives(Worker("w1", "host", 7, NOON, NOON, (running,)), is_new=True)
-    another.lives(Worker("w2", "host", 8, NOON, NOON), is_new=True)
+    activity.lives(Worker("w1", "host", 7, NOON, NOON, (running,)))
+    another.lives(Worker("w2", "host", 8, NOON, NOON))
     assert [worker.id for worker in activity.workers()] == ["w2", "w1"]
     assert activity.running() == [running]
-    activity.lives(Worker("w1", "host", 7, NOON, NOON + 1), is_new=False)
+    activity.lives(Worker("w1", "host", 7, NOON, NOON + 1))
     assert another.running() == []
+
+
+def test_a_worker_outlives_what_the_store_knew_of_it(activity: Activity, another: Activity, store: Store) -> None:
+    worker = Worker("w1", "host", 7, NOON, NOON)
+    activity.lives(worker)
+    store.remove("workers")
+    activity.lives(worker)
+    assert another.workers() == [worker]
 
 
 def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +165,17 @@ def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch:
     assert [one.call_id for one in activity.calls_of("d")] == ["c9", "c8", "c7"]
     assert activity.uses().keys() == {"d", "d8", "d9"}
     assert sum(minute.turns for minute in activity.minutes(NOON + 600, 60)) == 3
+
+
+def test_a_tool_that_is_forgotten_leaves_nothing_behind(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client whose tools are others in each request would fill the store."""
+    monkeypatch.setattr(module, "MOST_TOOLS", 3)
+    for number in range(5):
+        one = turn(number, call("read", f"c{number}"))
+        activity.meets([ToolCard(f"d{number}", "read", "read", NOON)])
+        activity.ended([one], {one.id: {"read": f"d{number}"}})
+    left = [f"d{number}" for number in range(5) if activity.tool(f"d{number}") or activity.calls_of(f"d{number}")]
+    assert left == ["d2", "d3", "d4"]
 
 
 def test_records_of_another_version_are_read_as_far_as_they_are_known(activity: Activity, store: Store) -> None:

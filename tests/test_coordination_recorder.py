@@ -198,12 +198,23 @@ def test_what_has_ended_is_written_before_the_process_ends(recorder: Recorder, a
     assert recorder._thread not in threading.enumerate()
 
 
+def test_the_card_of_a_tool_in_use_is_not_forgotten(tmp_path: Path) -> None:
+    now = [0.0]
+    activity = Activity(LocalStore(tmp_path / "store", clock=lambda: now[0]))
+    recorder = Recorder(activity, clock=lambda: now[0])
+    for day in (0, 20, 35):
+        now[0] = day * 86_400.0
+        record(recorder, activity, OFFERED)
+    recorder.stop()
+    assert activity.tool(READ.digest) is not None
+
+
 def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Activity):
         def __init__(self) -> None:
             self.asked = 0
 
-        def lives(self, worker: object, *, is_new: bool) -> None:
+        def lives(self, worker: object) -> None:
             self.asked += 1
             if self.asked <= 2:
                 raise StoreUnavailable("The disk is full.")

@@ -91,6 +91,15 @@ def test_secrets_are_never_written(lines: Any) -> None:
     assert "***" in line
 
 
+@pytest.mark.parametrize("lines", [JsonLines, TextLines])
+@pytest.mark.parametrize("secret", [SECRET, 'it\'s a "word-of-letta"'])
+def test_a_secret_is_known_as_it_stands_within_other_values_too(lines: Any, secret: str) -> None:
+    made = record("Current configuration: %s", {"secrets": (secret,)}, inner=repr([secret]))
+    line = lines([secret]).format(made)
+    assert "word-of-letta" not in line
+    assert line.count("***") == 2
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -86,6 +86,24 @@ def test_the_ids_of_foreign_twins_are_not_told(chat: Chat, letta: FakeGateway) -
     assert not [twin for twin in twins if twin in str(reply.error)]
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
+def test_a_name_that_an_agent_shares_with_a_foreign_one_leads_to_neither(
+    chat: Chat, client: FlaskClient, letta: FakeGateway, ada: str, known: bool
+) -> None:
+    """The name may have led to the foreign one for others, before there were two of them."""
+    letta.renames(ada, "Grace")
+    foreign = letta.has_agent("Ada").id
+    if known:
+        assert chat.ask(headers=bearer("all")).status == 200
+    letta.renames(ada, "Ada")
+    letta.prompts.clear()
+    told = chat.ask(model="Ada", headers=bearer("by-id"))
+    assert (told.status, foreign in str(told.error), letta.prompts) == (404, False, [])
+    assert foreign not in client.get("/v1/models/Ada", headers=bearer("by-id")).text
+    assert chat.models(headers=bearer("by-id")) == [ada]
+    assert chat.ask(model=ada, headers=bearer("by-id")).status == 200
+
+
 def test_an_agent_that_takes_the_name_of_a_foreign_one_is_not_reached_by_id(
     chat: Chat, letta: FakeGateway, ada: str
 ) -> None:

@@ -96,6 +96,12 @@ class TestBrowsers:
         assert "Authorization" in response.headers["Access-Control-Allow-Headers"]
         assert "Access-Control-Allow-Credentials" not in response.headers
 
+    def test_a_page_may_send_what_openais_own_client_sends(self, client: FlaskClient) -> None:
+        sends = "authorization,content-type,x-stainless-lang,x-stainless-retry-count,x-stainless-runtime"
+        asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": sends}
+        response = client.options("/v1/chat/completions", headers={"Origin": "https://chat.example", **asks})
+        assert response.headers["Access-Control-Allow-Headers"] == sends
+
     def test_another_origin_is_not_allowed(self, client: FlaskClient) -> None:
         response = self.ask_first(client, "https://evil.example")
         assert "Access-Control-Allow-Origin" not in response.headers

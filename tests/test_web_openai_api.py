@@ -374,6 +374,15 @@ def test_a_header_says_that_a_request_is_not_for_the_agents_memory(
     assert letta.calls.count("delete_agent") == 1
 
 
+def test_a_request_beside_the_conversation_goes_to_the_agent_that_has_the_name_now(
+    chat: Chat, letta: FakeGateway
+) -> None:
+    chat.ask()
+    letta.loses(letta.agents_named("Ada")[0].id)
+    letta.has_agent("Ada")
+    assert chat.ask(headers={"X-Bridge-Aside": "1"}).status == 200
+
+
 def _open_stream(client: FlaskClient, connection: socket.socket | None = None) -> Any:
     body = {"model": "Ada", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
     overrides = {} if connection is None else {"gunicorn.socket": connection}

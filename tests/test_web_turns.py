@@ -11,10 +11,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from bridge import errors
-from bridge.turn import Stopped, Text
+from bridge import errors, sse
+from bridge.turn import AgentCall, Stopped, Text
 from bridge.web import chat as web_chat
 from tests.actors import Chat, Reply
+from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
 from tests.waiting import SOON
 
@@ -92,6 +93,23 @@ def test_a_client_that_left_gets_the_answer_when_it_comes_back(
     response.close()
     assert chat.ask("Hello", stream=True, usage=False).text == "You said: Hello"
     assert len(letta.prompts) == 1
+
+
+@pytest.mark.fault("clients that hang up")
+def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back(
+    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+) -> None:
+    environment["BRIDGE_HEADER_WAIT"] = "0"
+    client: FlaskClient = request.getfixturevalue("client")
+    chat = Chat(client)
+    letta.will(AgentCall(new_id("message"), "call_1", "clock", "{}", held=True), Stopped("requires_approval"))
+    clock = {"type": "function", "function": {"name": "clock"}}
+    assert chat.ask("What time is it?", tools=[clock]).finish_reason == "tool_calls"
+    body = {"model": "Ada", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
+    response = client.post("/v1/chat/completions", json=body, buffered=False)
+    assert next(response.response) == sse.PING  # type: ignore[call-overload] # it waits for the other client's result
+    response.close()
+    assert chat.ask("Hello", stream=True, usage=False).text == "You said: Hello"
 
 
 class TestIdempotencyKey:

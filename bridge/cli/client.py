@@ -134,8 +134,10 @@ class Talk:
         try:
             arguments = json.loads(call["arguments"] or "{}")
         except ValueError:
-            text, worked = "The arguments are not valid JSON.", False
-        else:
+            arguments = None
+        if isinstance(arguments, dict):
             text, worked = self.run(call["name"], arguments)
+        else:
+            text, worked = "The arguments are not a JSON object.", False
         result = {"role": "tool", "tool_call_id": call["id"], "content": text}
         return result if worked else {**result, "is_error": True}

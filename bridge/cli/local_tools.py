@@ -144,7 +144,7 @@ def _command_tool(row: Any, where: str) -> LocalTool:
 def _filled(command: Sequence[str], arguments: Mapping[str, Any]) -> list[str]:
     """No shell reads it: an argument is one word, or a part of one, whatever is in it."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
-    return [re.sub(r"\{(\w+)\}", lambda place: texts.get(place[1], place[0]), word) for word in command]
+    return [re.sub(r"\{([^{}]+)\}", lambda place: texts.get(place[1], place[0]), word) for word in command]
 
 
 def _run(command: Sequence[str], given: str) -> str:

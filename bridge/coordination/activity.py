@@ -51,10 +51,10 @@ class Activity:
 
     # --- written --------------------------------------------------------------------------------------
 
-    def lives(self, worker: Worker, *, is_new: bool) -> None:
-        """The worker goes on, and these turns in it."""
+    def lives(self, worker: Worker) -> None:
+        """The worker goes on, and these turns in it. That it began, the store may have forgotten or lost."""
         self._store.put(f"worker {worker.id}", written(worker), SILENT)
-        if is_new:
+        if worker.id not in self._store.items("workers"):
             self._store.append("workers", worker.id, MOST_WORKERS, KEPT)
 
     def ended(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> None:
@@ -67,7 +67,7 @@ class Activity:
             self._keep_calls(turn, digests[turn.id])
         self._edit("minutes", lambda minutes: _with_minutes(minutes, turns))
         if any(digests[turn.id] for turn in turns):
-            self._edit("tools", lambda uses: _with_uses(uses, turns, digests))
+            self._count_uses(turns, digests)
 
     def meets(self, cards: Iterable[ToolCard]) -> None:
         """Tools as they are offered; of one that is known, since when it is stays."""
@@ -79,6 +79,20 @@ class Activity:
     def acted(self, at: float, text: str) -> None:
         """The operator did something."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
+
+    def _count_uses(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> None:
+        """Of a tool that is not among the newest any more, what else is known goes, too."""
+        dropped: set[str] = set()
+
+        def change(uses: Document) -> Document:
+            kept = _newest(_with_uses(uses, turns, digests))
+            dropped.clear()
+            dropped.update(uses.keys() - kept.keys())
+            return kept
+
+        self._edit("tools", change)
+        if dropped:
+            self._store.remove(*(f"{kind} {digest}" for digest in dropped for kind in ("tool", "calls")))
 
     def _keep_calls(self, turn: TurnRecord, digests: Mapping[str, str]) -> None:
         for step in (*turn.results, *turn.calls):
@@ -187,8 +201,10 @@ def _with_uses(uses: Document, turns: Iterable[TurnRecord], digests: Mapping[str
         for name, digest in digests[turn.id].items():
             fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
             uses[digest] = asdict(_used(made(ToolUse, uses[digest]) if digest in uses else fresh, turn, name))
-    if len(uses) <= MOST_TOOLS:
-        return uses
+    return uses
+
+
+def _newest(uses: Document) -> Document:
     newest = sorted(uses, key=lambda digest: float(uses[digest]["last"]))[-MOST_TOOLS:]
     return {digest: uses[digest] for digest in newest}
 

@@ -133,11 +133,11 @@ class LeaseLocker:
 
     def _keep_renewing(self, grip: _LeaseGrip) -> None:
         with self._guard:
-            self._held.add(grip)
             if self._renewer is None or self._renewer[0] != os.getpid():
                 thread = threading.Thread(target=_renew, args=(weakref.ref(self),), name="leases", daemon=True)
-                self._renewer = os.getpid(), thread
                 thread.start()
+                self._renewer = os.getpid(), thread  # behind the start, which fails where there is no thread left
+            self._held.add(grip)
 
     def renew_all(self) -> None:
         with self._guard:

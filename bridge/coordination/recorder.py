@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import inf
 from typing import Protocol
 
 from bridge.coordination.activity import HEARTBEAT, Activity
@@ -27,6 +28,8 @@ GATHERING = 0.05
 MOST_WAITING = 1_000
 STOP_SECONDS = 5.0
 MOST_CARDS_REMEMBERED = 20_000
+# The card of a tool that is offered again and again is written anew before the store forgets it.
+CARD_RENEWAL = 86_400.0
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ class Recorder:
         self._clock = clock
         self._running: dict[str, Sketch] = {}
         self._over: deque[Sketch] = deque(maxlen=MOST_WAITING)
-        self._known: OrderedDict[str, None] = OrderedDict()
+        self._known: OrderedDict[str, float] = OrderedDict()
         self._news = threading.Condition()
         self._writing = False
         self._stopped = False
@@ -98,8 +101,9 @@ class Recorder:
             return
         with self._news:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
+                thread.start()
+                self._thread = thread  # behind the start, which fails where there is no thread left
                 atexit.register(self.stop)
 
     def stop(self) -> None:
@@ -126,14 +130,14 @@ class Recorder:
 
     def _write_on(self) -> None:
         worker = Worker(secrets.token_hex(4), socket.gethostname(), os.getpid(), self._clock(), self._clock())
-        is_new, alive, patience = True, 0.0, 0.0
+        alive, patience = 0.0, 0.0
         while not self._stopped or self._over:
             over, running = self._gathered(patience)
             patience = HEARTBEAT
             due = bool(running) or self._clock() - alive >= HEARTBEAT
             told = replace(worker, seen=self._clock(), running=tuple(sketch.record() for sketch in running))
-            if self._written(over, told if due else None, is_new) and due:
-                is_new, alive = False, 0.0 if running else self._clock()
+            if self._written(over, told if due else None) and due:
+                alive = 0.0 if running else self._clock()
             with self._news:
                 self._writing = False
                 self._news.notify_all()
@@ -151,10 +155,10 @@ class Recorder:
             self._writing = True
             return over, running
 
-    def _written(self, over: list[Sketch], worker: Worker | None, is_new: bool) -> bool:
+    def _written(self, over: list[Sketch], worker: Worker | None) -> bool:
         try:
             if worker is not None:
-                self._activity.lives(worker, is_new=is_new)
+                self._activity.lives(worker)
             if over:
                 self._write_over(over)
         except BridgeError as fault:
@@ -164,9 +168,11 @@ class Recorder:
 
     def _write_over(self, over: list[Sketch]) -> None:
         digests = {sketch.id: sketch.digests for sketch in over}
-        fresh = {digest for named in digests.values() for digest in named.values()} - self._known.keys()
+        now = self._clock()
+        met = {digest for named in digests.values() for digest in named.values()}
+        fresh = {digest for digest in met if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
         self._activity.meets({card.digest: card for sketch in over for card in sketch.cards(fresh)}.values())
         self._activity.ended([sketch.record() for sketch in over], digests)
-        self._known.update(dict.fromkeys(fresh))
+        self._known.update(dict.fromkeys(fresh, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)

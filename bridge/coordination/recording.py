@@ -109,8 +109,8 @@ class Worker:
                 self._live.clear()
                 born = os.getpid(), f"{secrets.token_hex(8)}:{own_name()}"
                 self._store.put(worker_key(born[1]), json.dumps([0, []]), ALIVE)
-                self._born = born
                 threading.Thread(target=_beat, args=(weakref.ref(self), born[1]), name="pulse", daemon=True).start()
+                self._born = born  # behind the start, which fails where there is no thread left
             return self._born[1]
 
     def begin(self, claim: Claim, key: str, gone: threading.Event) -> Recording:

@@ -74,8 +74,13 @@ class Snapshots:
                 return View(self._kept[0] if self._kept else None, failure)
 
     def _renew_beside(self) -> None:
-        if self._making.acquire(blocking=False):
+        if not self._making.acquire(blocking=False):
+            return
+        try:
             threading.Thread(target=self._renew_and_release, name="snapshot", daemon=True).start()
+        except RuntimeError:  # there is no thread left
+            self._making.release()
+            raise
 
     def _renew_and_release(self) -> None:
         try:

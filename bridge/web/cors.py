@@ -11,7 +11,10 @@ KEPT_SECONDS = "600"
 
 
 def allow_origins(app: Flask, origins: frozenset[str]) -> None:
-    """No credentials are ever allowed: a key goes in a header, which a page has to know."""
+    """No credentials are ever allowed: a key goes in a header, which a page has to know.
+
+    So any header may be sent: OpenAI's own client for pages sends a handful of X-Stainless-... with each request.
+    """
 
     @app.before_request
     def preflight() -> Response | None:
@@ -27,7 +30,8 @@ def allow_origins(app: Flask, origins: frozenset[str]) -> None:
         if "*" in origins or origin in origins:
             response.headers["Access-Control-Allow-Origin"] = "*" if "*" in origins else origin
             response.headers["Access-Control-Allow-Methods"] = METHODS
-            response.headers["Access-Control-Allow-Headers"] = HEADERS
+            asked = request.headers.get("Access-Control-Request-Headers")
+            response.headers["Access-Control-Allow-Headers"] = asked or HEADERS
             response.headers["Access-Control-Expose-Headers"] = EXPOSED
             response.headers["Access-Control-Max-Age"] = KEPT_SECONDS
         return response

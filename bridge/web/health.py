@@ -46,8 +46,8 @@ class _Probe:
         with self._changed:
             if self._running or time.monotonic() < self._good_until:
                 return
-            self._running = True
-        threading.Thread(target=self._run, name="readiness", daemon=True).start()
+            threading.Thread(target=self._run, name="readiness", daemon=True).start()
+            self._running = True  # behind the start, which fails where there is no thread left
 
     def state(self, deadline: float) -> str:
         with self._changed:
