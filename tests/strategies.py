@@ -37,6 +37,7 @@ ODD_NAMES = (
     "agent_state",
     "kwargs",
     "str",
+    "result_type",
     "max-results",
     "max_results",
     "$filter",
