@@ -109,9 +109,10 @@ class Conversation:
 
     def _aside(self, turn: Turn) -> Iterator[Happening]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
+        news = told_at_once(turn)
         helper = self._gateway.make_helper(self._directory.locate(turn.model), instructions_of(turn))
         try:
-            yield from self._turn(self._gateway, turn, told_at_once(turn), helper, True)
+            yield from self._turn(self._gateway, turn, news, helper, True)
         finally:
             self._gateway.delete_agent(helper.id)
 
