@@ -10,34 +10,12 @@ from typing import Any
 
 from bridge.errors import InvalidRequest
 from bridge.stubs.references import Definitions
-from bridge.stubs.subschemas import ALTERNATIVES, Schema, mapped
+from bridge.stubs.subschemas import ALTERNATIVES, Schema
+from bridge.stubs.tidy import types
 from bridge.stubs.words import compact
 
-_MAY_BE_NULL = ("const", "default")
-_MAY_BE_FLAGS = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
 # OpenAI takes none of these beside the properties.
 _NOT_AT_THE_TOP = ("not", "enum", "const")
-
-
-def tidied(schema: Any) -> Schema:
-    """The same meaning without what nobody expects in a schema: nulls, plain true and false, lists without items."""
-    if not isinstance(schema, dict):
-        return {"not": {}} if schema is False else {}
-    clean = {key: value for key, value in schema.items() if value is not None or key in _MAY_BE_NULL}
-    if "properties" in clean:
-        clean["properties"] = {name: inner for name, inner in clean["properties"].items() if inner is not False}
-    if "required" in clean:
-        clean["required"] = list(dict.fromkeys(clean["required"]))
-    if isinstance(clean.get("items"), list):
-        clean["prefixItems"] = clean.pop("items")
-        clean["items"] = clean.pop("additionalItems", {})
-    if clean.get("items") is False:
-        clean |= {"items": {}, "maxItems": len(clean.get("prefixItems", []))}
-    flags = {key: clean[key] for key in _MAY_BE_FLAGS if isinstance(clean.get(key), bool)}
-    clean = mapped(clean, tidied) | flags
-    if "array" in _types(clean):
-        clean.setdefault("items", {})
-    return clean
 
 
 @dataclass(slots=True)
@@ -51,7 +29,7 @@ class Root:
 
 def object_root(parameters: Schema, definitions: Definitions, where: str) -> Root:
     root = Root({"type": "object", **_flattened(parameters, definitions)})
-    if "object" not in _types(root.schema):
+    if "object" not in types(root.schema):
         raise InvalidRequest(
             f"`{where}.type` is {compact(root.schema['type'])}; the parameters of a tool must be of type object.",
             param=f"{where}.type",
@@ -140,8 +118,3 @@ def _form(part: Schema) -> str:
 def _argument(name: str, schema: Any, required: bool) -> str:
     value = f": {compact(schema['const'])}" if isinstance(schema, dict) and "const" in schema else ""
     return name + ("" if required else "?") + value
-
-
-def _types(schema: Schema) -> list[str]:
-    named = schema.get("type", [])
-    return [named] if isinstance(named, str) else named
