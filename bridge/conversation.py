@@ -62,8 +62,9 @@ class Conversation:
         self._directory = directory
         self._registry = registry
         self._settings = settings
-        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools)
-        self._stubs = RememberedStubs(limits_of(settings.max_depth, settings.max_schema))
+        limits = limits_of(settings.max_depth, settings.max_schema)
+        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools, limits)
+        self._stubs = RememberedStubs(limits)
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
