@@ -209,3 +209,15 @@ def test_a_reference_to_what_is_no_schema_leads_nowhere(stray: Any, dialect: str
     stub = make_stub(ToolSpec("tool", "Buys.", schema), DIALECTS[dialect])
     assert "leads nowhere" in stub.changes[0]
     assert restore_arguments(stub, '{"shop": "here"}') == '{"shop": "here"}'
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_of_several_alternatives_at_the_top_none_is_lost(dialect: str) -> None:
+    target = {"anyOf": [{"required": ["path"]}, {"required": ["url"]}]}
+    content = {"anyOf": [{"properties": {"text": {"type": "string"}}}, {"properties": {"lines": {"type": "array"}}}]}
+    names = ["path", "url"]
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "allOf": [target, content]}
+    stub = make_stub(ToolSpec("tool", "Writes.", schema), DIALECTS[dialect])
+    assert "{path}; {url}" in stub.description
+    assert "{text?}; {lines?}" in stub.description
+    assert {*names, "text", "lines"} == stub.json_schema["parameters"]["properties"].keys()

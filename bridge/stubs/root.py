@@ -49,7 +49,7 @@ def object_root(parameters: Schema, definitions: Definitions, where: str) -> Roo
 
 
 def _flattened(schema: Any, definitions: Definitions) -> Schema:
-    """With what it refers to, and all of `allOf`, in one schema."""
+    """With what it refers to, and all of `allOf`, in one schema; of alternatives a list of all that were found."""
     result: Schema = {}
     waiting, followed = [schema], set[str]()
     while waiting:
@@ -73,6 +73,8 @@ def _absorb(result: Schema, part: Schema) -> None:
             _absorb_properties(result.setdefault("properties", {}), value, "allOf")
         elif key == "required":
             result["required"] = [*result.get("required", []), *value]
+        elif key in ALTERNATIVES:
+            result[key] = [*result.get(key, []), value]
         elif key not in unsaid:
             result.setdefault(key, value)
 
@@ -89,10 +91,8 @@ def _absorb_properties(properties: dict[str, Any], more: dict[str, Any], both: s
 
 
 def _take_alternatives(root: Root, definitions: Definitions) -> None:
-    for key in ALTERNATIVES:
-        members = root.schema.pop(key, None)
-        if members is None:
-            continue
+    found = [(key, members) for key in ALTERNATIVES for members in root.schema.pop(key, ())]
+    for key, members in found:
         parts = [_flattened(member, definitions) for member in members]
         common = set.intersection(*(set(part.get("required", [])) for part in parts))
         for part in parts:
