@@ -65,8 +65,9 @@ class Conversation:
         self._directory = directory
         self._registry = registry
         self._settings = settings
-        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools)
-        self._stubs = RememberedStubs(limits_of(settings.max_depth, settings.max_schema))
+        limits = limits_of(settings.max_depth, settings.max_schema)
+        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools, limits)
+        self._stubs = RememberedStubs(limits)
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
@@ -116,9 +117,10 @@ class Conversation:
 
     def _aside(self, turn: Turn) -> Iterator[Happening]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
+        news = told_at_once(turn)
         helper = self._gateway.make_helper(self._directory.find(turn.model).id, instructions_of(turn))
         try:
-            yield from self._turn(self._gateway, turn, told_at_once(turn), helper, True)
+            yield from self._turn(self._gateway, turn, news, helper, True)
         finally:
             self._remove(helper)
 

@@ -11,6 +11,7 @@ from math import inf
 
 from bridge.errors import LettaMissing, UnknownModel
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
+from bridge.openai.requests import ASIDE
 
 # Names and ids of agents; empty is all.
 Visible = frozenset[str]
@@ -27,7 +28,7 @@ def model_names(agents: Sequence[AgentSummary]) -> list[str]:
 
 
 def _can_be_a_name(name: str) -> bool:
-    return bool(name) and name == name.strip() and not _AGENT_ID.fullmatch(name)
+    return bool(name) and name == name.strip() and not _AGENT_ID.fullmatch(name) and not name.endswith(ASIDE)
 
 
 class Directory:

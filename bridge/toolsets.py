@@ -13,8 +13,9 @@ from pathlib import Path
 
 from bridge.errors import InvalidRequest, SettingsError
 from bridge.openai.tools import parse_tools
-from bridge.stubs.naming import check_tool_name
-from bridge.turn import ToolSpec, Turn
+from bridge.stubs.checks import Limits
+from bridge.stubs.converter import USUAL_LIMITS, make_stub
+from bridge.turn import SchemaDialect, ToolSpec, Turn
 
 Specs = tuple[ToolSpec, ...]
 
@@ -47,25 +48,26 @@ class Toolsets:
         return replace(turn, tools=tuple(tools.values()))
 
 
-def read_toolsets(folder: Path | None, most: int) -> Toolsets:
+def read_toolsets(folder: Path | None, most: int, limits: Limits = USUAL_LIMITS) -> Toolsets:
     """All files of the folder; a SettingsError names the first that is wrong."""
     if folder is None:
         return Toolsets()
     for_all = folder / "all.json"
     return Toolsets(
-        for_all=_specs(for_all, most) if for_all.exists() else (),
-        for_agents={file.stem: _specs(file, most) for file in sorted((folder / "agents").glob("*.json"))},
-        for_keys={file.stem: _specs(file, most) for file in sorted((folder / "keys").glob("*.json"))},
+        for_all=_specs(for_all, most, limits) if for_all.exists() else (),
+        for_agents={file.stem: _specs(file, most, limits) for file in sorted((folder / "agents").glob("*.json"))},
+        for_keys={file.stem: _specs(file, most, limits) for file in sorted((folder / "keys").glob("*.json"))},
     )
 
 
-def _specs(file: Path, most: int) -> Specs:
+def _specs(file: Path, most: int, limits: Limits) -> Specs:
+    """Each is made a stub once: what cannot become one would fail every request that it is meant for."""
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
         tools = value.get("tools") if isinstance(value, dict) else value
         specs = parse_tools({"tools": tools}, most)
         for index, spec in enumerate(specs):
-            check_tool_name(spec.name, f"tools[{index}].function")
+            make_stub(spec, SchemaDialect(), where=f"tools[{index}].function", limits=limits)
     except (OSError, ValueError) as fault:
         raise SettingsError(f"BRIDGE_TOOLSETS: {file} can't be read as JSON: {fault}") from fault
     except InvalidRequest as fault:

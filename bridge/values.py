@@ -107,12 +107,22 @@ def _side_rule(row: Any, file: Path) -> SideRule:
     try:
         rule = SideRule(**{**row, "contains": tuple(row.get("contains", ()))})
     except (TypeError, AttributeError):
+        rule = None
+    if rule is None or not _is_of_the_form(row):
         raise ValueError(
             f"a rule in {file.name} is not of the form of those in bridge/side_requests.json: {row!r:.200}"
-        ) from None
+        )
     if rule.role not in ("system", "user") or len(rule.begins) < 8:
         raise ValueError(f"the rule {rule.name!r} in {file.name} needs a role and at least 8 characters in `begins`")
     return rule
+
+
+def _is_of_the_form(row: dict[str, Any]) -> bool:
+    """A text in the place of the list `contains` would be taken for a list of its letters, which any message has."""
+    contains = row.get("contains", [])
+    words = [row["name"], row["begins"], *(contains if isinstance(contains, list) else [None])]
+    flags = [row.get(name, False) for name in ("last", "alone", "tools")]
+    return all(isinstance(word, str) for word in words) and all(isinstance(flag, bool) for flag in flags)
 
 
 def base_url(value: str) -> str:

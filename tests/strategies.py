@@ -37,6 +37,7 @@ ODD_NAMES = (
     "agent_state",
     "kwargs",
     "str",
+    "result_type",
     "max-results",
     "max_results",
     "$filter",
@@ -70,7 +71,17 @@ values: st.SearchStrategy[Any] = st.recursive(
     max_leaves=5,
 )
 references = st.sampled_from(
-    ["#/$defs/A", "#/$defs/B", "#/definitions/C", "#/$defs/Missing", "#", "#/properties/class", "other.json#/X", "#x"]
+    [
+        "#/$defs/A",
+        "#/$defs/B",
+        "#/components/schemas/D",
+        "#/definitions/C",
+        "#/$defs/Missing",
+        "#",
+        "#/properties/class",
+        "other.json#/X",
+        "#x",
+    ]
 )
 _KEYWORDS: dict[str, st.SearchStrategy[Any]] = {
     "type": st.one_of(st.sampled_from(KINDS), st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True)),
@@ -125,6 +136,7 @@ def parameter_schemas(draw: st.DrawFn) -> dict[str, Any]:
     root["properties"] = draw(st.dictionaries(parameter_names, schemas, max_size=5))
     root["$defs"] = {"A": draw(schemas), "B": draw(schemas)}
     root["definitions"] = {"C": draw(schemas)}
+    root["components"] = {"schemas": {"D": draw(st.one_of(schemas, values))}}
     for key in ("enum", "const", "$ref"):
         root.pop(key, None)
     return root

@@ -67,6 +67,12 @@ def test_a_transcript_with_nothing_new_costs_no_call(letta: FakeGateway, ask: As
     assert letta.calls == []
 
 
+def test_a_request_beside_the_conversation_with_nothing_said_costs_no_call(letta: FakeGateway, ask: Ask) -> None:
+    with pytest.raises(errors.InvalidRequest):
+        ask(KIND, aside=True)
+    assert letta.calls == []
+
+
 @pytest.mark.parametrize(
     ("agent_type", "stream", "by_token"),
     [

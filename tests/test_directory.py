@@ -26,6 +26,7 @@ def directory(letta: FakeGateway) -> Directory:
         ([(ID, OTHER), (OTHER, "Bob")], [ID, "Bob"]),
         ([(ID, "")], [ID]),
         ([(ID, " Ada")], [ID]),
+        ([(ID, "Ada:aside"), (OTHER, "Ada")], [ID, "Ada"]),
         ([], []),
     ],
 )

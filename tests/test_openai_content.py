@@ -74,3 +74,12 @@ def test_a_system_message_has_no_pictures() -> None:
 
 def test_what_an_assistant_is_said_to_have_shown_is_let_be() -> None:
     assert parsed([{"type": "text", "text": "a"}, *picture(DATA_URL), {"type": "odd"}], "assistant") == ("a", ())
+
+
+@pytest.mark.parametrize(
+    "odd", [{"type": "text", "text": None}, {"type": "refusal", "refusal": None}, {"cachePoint": {}}, None]
+)
+def test_an_odd_part_that_an_assistant_is_said_to_have_given_does_not_end_the_conversation(odd: Any) -> None:
+    assert parsed([odd, {"type": "text", "text": "a"}], "assistant") == ("a", ())
+    with pytest.raises(InvalidRequest):
+        parsed([odd], "user")

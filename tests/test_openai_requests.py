@@ -211,6 +211,16 @@ def test_odd_calls_in_an_echoed_answer_are_passed_over(calls: Any) -> None:
     assert turn.messages[1].tool_calls == ()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [({"a": [None, "é"]}, '{"a": [null, "\\u00e9"]}'), (None, "{}"), ('{"a": "\ud800"}', '{"a": "\ufffd"}'), ("", "")],
+)
+def test_echoed_arguments_are_a_json_text_that_can_be_stored(arguments: Any, text: str) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": arguments}}
+    turn = parse(body(messages=[USER, {"role": "assistant", "content": None, "tool_calls": [call]}]))
+    assert turn.messages[1].tool_calls == (ToolCall("call_1", "read", text),)
+
+
 @pytest.mark.parametrize("options", [None, {}, {"include_usage": None}, {"include_obfuscation": False}, "x", 7, []])
 def test_usage_is_streamed_only_when_asked_for(options: Any) -> None:
     assert parse(body(stream=True, stream_options=options)).include_usage is False

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bridge.errors import InvalidRequest
 from bridge.openai.side_requests import side_rule, told_at_once
-from bridge.turn import Message, Said, ToolCall, ToolSpec, Turn
+from bridge.turn import Image, Message, Said, ToolCall, ToolSpec, Turn
 from bridge.values import side_rules
 
 RULES = side_rules("")
@@ -107,6 +108,9 @@ def test_a_file_can_add_rules(tmp_path: Path) -> None:
         ("{}", "must hold a JSON array"),
         ('[{"nme": "x"}]', "not of the form"),
         ("[1]", "not of the form"),
+        ('[{"name": "x", "role": "user", "begins": "Sum this up", "contains": "for ACME"}]', "not of the form"),
+        ('[{"name": "x", "role": "user", "begins": 12345678}]', "not of the form"),
+        ('[{"name": "x", "role": "user", "begins": "Sum this up", "alone": "no"}]', "not of the form"),
         ('[{"name": "x", "role": "user", "begins": "Hi"}]', "at least 8 characters"),
         ('[{"name": "x", "role": "tool", "begins": "Hello there"}]', "needs a role"),
     ],
@@ -138,3 +142,23 @@ def test_a_history_is_told_as_one_text_before_the_last_message() -> None:
         assert words in history
     assert told.results == ()
     assert told.instructions == ""
+
+
+def test_pictures_of_the_history_are_shown_with_it() -> None:
+    shot, chart = Image("image/png", "AAAA"), Image("image/png", "BBBB")
+    told = told_at_once(
+        turn(
+            Message("user", "What is this?", images=(shot,)),
+            Message("assistant", "A cat. I look closer.", tool_calls=(ToolCall("call_1", "zoom", "{}"),)),
+            Message("tool", "", tool_call_id="call_1", images=(chart,)),
+            user("And its colour?"),
+        )
+    )
+    assert [said.images for said in told.said] == [(shot, chart), ()]
+
+
+@pytest.mark.parametrize("messages", [(system("Be kind."),), (system("Be kind."), user(" "))])
+def test_a_request_in_which_nobody_says_anything_is_refused(messages: tuple[Message, ...]) -> None:
+    with pytest.raises(InvalidRequest, match="Nothing to answer") as caught:
+        told_at_once(turn(*messages))
+    assert caught.value.param == "messages"

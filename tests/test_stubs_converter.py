@@ -10,7 +10,8 @@ from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.checks import Limits
 from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
 from bridge.turn import SchemaDialect, ToolSpec
-from tests.letta_schemas import CONVERTING, SANDBOXED, STRICT, VERBATIM
+from testbed.model.schemas import schema_findings
+from tests.letta_schemas import CONVERTING, DIALECTS, SANDBOXED, STRICT, VERBATIM, seen_by_model
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 SPEC = ToolSpec("read_file", "Reads a file.", PATH)
@@ -183,3 +184,40 @@ def test_what_was_changed_is_told_in_sentences() -> None:
         "'env' is given as JSON text.",
         "'class' is called 'class_' on the server.",
     )
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_reference_to_where_openapi_keeps_schemas_is_followed(dialect: str) -> None:
+    shop = {"type": "object", "properties": {"open": True, "goods": {"type": "array"}}, "required": None}
+    schema = {
+        "type": "object",
+        "properties": {"shop": {"$ref": "#/components/schemas/Shop"}},
+        "required": ["shop"],
+        "components": {"schemas": {"Shop": shop}},
+    }
+    stub = make_stub(ToolSpec("tool", "Buys.", schema), DIALECTS[dialect])
+    seen = json.dumps(seen_by_model(stub.json_schema, dialect)["parameters"]["properties"]["shop"])
+    assert "goods" in seen
+    assert list(schema_findings("tool", stub.json_schema["parameters"])) == []
+    assert stub.description == "Buys."
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("stray", [{"anyOf": "text"}, {"properties": 5}, {"allOf": [{"required": True}]}, 7])
+def test_a_reference_to_what_is_no_schema_leads_nowhere(stray: Any, dialect: str) -> None:
+    schema = {"type": "object", "properties": {"shop": {"$ref": "#/shops/Shop"}}, "shops": {"Shop": stray}}
+    stub = make_stub(ToolSpec("tool", "Buys.", schema), DIALECTS[dialect])
+    assert "leads nowhere" in stub.changes[0]
+    assert restore_arguments(stub, '{"shop": "here"}') == '{"shop": "here"}'
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_of_several_alternatives_at_the_top_none_is_lost(dialect: str) -> None:
+    target = {"anyOf": [{"required": ["path"]}, {"required": ["url"]}]}
+    content = {"anyOf": [{"properties": {"text": {"type": "string"}}}, {"properties": {"lines": {"type": "array"}}}]}
+    names = ["path", "url"]
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "allOf": [target, content]}
+    stub = make_stub(ToolSpec("tool", "Writes.", schema), DIALECTS[dialect])
+    assert "{path}; {url}" in stub.description
+    assert "{text?}; {lines?}" in stub.description
+    assert {*names, "text", "lines"} == stub.json_schema["parameters"]["properties"].keys()

@@ -26,7 +26,7 @@ def test_another_name_stays_readable_and_gets_a_digest(name: str, expected: str)
     assert len(expected) <= 48
 
 
-@pytest.mark.parametrize("name", ["read-file", "class", "2fa", "print", "_x", "thinking", "a" * 64 + "b"])
+@pytest.mark.parametrize("name", ["read-file", "class", "2fa", "print", "_x", "thinking", "a" * 64 + "b", "result_of"])
 def test_a_sandboxed_tool_has_the_name_of_a_function(name: str) -> None:
     changed = server_name(name, identifier=True)
     assert changed != name
@@ -76,7 +76,7 @@ def test_signs_and_other_alphabets_are_dropped_from_parameters() -> None:
 
 
 def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_need() -> None:
-    names = ["class", "max-results", "x.y", "str", "agent_state", "_x", "0", "None"]
+    names = ["class", "max-results", "x.y", "str", "agent_state", "_x", "0", "None", "result_type"]
     changed = parameter_names(names, identifier=True)
     assert list(changed.values()) == [
         "class_",
@@ -87,6 +87,7 @@ def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_need() 
         "x",
         "parameter_0",
         "None_",
+        "parameter_result_type",
     ]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
-from bridge.stubs.naming import check_tool_name, parameter_names, server_name
+from bridge.stubs.naming import check_tool_name, is_script_safe, parameter_names, server_name
 from bridge.stubs.source import stub_source
 from bridge.turn import ToolSpec
 from testbed.model.schemas import schema_findings, strict_findings
@@ -70,6 +70,7 @@ def test_names_of_tools_are_legal_and_never_meet(names: list[str], identifier: b
     given_names = [server_name(name, identifier) for name in names]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in given_names)
     assert len(set(given_names)) == len(names)
+    assert not identifier or all(map(is_script_safe, given_names))
 
 
 @hostile
@@ -82,6 +83,7 @@ def test_names_of_parameters_are_legal_and_lead_back(names: list[str], identifie
         assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name)
         assert name not in ("thinking", "inner_thoughts", "request_heartbeat")
         if identifier:
+            assert is_script_safe(name)
             compile(f"{name} = 1\nf({name}={name})", "script", "exec")
 
 

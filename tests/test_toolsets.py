@@ -40,6 +40,11 @@ def lay(file: Path, value: Any) -> None:
     file.write_text(value if isinstance(value, str) else json.dumps(value))
 
 
+def described(parameters: str) -> str:
+    """A file with a tool of these parameters."""
+    return f'[{{"type": "function", "function": {{"name": "a", "parameters": {parameters}}}}}]'
+
+
 def ask(client: FlaskClient, key: str = "another-key", model: str = "Ada", **fields: Any) -> Any:
     return Chat(client).ask(model=model, headers={"Authorization": f"Bearer {key}"}, **fields)
 
@@ -101,6 +106,9 @@ def test_the_limit_of_tools_holds_for_both_together(
         ('{"tools": 5}', "`tools` must be an array."),
         ('[{"type": "function"}]', "`tools[0].function` must be an object."),
         ('[{"type": "function", "function": {"name": "a b"}}]', "A tool's name is made of"),
+        (described('{"type": "object", "properties": {"x": {"type": "any"}}}'), "properties.x.type` must be one of"),
+        (described('{"type": "array"}'), "the parameters of a tool must be of type object"),
+        (described('{"type": "object", "minProperties": NaN}'), "a number that JSON does not have"),
     ],
 )
 def test_a_file_that_is_wrong_is_named_before_the_service_starts(folder: Path, text: str, said: str) -> None:

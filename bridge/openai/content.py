@@ -37,16 +37,16 @@ def storable(text: str) -> str:
 def _part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:
     if isinstance(value, str):
         return value
-    if not isinstance(value, dict):
-        raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
-    kind = value.get("type")
-    if kind in _TEXT_KINDS:
-        text = value.get("text", value.get("refusal"))
-        if isinstance(text, str):
-            return text
-        raise InvalidRequest(f"`{where}.text` must be a string.", param=f"{where}.text")
+    part = value if isinstance(value, dict) else {}
+    kind, text = part.get("type"), part.get("text", part.get("refusal"))
+    if kind in _TEXT_KINDS and isinstance(text, str):
+        return text
     if role == "assistant":
         return ""
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
+    if kind in _TEXT_KINDS:
+        raise InvalidRequest(f"`{where}.text` must be a string.", param=f"{where}.text")
     if kind == "image_url" and role in ("user", "tool"):
         return _image(value.get("image_url"), f"{where}.image_url", image_urls)
     raise InvalidRequest(

@@ -107,10 +107,14 @@ def _calls(value: Any) -> tuple[ToolCall, ...]:
     for item in value if isinstance(value, list) else ():
         function = item.get("function") if isinstance(item, dict) else None
         if isinstance(function, dict):
-            calls.append(
-                ToolCall(str(item.get("id", "")), str(function.get("name", "")), str(function.get("arguments", "")))
-            )
+            name = storable(str(function.get("name", "")))
+            calls.append(ToolCall(str(item.get("id", "")), name, _arguments(function.get("arguments"))))
     return tuple(calls)
+
+
+def _arguments(value: Any) -> str:
+    """As JSON text: some clients echo the object that they made of it. An agent may be shown it beside the result."""
+    return storable(value) if isinstance(value, str) else json.dumps({} if value is None else value)
 
 
 def _flag(body: JsonObject, name: str, prefix: str = "") -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bridge.errors import InvalidRequest
 from bridge.turn import Message, News, Said, SideRule, Turn
 
 
@@ -18,14 +19,16 @@ def side_rule(turn: Turn, rules: Sequence[SideRule]) -> SideRule | None:
 def told_at_once(turn: Turn) -> News:
     """The whole conversation for an agent that knows nothing of it: the history as one text, then the last message."""
     spoken = [message for message in turn.messages if message.role != "system"]
-    if all(message.role == "user" for message in spoken):
-        return News(said=tuple(Said(m.text, m.images) for m in spoken if m.text.strip() or m.images))
-    last = spoken[-1]
-    history = spoken[:-1] if last.role == "user" else spoken
-    said = [Said("The conversation so far:\n\n" + "\n\n".join(_line(message) for message in history))]
-    if last.role == "user":
-        said.append(Said(last.text, last.images))
-    return News(said=tuple(said), opens_conversation=False)
+    by_user = [message.role == "user" for message in spoken]
+    history = [] if all(by_user) else spoken[: len(spoken) - by_user[-1]]
+    said = [Said(message.text, message.images) for message in spoken[len(history) :]]
+    if history:
+        text = "The conversation so far:\n\n" + "\n\n".join(_line(message) for message in history)
+        said.insert(0, Said(text, tuple(image for message in history for image in message.images)))
+    said = [one for one in said if one.text.strip() or one.images]
+    if not said:
+        raise InvalidRequest("Nothing to answer: there must be a user message with text.", param="messages")
+    return News(said=tuple(said), opens_conversation=not history)
 
 
 def _fits(turn: Turn, rule: SideRule) -> bool:

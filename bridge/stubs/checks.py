@@ -51,6 +51,15 @@ def check_schema(parameters: Any, where: str, limits: Limits) -> None:
         _check_node(parameters, where)
 
 
+def is_well_formed(schema: dict[str, Any]) -> bool:
+    """The same for a part that stands where nobody expects a schema, so that it was not looked at with the rest."""
+    try:
+        _check_node(schema, "")
+    except InvalidRequest:
+        return False
+    return True
+
+
 def check_spelt_out(schema: dict[str, Any], where: str, limits: Limits) -> None:
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > limits.spelt_out:

@@ -28,6 +28,8 @@ _SCRIPT_NAMES = frozenset(
     {"agent_state", "asyncio", "base64", "getattr", "hashlib", "int", "len", "pickle", "print", "range", "str"}
     | {"struct", "sys", "Exception", "ImportError"}
 )
+# What begins the names of its own variables: its result's, and private ones.
+_SCRIPT_PREFIXES = ("_", "result_")
 _DIGEST_LENGTH = 8
 
 
@@ -86,7 +88,7 @@ def is_script_safe(name: str) -> bool:
         and name.isidentifier()
         and len(name) <= MAX_SERVER_NAME
         and not keyword.iskeyword(name)
-        and not name.startswith(("_", "result_"))
+        and not name.startswith(_SCRIPT_PREFIXES)
         and name not in _SCRIPT_NAMES
         and name not in LETTA_PARAMETERS
     )
@@ -110,9 +112,10 @@ def _free(base: str, taken: set[str]) -> str:
 
 
 def _plain(name: str, otherwise: str) -> str:
-    """ASCII letters, digits and underscores, not beginning with a digit; accents are dropped, other alphabets too."""
+    """ASCII letters, digits and underscores, with a beginning that no script minds; accents and other alphabets go."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", _folded(name)).strip("_")
-    return plain if plain[:1].isalpha() else f"{otherwise}_{plain}".rstrip("_")
+    fits = plain[:1].isalpha() and not plain.startswith(_SCRIPT_PREFIXES)
+    return plain if fits else f"{otherwise}_{plain}".rstrip("_")
 
 
 def _folded(name: str) -> str:

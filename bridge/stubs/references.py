@@ -12,14 +12,16 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from bridge.stubs.subschemas import KINDS, Schema, kinds, mapped
+from bridge.stubs.checks import is_well_formed
+from bridge.stubs.subschemas import KINDS, Schema, found_at, is_schema, kinds, mapped
+from bridge.stubs.tidy import tidied
 from bridge.stubs.words import described
 
 # How often a definition may contain itself when it is unrolled, and how much unrolling may yield in all.
 UNROLLED = 2
 MAX_NODES = 1000
 MAX_DEPTH = 24
-# How many references are followed to find out what kind of value they stand for.
+# How many references are followed to find out what kind of value they stand for, and to places that hold no schemas.
 MAX_REFERENCES = 100
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
@@ -31,6 +33,8 @@ class Definitions:
     """What the references of one client's schema can lead to."""
 
     root: Schema
+    _found: dict[str, Any] = field(default_factory=dict)
+    _strays: int = 0
     _kinds: dict[str, frozenset[str]] = field(default_factory=dict)
     _recursive: frozenset[str] | None = None
 
@@ -43,16 +47,17 @@ class Definitions:
         """By JSON Pointer from the root; addresses of other documents lead nowhere."""
         if not reference.startswith("#") or reference[1:2] not in ("", "/"):
             return None
-        here: Any = self.root
-        for part in reference[1:].split("/")[1:]:
-            name = _unescaped(part)
-            if isinstance(here, dict) and name in here:
-                here = here[name]
-            elif isinstance(here, list) and name.isdecimal() and int(name) < len(here):
-                here = here[int(name)]
-            else:
-                return None
-        return here if isinstance(here, (dict, bool)) else None
+        if reference not in self._found:
+            found, expected = found_at(self.root, map(_unescaped, reference[1:].split("/")[1:]))
+            if not expected and isinstance(found, dict):
+                found = self._stray(found)
+            self._found[reference] = found if is_schema(found) else None
+        return self._found[reference]
+
+    def _stray(self, found: Schema) -> Any:
+        """A schema where nobody looked for one, as in OpenAPI's `components`: neither checked nor tidied so far."""
+        self._strays += 1
+        return tidied(found) if self._strays <= MAX_REFERENCES and is_well_formed(found) else None
 
     def kinds(self, schema: Any) -> frozenset[str]:
         return kinds(schema, self._kinds_of)

@@ -10,34 +10,12 @@ from typing import Any
 
 from bridge.errors import InvalidRequest
 from bridge.stubs.references import Definitions
-from bridge.stubs.subschemas import ALTERNATIVES, Schema, mapped
+from bridge.stubs.subschemas import ALTERNATIVES, Schema
+from bridge.stubs.tidy import types
 from bridge.stubs.words import compact
 
-_MAY_BE_NULL = ("const", "default")
-_MAY_BE_FLAGS = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
 # OpenAI takes none of these beside the properties.
 _NOT_AT_THE_TOP = ("not", "enum", "const")
-
-
-def tidied(schema: Any) -> Schema:
-    """The same meaning without what nobody expects in a schema: nulls, plain true and false, lists without items."""
-    if not isinstance(schema, dict):
-        return {"not": {}} if schema is False else {}
-    clean = {key: value for key, value in schema.items() if value is not None or key in _MAY_BE_NULL}
-    if "properties" in clean:
-        clean["properties"] = {name: inner for name, inner in clean["properties"].items() if inner is not False}
-    if "required" in clean:
-        clean["required"] = list(dict.fromkeys(clean["required"]))
-    if isinstance(clean.get("items"), list):
-        clean["prefixItems"] = clean.pop("items")
-        clean["items"] = clean.pop("additionalItems", {})
-    if clean.get("items") is False:
-        clean |= {"items": {}, "maxItems": len(clean.get("prefixItems", []))}
-    flags = {key: clean[key] for key in _MAY_BE_FLAGS if isinstance(clean.get(key), bool)}
-    clean = mapped(clean, tidied) | flags
-    if "array" in _types(clean):
-        clean.setdefault("items", {})
-    return clean
 
 
 @dataclass(slots=True)
@@ -51,7 +29,7 @@ class Root:
 
 def object_root(parameters: Schema, definitions: Definitions, where: str) -> Root:
     root = Root({"type": "object", **_flattened(parameters, definitions)})
-    if "object" not in _types(root.schema):
+    if "object" not in types(root.schema):
         raise InvalidRequest(
             f"`{where}.type` is {compact(root.schema['type'])}; the parameters of a tool must be of type object.",
             param=f"{where}.type",
@@ -71,7 +49,7 @@ def object_root(parameters: Schema, definitions: Definitions, where: str) -> Roo
 
 
 def _flattened(schema: Any, definitions: Definitions) -> Schema:
-    """With what it refers to, and all of `allOf`, in one schema."""
+    """With what it refers to, and all of `allOf`, in one schema; of alternatives a list of all that were found."""
     result: Schema = {}
     waiting, followed = [schema], set[str]()
     while waiting:
@@ -95,6 +73,8 @@ def _absorb(result: Schema, part: Schema) -> None:
             _absorb_properties(result.setdefault("properties", {}), value, "allOf")
         elif key == "required":
             result["required"] = [*result.get("required", []), *value]
+        elif key in ALTERNATIVES:
+            result[key] = [*result.get(key, []), value]
         elif key not in unsaid:
             result.setdefault(key, value)
 
@@ -111,10 +91,8 @@ def _absorb_properties(properties: dict[str, Any], more: dict[str, Any], both: s
 
 
 def _take_alternatives(root: Root, definitions: Definitions) -> None:
-    for key in ALTERNATIVES:
-        members = root.schema.pop(key, None)
-        if members is None:
-            continue
+    found = [(key, members) for key in ALTERNATIVES for members in root.schema.pop(key, ())]
+    for key, members in found:
         parts = [_flattened(member, definitions) for member in members]
         common = set.intersection(*(set(part.get("required", [])) for part in parts))
         for part in parts:
@@ -140,8 +118,3 @@ def _form(part: Schema) -> str:
 def _argument(name: str, schema: Any, required: bool) -> str:
     value = f": {compact(schema['const'])}" if isinstance(schema, dict) and "const" in schema else ""
     return name + ("" if required else "?") + value
-
-
-def _types(schema: Schema) -> list[str]:
-    named = schema.get("type", [])
-    return [named] if isinstance(named, str) else named

@@ -9,9 +9,10 @@ from typing import Any, Literal
 from bridge.stubs.checks import Limits, check_schema, check_spelt_out
 from bridge.stubs.naming import parameter_names
 from bridge.stubs.references import Definitions, Inlining
-from bridge.stubs.root import object_root, tidied
+from bridge.stubs.root import object_root
 from bridge.stubs.simplified import Simplification
 from bridge.stubs.subschemas import Schema
+from bridge.stubs.tidy import tidied
 from bridge.stubs.verbatim import kept_verbatim, plain_text
 from bridge.stubs.words import described
 from bridge.turn import ArgumentPath, JsonObject, SchemaDialect
@@ -63,7 +64,7 @@ def _kept_references(dialect: SchemaDialect) -> Literal["all", "recursive", "non
 
 
 def _without_definitions(schema: Schema) -> Schema:
-    return {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
+    return {key: value for key, value in schema.items() if key not in ("$defs", "definitions", "components")}
 
 
 def _with_names(schema: Schema, names: Mapping[str, str]) -> Schema:

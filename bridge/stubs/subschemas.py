@@ -30,6 +30,25 @@ def mapped(schema: Schema, change: Callable[[Any], Any]) -> Schema:
     return result
 
 
+def found_at(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
+    """What stands at the end of the path (None for nothing), and whether a schema is expected there."""
+    here, expected, holds_schemas = schema, True, False
+    for name in path:
+        if isinstance(here, dict) and name in here:
+            inner = here[name]
+        elif isinstance(here, list) and name.isdecimal() and int(name) < len(here):
+            inner = here[int(name)]
+        else:
+            return None, False
+        listed = name in _BY_NAME or (name in _LISTED and isinstance(inner, list))
+        expected, holds_schemas = (
+            holds_schemas or (expected and not listed and name in _SINGLE),
+            expected and listed,
+        )
+        here = inner
+    return here, expected
+
+
 def is_schema(value: Any) -> bool:
     return isinstance(value, (dict, bool))
 
