@@ -18,7 +18,7 @@ from testbed.owned import OwnServer
 from testbed.proxy import Between
 from testbed.service import Service
 from testbed.versions import agent_types
-from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, nudge, result, tool
+from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, nudge, result, told, tool
 from tests.real.world import Agent, Reply, World
 from tests.sse_checker import Json
 
@@ -107,6 +107,19 @@ def broken_off(talk: Talk, nth: int, bridge: Service, step: Callable[[], object]
 def kill_workers(bridge: Service) -> None:
     for worker in bridge.workers:
         os.kill(worker, signal.SIGKILL)
+
+
+def test_what_a_failed_run_left_out_of_the_context_is_told_again(world: World, agent_type: str) -> None:
+    """The model fails when a tool of the agent's own has run: some servers keep that step, but not in the context."""
+    world.model.clear()
+    agent = world.agent(agent_type, tools=["core_memory_append"])
+    note = '!call core_memory_append {"label": "human", "content": "tea"}'
+    for _ in range(2):
+        reply = agent.ask(f"Remember.\n{note}\n!next\n!status 400 broken")
+        assert reply.error is not None
+        assert told(agent, ()).count("user: Remember.") == 1
+    assert agent.ask("!say bye").text == "bye"
+    agent.delete()
 
 
 @pytest.mark.fault("Letta restarts while a call is open")

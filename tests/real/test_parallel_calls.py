@@ -143,3 +143,21 @@ def test_a_step_that_calls_a_server_tool_too_runs_it(world: World, agent_type: s
     assert remembered == (2 if can_call_in_parallel(agent) else 1)
     assert not world.model.refusals
     agent.delete()
+
+
+@STREAM
+def test_calls_around_one_of_the_agents_own_each_get_their_result(world: World, agent_type: str, stream: bool) -> None:
+    world.model.clear()
+    agent = world.agent(agent_type, tools=[MEMORY_TOOL])
+    if can_call_in_parallel(agent):
+        world.letta("PATCH", f"/v1/agents/{agent.id}", {"tool_rules": []})
+    talk = Talk(agent, WEATHER, stream=stream)
+    reply = talk.say(f"Weather?\n{calling(city='Oslo')}\n{NOTE}\n{calling(city='Rome')}\n{ANSWER}")
+    assert [call["city"] for _, call in reply.calls] == (["Oslo", "Rome"] if can_call_in_parallel(agent) else ["Oslo"])
+    given = {"Oslo": "12 degrees", "Rome": "20 degrees"}
+    talk.give(*(given[call["city"]] for _, call in reply.calls))
+    results = [line for line in talk.story() if line.startswith("result of weather")]
+    assert results == [f"result of weather: {given[call['city']]}" for _, call in reply.calls]
+    assert agent.ask("bye").text == "You said: bye"
+    assert not world.model.refusals
+    agent.delete()
