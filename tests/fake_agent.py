@@ -39,6 +39,10 @@ class KeptAgent:
             self.agent = replace(self.agent, rules=tuple(change.rules))
         if change.variables is not None:
             self.variables = dict(change.variables)
+        if change.parallel_calls is not None:
+            self.agent = replace(self.agent, parallel_calls=change.parallel_calls)
+        if change.metadata is not None:
+            self.agent = replace(self.agent, metadata=dict(change.metadata))
         if change.message_ids is not None:
             self.agent = replace(self.agent, message_ids=tuple(change.message_ids))
             if self.held is not None and self.held.id not in change.message_ids:

@@ -346,6 +346,18 @@ def test_a_purge_leaves_the_server_as_if_the_bridge_had_never_been(run: Run, let
     assert run("purge").output == "There is nothing of the bridge on this server.\n"
 
 
+def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    """Also where a tool of the client was never put on the agent, or is there no more."""
+    before = letta.agent(ada.id)
+    chat.ask(tools=[READ])
+    letta.takes(ada, "read_file")
+    letta.delete_tool(letta.tool("read_file").id)
+    assert letta.agent(ada.id).parallel_calls
+    assert run("purge", "--yes").exit_code == 0
+    after = letta.agent(ada.id)
+    assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
+
+
 @pytest.mark.usefixtures("used")
 def test_a_purge_asks_before_and_can_be_tried(run: Run, letta: SharedLetta) -> None:
     told = run("purge", "--dry-run")

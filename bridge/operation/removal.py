@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from bridge.errors import LettaMissing
+from bridge.interception.parallel import is_switched_on
 from bridge.interception.relay import without_relayed
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentChange, Block, Gateway, Tool
 from bridge.operation.actions import Offering, detach_all
@@ -17,7 +18,7 @@ from bridge.sync.ownership import is_ours
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What there is of ours. `agents` have tools, rules or a block of ours; `helpers` are agents of our own."""
+    """What there is of ours. `agents` have tools, rules, a block or a setting of ours; `helpers` are our own."""
 
     tools: Sequence[Tool]
     agents: Sequence[Agent]
@@ -36,7 +37,10 @@ def remains(gateway: Gateway) -> Remains:
     touched = [
         agent
         for agent in agents
-        if any(map(is_ours, agent.tools)) or any(map(instructions.is_ours, agent.blocks)) or agent.id in ruled
+        if any(map(is_ours, agent.tools))
+        or any(map(instructions.is_ours, agent.blocks))
+        or agent.id in ruled
+        or is_switched_on(agent)
     ]
     helpers = [agent for agent in agents if agent.name.startswith(HELPER_PREFIX)]
     attached = {block.id for agent in agents for block in agent.blocks}
