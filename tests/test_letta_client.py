@@ -189,7 +189,11 @@ def changes(http: LettaHttp) -> list[str]:
         ("0.6.54", [f"PATCH {BY_LABEL}"], [f"PATCH {BY_LABEL}", "DELETE /v1/blocks/block-1", f"PATCH {OTHER}"]),
         ("0.8.17", [], ["DELETE /v1/blocks/block-1"]),
         ("0.16.1", [], ["DELETE /v1/blocks/block-1"]),
-        ("0.16.8", [f"POST {RECOMPILE}"], ["DELETE /v1/blocks/block-1", f"POST {RECOMPILE}"]),
+        (
+            "0.16.8",
+            [f"PATCH {BY_LABEL}"],
+            [f"PATCH {BY_LABEL}", "DELETE /v1/blocks/block-1", f"POST {RECOMPILE}"],
+        ),
     ],
 )
 def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
@@ -201,6 +205,38 @@ def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
     http.requests.clear()
     server.remove_block(ID, block)
     assert changes(http) == removed
+
+
+@pytest.mark.parametrize("version", ["0.6.54", "0.16.8"])
+def test_a_block_that_the_model_was_not_shown_does_not_look_as_if_it_was(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]], version: str
+) -> None:
+    """The bridge may be gone, or the server, between two of these calls."""
+    server, http = server_of(version)
+    http.on("PATCH", BY_LABEL, httpx.Response(503))
+    http.on("POST", RECOMPILE, httpx.Response(503))
+    with pytest.raises(errors.LettaUnavailable):
+        server.add_block(ID, "notes", "be kind", "What to do", {"owner": "me"})
+    assert next(body for body in http.bodies if body)["value"] == ""
+
+
+def test_a_block_that_goes_is_not_shown_to_the_model_any_more_wherever_that_is_broken_off(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]],
+) -> None:
+    server, http = server_of("0.16.8")
+    http.on("POST", RECOMPILE, httpx.Response(503))
+    with pytest.raises(errors.LettaUnavailable):
+        server.remove_block(ID, Block("block-1", "notes", "be kind"))
+    assert changes(http)[0] == f"PATCH {BY_LABEL}"
+    assert next(body for body in http.bodies if body)["value"] == ""
+
+
+def test_a_block_that_is_gone_already_is_removed(server_of: Callable[[str], tuple[LettaServer, LettaHttp]]) -> None:
+    """The connection broke after the server had removed it, and the call was made again."""
+    server, http = server_of("0.16.1")
+    http.on("DELETE", "/v1/blocks/block-1", httpx.ReadError("reset"), httpx.Response(404))
+    server.remove_block(ID, Block("block-1", "notes", "be kind"))
+    assert changes(http) == ["DELETE /v1/blocks/block-1"] * 2
 
 
 def test_nothing_of_a_touched_block_is_changed(server_of: Callable[[str], tuple[LettaServer, LettaHttp]]) -> None:
@@ -215,7 +251,7 @@ def test_a_block_is_made_read_only_and_long_enough(
 ) -> None:
     server, http = server_of("0.16.1")
     server.add_block(ID, "notes", "be kind", "What to do", {"owner": "me"})
-    assert http.bodies[0] == {
+    assert next(body for body in http.bodies if body) == {
         "label": "notes",
         "value": "be kind",
         "limit": 20_000,

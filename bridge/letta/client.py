@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
@@ -254,9 +255,12 @@ class LettaServer:
     # --- blocks ---------------------------------------------------------------------------------------
 
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
+        """Where attaching alone does not show it, its value is set last: a block that has it is one that was seen."""
+        features = self.features()
+        unseen = features.attached_block_is_late or features.block_change_needs_recompile
         body = {
             "label": label,
-            "value": value,
+            "value": "" if unseen else value,
             "limit": _limit(value),
             "description": description,
             "read_only": True,
@@ -269,12 +273,9 @@ class LettaServer:
             with suppress(errors.LettaError):
                 self._http.call("DELETE", f"/v1/blocks/{block.id}")
             raise
-        features = self.features()
-        if features.attached_block_is_late:
+        if unseen:
             self.set_block(agent_id, label, value)
-        elif features.block_change_needs_recompile:
-            self._recompile(agent_id)
-        return block
+        return replace(block, value=value)
 
     def set_block(self, agent_id: str, label: str, value: str) -> None:
         self._http.call(
@@ -282,10 +283,11 @@ class LettaServer:
         )
 
     def remove_block(self, agent_id: str, block: Block) -> None:
+        """Where the model does not see that it goes, it is emptied first: what comes after may be broken off."""
         features = self.features()
-        if features.attached_block_is_late:
+        if features.attached_block_is_late or features.block_change_needs_recompile:
             self.set_block(agent_id, block.label, "")
-        self._http.call("DELETE", f"/v1/blocks/{block.id}")
+        self.delete_block(block.id)
         if features.attached_block_is_late:
             self._touch_a_block(agent_id)
         elif features.block_change_needs_recompile:
