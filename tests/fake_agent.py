@@ -13,7 +13,7 @@ from bridge.turn import AgentCall, AgentReturn
 
 @dataclass(slots=True)
 class KeptAgent:
-    """`held` is the request for approval that the agent waits at."""
+    """`held` is the request for approval that the agent waits at, `elsewhere` are messages of other conversations."""
 
     agent: Agent
     created: int
@@ -21,6 +21,7 @@ class KeptAgent:
     variables: dict[str, str] = field(default_factory=dict)
     held: StoredMessage | None = None
     hidden: bool = False
+    elsewhere: set[str] = field(default_factory=set)
 
     @property
     def summary(self) -> AgentSummary:

@@ -96,6 +96,13 @@ class FakeGateway:
         kept = self._agents[agent_id]
         kept.agent = replace(kept.agent, name=name)
 
+    def talks_elsewhere(self, agent_id: str, count: int) -> None:
+        """So many messages come and go in other conversations of the agent."""
+        kept = self._agents[agent_id]
+        others = [StoredMessage(new_id("message"), "user_message", text="Elsewhere.") for _ in range(count)]
+        kept.messages += others
+        kept.elsewhere.update(message.id for message in others)
+
     def will(self, *steps: Step) -> None:
         """What happens in the next run that has not been dictated yet."""
         self._runs.append(steps)
@@ -207,9 +214,13 @@ class FakeGateway:
         kept = self._kept(agent_id)
         return self._features.message_rewrite and kept.rewrite(message_id, text)
 
-    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
+    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
         self._called("newest_messages")
-        return self._kept(agent_id).messages[-limit:]
+        kept = self._kept(agent_id)
+        newest = kept.messages[-limit:]
+        if not including or any(message.id == including for message in newest):
+            return newest
+        return [message for message in kept.messages if message.id not in kept.elsewhere][-limit:]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
         self._called("runs_under_way")

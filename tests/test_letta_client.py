@@ -156,6 +156,32 @@ def test_the_size_of_a_step_is_told_where_it_is_known(
     assert server.step_prompt_tokens("step-1") == tokens
 
 
+# --- messages ---------------------------------------------------------------------------------------------
+
+MESSAGES = f"/v1/agents/{ID}/messages"
+
+
+@pytest.mark.parametrize(
+    ("version", "including", "asked"),
+    [
+        ("0.16.8", "", [["20"]]),
+        ("0.16.8", "message-2", [["20"]]),
+        ("0.16.8", "message-1", [["20"], ["20", "default"]]),
+        ("0.16.1", "message-1", [["20"]]),
+    ],
+)
+def test_a_message_that_other_conversations_drove_off_the_list_is_looked_up_in_the_agents_own(
+    settings: Settings, version: str, including: str, asked: list[list[str]]
+) -> None:
+    http = LettaHttp(version)
+    http.on("GET", MESSAGES, *([{"id": name, "message_type": "user_message"}] for name in ("message-2", "message-1")))
+    server = LettaServer(settings, Connection(settings, http))
+    found = server.newest_messages(ID, 20, including=including)
+    queries = [query for query, call in zip(http.queries, http.calls, strict=True) if call == f"GET {MESSAGES}"]
+    assert [[one for values in query.values() for one in values] for query in queries] == asked
+    assert [message.id for message in found] == ["message-1" if len(asked) == 2 else "message-2"]
+
+
 # --- blocks -----------------------------------------------------------------------------------------------
 
 ATTACH = f"/v1/agents/{ID}/core-memory/blocks/attach/block-1"

@@ -73,6 +73,11 @@ class ServerFeatures:
         return self.version >= (0, 16, 0)
 
     @property
+    def has_conversations(self) -> bool:
+        """An agent has conversations beside the one that the bridge leads, and lists the messages of all."""
+        return self.version >= (0, 16, 2)
+
+    @property
     def forgets_parallel_calls(self) -> bool:
         """Every change of an agent that says nothing about parallel calls switches them off (0.14 only)."""
         return (0, 14, 0) <= self.version < (0, 15, 0)

@@ -230,7 +230,7 @@ class LettaServer:
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         """The server answers 400 "Message type got modified" and yet stores it, up to 0.16.6: so it is read back."""
         self._rewrite(agent_id, message_id, text, ok)
-        newest = self.newest_messages(agent_id, REWRITE_WINDOW)
+        newest = self.newest_messages(agent_id, REWRITE_WINDOW, including=message_id)
         return any(message.id == message_id and message.text == text for message in newest)
 
     def _rewrite(self, agent_id: str, message_id: str, text: str, ok: bool) -> None:
@@ -238,8 +238,17 @@ class LettaServer:
         with suppress(errors.LettaRejected):
             self._http.call("PATCH", path, body=payloads.rewritten_return(text, ok))
 
-    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
-        answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", {"limit": limit})
+    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+        """Not by conversation at once: one that was forked shares its messages, and the server then leaves them out."""
+        newest = self._messages(agent_id, {"limit": limit})
+        if not including or any(message.id == including for message in newest):
+            return newest
+        if not self.features().has_conversations:
+            return newest
+        return self._messages(agent_id, {"limit": limit, "conversation_id": "default"})
+
+    def _messages(self, agent_id: str, query: Mapping[str, Any]) -> list[StoredMessage]:
+        answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", query)
         packed = self.features().packs_returns
         return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
 

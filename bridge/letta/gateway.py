@@ -188,8 +188,11 @@ class Gateway(Protocol):
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         """Make the stored return of a call say `text`; whether the server has it so afterwards."""
 
-    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
-        """The agent's newest messages as stored, those that are no more in its context included."""
+    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+        """The agent's newest messages as stored, those that are no more in its context included.
+
+        `including`: the id of one that is to be among them, also where the agent's other conversations have newer ones.
+        """
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
         """Set what `change` names, in one call, and return the agent as it is then."""
