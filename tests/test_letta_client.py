@@ -182,6 +182,33 @@ def test_a_message_that_other_conversations_drove_off_the_list_is_looked_up_in_t
     assert [message.id for message in found] == ["message-1" if len(asked) == 2 else "message-2"]
 
 
+# --- runs -------------------------------------------------------------------------------------------------
+
+RUNS = [{"id": "run-1", "conversation_id": None}, {"id": "run-2", "conversation_id": "conv-1"}]
+CANCEL = f"/v1/agents/{ID}/messages/cancel"
+
+
+@pytest.mark.parametrize(
+    ("version", "runs", "run_id", "bodies"),
+    [
+        ("0.16.8", RUNS, "", [{"run_ids": ["run-1"]}]),
+        ("0.16.8", RUNS[1:], "", []),
+        ("0.16.8", RUNS, "run-3", [{"run_ids": ["run-3"]}]),
+        ("0.16.1", [{"id": "run-1"}], "", [{}]),
+    ],
+)
+def test_what_the_agent_does_in_other_conversations_is_neither_waited_for_nor_ended(
+    settings: Settings, version: str, runs: list[dict[str, Any]], run_id: str, bodies: list[Any]
+) -> None:
+    http = LettaHttp(version)
+    http.on("GET", "/v1/runs/active", runs)
+    http.on("POST", CANCEL, {})
+    server = LettaServer(settings, Connection(settings, http))
+    assert server.runs_under_way(ID) == [run["id"] for run in runs if not run.get("conversation_id")]
+    server.cancel(ID, run_id)
+    assert [body for body, call in zip(http.bodies, http.calls, strict=True) if call == f"POST {CANCEL}"] == bodies
+
+
 # --- blocks -----------------------------------------------------------------------------------------------
 
 ATTACH = f"/v1/agents/{ID}/core-memory/blocks/attach/block-1"

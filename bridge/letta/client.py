@@ -113,8 +113,13 @@ class LettaServer:
             self._http.call("DELETE", f"/v1/agents/{agent_id}")
 
     def cancel(self, agent_id: str, run_id: str) -> None:
+        body = {"run_ids": [run_id]} if run_id else {}
+        if not run_id and self.features().has_conversations:
+            # Without ids the server ends what the agent does in its other conversations, too.
+            body = {"run_ids": self.runs_under_way(agent_id)}
+            if not body["run_ids"]:
+                return
         with suppress(errors.LettaConflict):
-            body = {"run_ids": [run_id]} if run_id else {}
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
@@ -253,13 +258,16 @@ class LettaServer:
         return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """0.11 passes over a parameter that it does not know, and lists the runs of all agents."""
+        """0.11 passes over a parameter that it does not know, and lists the runs of all agents.
+
+        What the agent does in other conversations is somebody else's, and never in the way of this one.
+        """
         features = self.features()
         if not features.tells_runs:
             return []
         agent = {"agent_id": agent_id} if features.version >= (0, 12, 0) else {"agent_ids": [agent_id]}
         listed = as_objects(self._http.call("GET", "/v1/runs/active", agent))
-        return [rows.text(run.get("id")) for run in listed]
+        return [rows.text(run.get("id")) for run in listed if not run.get("conversation_id")]
 
     # --- blocks ---------------------------------------------------------------------------------------
 

@@ -152,7 +152,7 @@ class Gateway(Protocol):
         """Remove an agent that `make_helper` made."""
 
     def cancel(self, agent_id: str, run_id: str) -> None:
-        """End a run; all runs of the agent when `run_id` is "". One that has ended meanwhile is no error."""
+        """End a run; all that `runs_under_way` has when `run_id` is "". One that has ended meanwhile is no error."""
 
     def send(
         self,
@@ -216,7 +216,7 @@ class Gateway(Protocol):
         """All agents with their tools and rules, hidden ones too, by wish also with their blocks; costly."""
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """The ids of the agent's runs that have not ended, where the server tells."""
+        """The ids of the agent's runs that have not ended, where the server tells; none of other conversations."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""
