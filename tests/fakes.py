@@ -75,10 +75,17 @@ class FakeGateway:
     # --- what a test dictates -------------------------------------------------------------------------
 
     def has_agent(
-        self, name: str, type: str = "letta_v1_agent", *, created: int = 1_700_000_000, hidden: bool = False
+        self,
+        name: str,
+        type: str = "letta_v1_agent",
+        *,
+        created: int = 1_700_000_000,
+        hidden: bool = False,
+        sleeptime: bool = False,
     ) -> Agent:
         persona = Block(new_id("block"), "persona", f"I am {name}.")
-        kept = KeptAgent(Agent(new_id("agent"), name, type, blocks=(persona,)), created, hidden=hidden)
+        agent = Agent(new_id("agent"), name, type, blocks=(persona,), sleeptime=sleeptime)
+        kept = KeptAgent(agent, created, hidden=hidden)
         kept.store(StoredMessage(new_id("message"), "system_message"))
         self._agents[kept.agent.id] = kept
         return kept.agent

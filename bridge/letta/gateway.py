@@ -48,7 +48,8 @@ class Tool:
 class Agent:
     """An agent as the server has it now; tools, rules and message ids in the server's order.
 
-    `parallel_calls`: its model may make several calls in one step, where the loop can do that.
+    `parallel_calls`: its model may make several calls in one step, where the loop can do that. `sleeptime`: another
+    agent works over its memory while it rests.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Agent:
     parallel_calls: bool = False
     metadata: JsonObject = field(default_factory=dict)
     model: AgentModel = field(default_factory=AgentModel)
+    sleeptime: bool = False
 
 
 @dataclass(frozen=True, slots=True)
