@@ -21,6 +21,7 @@ from bridge.interception.method import Interception, Scene
 from bridge.interception.underway import wait_for_its_runs
 from bridge.letta.capabilities import (
     agent_loop,
+    features_for,
     schema_dialect,
     streams_tokens_faithfully,
 )
@@ -132,7 +133,7 @@ class Conversation:
 
     def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Happening]:
         current().meets(agent.id, agent.name, agent.type)
-        features = gateway.features()
+        features = features_for(gateway.features(), sleeptime=agent.sleeptime)
         if any(said.images for said in news.said) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         loop = agent_loop(features.version, agent.type)
@@ -205,7 +206,8 @@ class Conversation:
         """Outside of a turn: the agent has exactly these tools of ours, as they should be; how many."""
         with self._locks.hold(agent_id) as lease:
             lease.pass_on()
-            agent, features = self._gateway.agent(agent_id), self._gateway.features()
+            agent = self._gateway.agent(agent_id)
+            features = features_for(self._gateway.features(), sleeptime=agent.sleeptime)
             loop = agent_loop(features.version, agent.type)
             method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
             turn = Turn(agent_id, (), tuple(specs))

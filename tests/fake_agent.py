@@ -13,7 +13,7 @@ from bridge.turn import AgentCall, AgentReturn
 
 @dataclass(slots=True)
 class KeptAgent:
-    """`held` is the request for approval that the agent waits at."""
+    """`held` is the request for approval that the agent waits at, `elsewhere` are messages of other conversations."""
 
     agent: Agent
     created: int
@@ -21,6 +21,7 @@ class KeptAgent:
     variables: dict[str, str] = field(default_factory=dict)
     held: StoredMessage | None = None
     hidden: bool = False
+    elsewhere: set[str] = field(default_factory=set)
 
     @property
     def summary(self) -> AgentSummary:
@@ -39,6 +40,10 @@ class KeptAgent:
             self.agent = replace(self.agent, rules=tuple(change.rules))
         if change.variables is not None:
             self.variables = dict(change.variables)
+        if change.parallel_calls is not None:
+            self.agent = replace(self.agent, parallel_calls=change.parallel_calls)
+        if change.metadata is not None:
+            self.agent = replace(self.agent, metadata=dict(change.metadata))
         if change.message_ids is not None:
             self.agent = replace(self.agent, message_ids=tuple(change.message_ids))
             if self.held is not None and self.held.id not in change.message_ids:

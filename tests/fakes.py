@@ -75,10 +75,17 @@ class FakeGateway:
     # --- what a test dictates -------------------------------------------------------------------------
 
     def has_agent(
-        self, name: str, type: str = "letta_v1_agent", *, created: int = 1_700_000_000, hidden: bool = False
+        self,
+        name: str,
+        type: str = "letta_v1_agent",
+        *,
+        created: int = 1_700_000_000,
+        hidden: bool = False,
+        sleeptime: bool = False,
     ) -> Agent:
         persona = Block(new_id("block"), "persona", f"I am {name}.")
-        kept = KeptAgent(Agent(new_id("agent"), name, type, blocks=(persona,)), created, hidden=hidden)
+        agent = Agent(new_id("agent"), name, type, blocks=(persona,), sleeptime=sleeptime)
+        kept = KeptAgent(agent, created, hidden=hidden)
         kept.store(StoredMessage(new_id("message"), "system_message"))
         self._agents[kept.agent.id] = kept
         return kept.agent
@@ -95,6 +102,13 @@ class FakeGateway:
     def renames(self, agent_id: str, name: str) -> None:
         kept = self._agents[agent_id]
         kept.agent = replace(kept.agent, name=name)
+
+    def talks_elsewhere(self, agent_id: str, count: int) -> None:
+        """So many messages come and go in other conversations of the agent."""
+        kept = self._agents[agent_id]
+        others = [StoredMessage(new_id("message"), "user_message", text="Elsewhere.") for _ in range(count)]
+        kept.messages += others
+        kept.elsewhere.update(message.id for message in others)
 
     def will(self, *steps: Step) -> None:
         """What happens in the next run that has not been dictated yet."""
@@ -207,9 +221,13 @@ class FakeGateway:
         kept = self._kept(agent_id)
         return self._features.message_rewrite and kept.rewrite(message_id, text)
 
-    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
+    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
         self._called("newest_messages")
-        return self._kept(agent_id).messages[-limit:]
+        kept = self._kept(agent_id)
+        newest = kept.messages[-limit:]
+        if not including or any(message.id == including for message in newest):
+            return newest
+        return [message for message in kept.messages if message.id not in kept.elsewhere][-limit:]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
         self._called("runs_under_way")

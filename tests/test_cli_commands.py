@@ -19,8 +19,8 @@ from flask.testing import FlaskClient
 from app import assemble
 from bridge.cli.group import commands
 from bridge.config import Settings
-from bridge.errors import LettaRefusedCredentials, LettaUnreachable, ModelFailed
-from bridge.letta.gateway import HELPER_PREFIX, Agent, Block
+from bridge.errors import LettaConflict, LettaRefusedCredentials, LettaUnreachable, ModelFailed
+from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Say
 from bridge.operation.doctor import TOOL
 from bridge.sync.instructions import OWNER
 from bridge.turn import Stopped, Text, Used
@@ -344,6 +344,39 @@ def test_a_purge_leaves_the_server_as_if_the_bridge_had_never_been(run: Run, let
     assert [block.label for block in left.blocks] == ["persona"]
     assert [block.label for block in letta.loose_blocks] == ["theirs"]
     assert run("purge").output == "There is nothing of the bridge on this server.\n"
+
+
+def test_a_purge_lets_go_of_an_agent_that_waits_for_a_client(
+    run: Run, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    letta.will(*held(("read_file", "{}")))
+    chat.ask(tools=[READ])
+    assert run("purge", "--yes").exit_code == 0
+    letta.will_say("Hello")
+    says = letta.send(ada.id, [Say("user", "Hello")], by_token=False)
+    assert Text("Hello") in list(says)
+
+
+def test_a_purge_leaves_a_call_of_the_agents_own_to_its_owner(
+    run: Run, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    chat.ask(tools=[READ])
+    letta.holds(ada, "theirs")
+    assert run("purge", "--yes").exit_code == 0
+    with pytest.raises(LettaConflict):
+        letta.send(ada.id, [Say("user", "Hello")], by_token=False)
+
+
+def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    """Also where a tool of the client was never put on the agent, or is there no more."""
+    before = letta.agent(ada.id)
+    chat.ask(tools=[READ])
+    letta.takes(ada, "read_file")
+    letta.delete_tool(letta.tool("read_file").id)
+    assert letta.agent(ada.id).parallel_calls
+    assert run("purge", "--yes").exit_code == 0
+    after = letta.agent(ada.id)
+    assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
 
 
 @pytest.mark.usefixtures("used")

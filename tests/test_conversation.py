@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from threading import Event as Signal
 from typing import Any
 
@@ -17,7 +18,7 @@ from bridge.sync.instructions import LABEL
 from bridge.sync.registry import Registry
 from bridge.turn import AgentCall, Event, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
 from tests.fake_agent import new_id
-from tests.fakes import FakeGateway
+from tests.fakes import FEATURES, FakeGateway
 
 HELLO = Message("user", "Hello")
 KIND = Message("system", "be kind")
@@ -289,3 +290,13 @@ def test_an_answer_aside_is_not_lost_when_its_helper_cannot_be_removed(letta: Fa
     letta.fails(errors.LettaTimeout("It is slow."), at="delete_agent")
     letta.will_say("A title")
     assert ask(aside=True)[0] == Text("A title")
+
+
+@pytest.mark.parametrize(("sleeptime", "rule"), [(False, "requires_approval"), (True, "exit_loop")])
+def test_a_call_of_an_agent_with_sleeptime_is_not_held_where_no_answer_would_free_it(
+    settings: Settings, sleeptime: bool, rule: str
+) -> None:
+    letta = FakeGateway(replace(FEATURES, version=(0, 12, 1), tool_returns=False))
+    agent = letta.has_agent("Ada", "memgpt_v2_agent", sleeptime=sleeptime)
+    list(made(letta, settings).events(Turn("Ada", (HELLO,), (CALL,)), Signal()))
+    assert [one["type"] for one in letta.agent(agent.id).rules] == [rule]

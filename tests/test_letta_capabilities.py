@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from bridge.letta.capabilities import (
     ServerFeatures,
     Version,
     agent_loop,
+    features_for,
     parse_version,
     read_features,
     schema_dialect,
@@ -140,6 +142,13 @@ LOOPS: list[tuple[str, str, Loop]] = [
 @pytest.mark.parametrize(("version", "agent_type", "loop"), LOOPS)
 def test_the_loop_of_an_agent_depends_on_its_type_and_its_server(version: str, agent_type: str, loop: Loop) -> None:
     assert agent_loop(parse_version(version), agent_type) == loop
+
+
+@pytest.mark.parametrize("version", ["0.11.7", "0.12.1", "0.13.0", "0.14.0"])
+@pytest.mark.parametrize("sleeptime", [True, False])
+def test_an_agent_with_sleeptime_is_given_no_answer_that_its_server_fails_on(version: str, sleeptime: bool) -> None:
+    held = replace(read_features(version, {}), approvals=True)
+    assert features_for(held, sleeptime=sleeptime).approvals == (version == "0.14.0" or not sleeptime)
 
 
 def test_only_one_loop_streams_by_token_without_damage() -> None:

@@ -156,6 +156,59 @@ def test_the_size_of_a_step_is_told_where_it_is_known(
     assert server.step_prompt_tokens("step-1") == tokens
 
 
+# --- messages ---------------------------------------------------------------------------------------------
+
+MESSAGES = f"/v1/agents/{ID}/messages"
+
+
+@pytest.mark.parametrize(
+    ("version", "including", "asked"),
+    [
+        ("0.16.8", "", [["20"]]),
+        ("0.16.8", "message-2", [["20"]]),
+        ("0.16.8", "message-1", [["20"], ["20", "default"]]),
+        ("0.16.1", "message-1", [["20"]]),
+    ],
+)
+def test_a_message_that_other_conversations_drove_off_the_list_is_looked_up_in_the_agents_own(
+    settings: Settings, version: str, including: str, asked: list[list[str]]
+) -> None:
+    http = LettaHttp(version)
+    http.on("GET", MESSAGES, *([{"id": name, "message_type": "user_message"}] for name in ("message-2", "message-1")))
+    server = LettaServer(settings, Connection(settings, http))
+    found = server.newest_messages(ID, 20, including=including)
+    queries = [query for query, call in zip(http.queries, http.calls, strict=True) if call == f"GET {MESSAGES}"]
+    assert [[one for values in query.values() for one in values] for query in queries] == asked
+    assert [message.id for message in found] == ["message-1" if len(asked) == 2 else "message-2"]
+
+
+# --- runs -------------------------------------------------------------------------------------------------
+
+RUNS = [{"id": "run-1", "conversation_id": None}, {"id": "run-2", "conversation_id": "conv-1"}]
+CANCEL = f"/v1/agents/{ID}/messages/cancel"
+
+
+@pytest.mark.parametrize(
+    ("version", "runs", "run_id", "bodies"),
+    [
+        ("0.16.8", RUNS, "", [{"run_ids": ["run-1"]}]),
+        ("0.16.8", RUNS[1:], "", []),
+        ("0.16.8", RUNS, "run-3", [{"run_ids": ["run-3"]}]),
+        ("0.16.1", [{"id": "run-1"}], "", [{}]),
+    ],
+)
+def test_what_the_agent_does_in_other_conversations_is_neither_waited_for_nor_ended(
+    settings: Settings, version: str, runs: list[dict[str, Any]], run_id: str, bodies: list[Any]
+) -> None:
+    http = LettaHttp(version)
+    http.on("GET", "/v1/runs/active", runs)
+    http.on("POST", CANCEL, {})
+    server = LettaServer(settings, Connection(settings, http))
+    assert server.runs_under_way(ID) == [run["id"] for run in runs if not run.get("conversation_id")]
+    server.cancel(ID, run_id)
+    assert [body for body, call in zip(http.bodies, http.calls, strict=True) if call == f"POST {CANCEL}"] == bodies
+
+
 # --- blocks -----------------------------------------------------------------------------------------------
 
 ATTACH = f"/v1/agents/{ID}/core-memory/blocks/attach/block-1"
@@ -189,7 +242,11 @@ def changes(http: LettaHttp) -> list[str]:
         ("0.6.54", [f"PATCH {BY_LABEL}"], [f"PATCH {BY_LABEL}", "DELETE /v1/blocks/block-1", f"PATCH {OTHER}"]),
         ("0.8.17", [], ["DELETE /v1/blocks/block-1"]),
         ("0.16.1", [], ["DELETE /v1/blocks/block-1"]),
-        ("0.16.8", [f"POST {RECOMPILE}"], ["DELETE /v1/blocks/block-1", f"POST {RECOMPILE}"]),
+        (
+            "0.16.8",
+            [f"PATCH {BY_LABEL}"],
+            [f"PATCH {BY_LABEL}", "DELETE /v1/blocks/block-1", f"POST {RECOMPILE}"],
+        ),
     ],
 )
 def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
@@ -201,6 +258,38 @@ def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
     http.requests.clear()
     server.remove_block(ID, block)
     assert changes(http) == removed
+
+
+@pytest.mark.parametrize("version", ["0.6.54", "0.16.8"])
+def test_a_block_that_the_model_was_not_shown_does_not_look_as_if_it_was(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]], version: str
+) -> None:
+    """The bridge may be gone, or the server, between two of these calls."""
+    server, http = server_of(version)
+    http.on("PATCH", BY_LABEL, httpx.Response(503))
+    http.on("POST", RECOMPILE, httpx.Response(503))
+    with pytest.raises(errors.LettaUnavailable):
+        server.add_block(ID, "notes", "be kind", "What to do", {"owner": "me"})
+    assert next(body for body in http.bodies if body)["value"] == ""
+
+
+def test_a_block_that_goes_is_not_shown_to_the_model_any_more_wherever_that_is_broken_off(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]],
+) -> None:
+    server, http = server_of("0.16.8")
+    http.on("POST", RECOMPILE, httpx.Response(503))
+    with pytest.raises(errors.LettaUnavailable):
+        server.remove_block(ID, Block("block-1", "notes", "be kind"))
+    assert changes(http)[0] == f"PATCH {BY_LABEL}"
+    assert next(body for body in http.bodies if body)["value"] == ""
+
+
+def test_a_block_that_is_gone_already_is_removed(server_of: Callable[[str], tuple[LettaServer, LettaHttp]]) -> None:
+    """The connection broke after the server had removed it, and the call was made again."""
+    server, http = server_of("0.16.1")
+    http.on("DELETE", "/v1/blocks/block-1", httpx.ReadError("reset"), httpx.Response(404))
+    server.remove_block(ID, Block("block-1", "notes", "be kind"))
+    assert changes(http) == ["DELETE /v1/blocks/block-1"] * 2
 
 
 def test_nothing_of_a_touched_block_is_changed(server_of: Callable[[str], tuple[LettaServer, LettaHttp]]) -> None:
@@ -215,7 +304,7 @@ def test_a_block_is_made_read_only_and_long_enough(
 ) -> None:
     server, http = server_of("0.16.1")
     server.add_block(ID, "notes", "be kind", "What to do", {"owner": "me"})
-    assert http.bodies[0] == {
+    assert next(body for body in http.bodies if body) == {
         "label": "notes",
         "value": "be kind",
         "limit": 20_000,

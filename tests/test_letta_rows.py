@@ -42,6 +42,11 @@ def test_an_agent_is_read_with_all_that_it_has() -> None:
     )
 
 
+@pytest.mark.parametrize(("told", "sleeptime"), [(True, True), (False, False), (None, False)])
+def test_an_agent_with_sleeptime_is_known(told: bool | None, sleeptime: bool) -> None:
+    assert rows.agent({**AGENT, "enable_sleeptime": told}).sleeptime is sleeptime
+
+
 def test_blocks_are_found_where_later_servers_put_them() -> None:
     assert rows.agent({**AGENT, "memory": {}, "blocks": [BLOCK]}).blocks == rows.agent(AGENT).blocks
 

@@ -58,10 +58,12 @@ def test_detaching_leaves_the_agent_as_it_was_before_us(
     asked = operator.asks("detach", ada.id)
     assert "The agent loses 2 tools of clients (read_file, write_file), with their rules." in asked
     assert "It loses the memory block with the client's system prompt." in asked
+    assert "Its model makes one call at a time again" in asked
     assert names(letta, ada) == ["read_file", "theirs", "write_file"]
     assert "Detached 2 tools of ours from Ada." in operator.does("detach", ada.id)
     after = letta.agent(ada.id)
     assert (after.tools, after.rules, after.blocks) == (before.tools, before.rules, before.blocks)
+    assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
     assert letta.has("read_file")
     chat.ask(tools=[READ])
     assert names(letta, ada) == ["read_file", "theirs"]

@@ -11,6 +11,7 @@
 | 0.16.7 and later  | native                          | relay             |
 
 On 0.13 an answered approval poisons a `letta_v1_agent` and a denied one holds it for ever, so its calls are not held.
+Nor are those of agents with sleeptime up to 0.13: see `features_for`.
 A named or required tool can be forced only if it is a stub: there `approval` takes the place of `native`. `message`
 works everywhere and is never needed on a server that was measured; `prompt` is only taken when a setting says so.
 """

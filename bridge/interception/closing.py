@@ -15,8 +15,9 @@ def held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
     """What the agent waits at: the end of its context tells."""
     if not agent.message_ids:
         return None
-    rows = gateway.newest_messages(agent.id, LOOK_BACK)
-    return next((row for row in rows if row.kind == REQUEST and row.id == agent.message_ids[-1]), None)
+    last = agent.message_ids[-1]
+    rows = gateway.newest_messages(agent.id, LOOK_BACK, including=last)
+    return next((row for row in rows if row.kind == REQUEST and row.id == last), None)
 
 
 def own_calls(agent: Agent, request: StoredMessage) -> list[str]:

@@ -9,7 +9,7 @@ the first, and the agent is told of the others.
 from __future__ import annotations
 
 from bridge.interception.method import Scene
-from bridge.letta.gateway import AgentChange
+from bridge.letta.gateway import Agent, AgentChange
 from bridge.turn import JsonObject
 
 MARK = "letta-tool-bridge"
@@ -20,14 +20,22 @@ def settle_parallel_calls(scene: Scene) -> None:
     agent = scene.agent
     if not scene.features.parallel_calls:
         return
-    marked = MARK in agent.metadata
     if scene.bindings and scene.parallel:
         if not agent.parallel_calls and not _hindered(scene):
             metadata = {**agent.metadata, MARK: _SWITCHED_ON}
             scene.gateway.change_agent(agent.id, AgentChange(parallel_calls=True, metadata=metadata))
-    elif marked:
-        metadata = {key: value for key, value in agent.metadata.items() if key != MARK}
-        scene.gateway.change_agent(agent.id, AgentChange(parallel_calls=False, metadata=metadata))
+    elif is_switched_on(agent):
+        scene.gateway.change_agent(agent.id, switched_back(agent))
+
+
+def is_switched_on(agent: Agent) -> bool:
+    """Whether the setting is on because of us."""
+    return MARK in agent.metadata
+
+
+def switched_back(agent: Agent) -> AgentChange:
+    metadata = {key: value for key, value in agent.metadata.items() if key != MARK}
+    return AgentChange(parallel_calls=False, metadata=metadata)
 
 
 def _hindered(scene: Scene) -> bool:

@@ -35,7 +35,8 @@ class Past:
     def stored(self) -> Sequence[StoredMessage]:
         """Those too that are no more in the context, in no certain order."""
         if self._stored is None:
-            self._stored = self._scene.gateway.newest_messages(self._scene.agent.id, LOOK_BACK)
+            scene = self._scene
+            self._stored = scene.gateway.newest_messages(scene.agent.id, LOOK_BACK, including=scene.last_message_id)
         return self._stored
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bridge.turn import SchemaDialect
@@ -71,6 +71,11 @@ class ServerFeatures:
     def takes_messages_beside_results(self) -> bool:
         """A message beside the results of held calls reaches the agent (0.14 refuses it, 0.15 loses it)."""
         return self.version >= (0, 16, 0)
+
+    @property
+    def has_conversations(self) -> bool:
+        """An agent has conversations beside the one that the bridge leads, and lists the messages of all."""
+        return self.version >= (0, 16, 2)
 
     @property
     def forgets_parallel_calls(self) -> bool:
@@ -148,6 +153,15 @@ def agent_loop(version: Version, agent_type: str) -> Loop:
     if agent_type == V1_AGENT or (agent_type == "sleeptime_agent" and version >= (0, 14, 0)):
         return "v3"
     return "v2"
+
+
+def features_for(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures:
+    """What the server can do for one agent.
+
+    Up to 0.13 it fails on every answer to a held call of an agent with sleeptime: it sets a field on the answer that
+    answers have not [read in Letta's source, its own classes run].
+    """
+    return replace(features, approvals=False) if sleeptime and features.version < (0, 14, 0) else features
 
 
 def streams_tokens_faithfully(loop: Loop) -> bool:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
@@ -112,8 +113,13 @@ class LettaServer:
             self._http.call("DELETE", f"/v1/agents/{agent_id}")
 
     def cancel(self, agent_id: str, run_id: str) -> None:
+        body = {"run_ids": [run_id]} if run_id else {}
+        if not run_id and self.features().has_conversations:
+            # Without ids the server ends what the agent does in its other conversations, too.
+            body = {"run_ids": self.runs_under_way(agent_id)}
+            if not body["run_ids"]:
+                return
         with suppress(errors.LettaConflict):
-            body = {"run_ids": [run_id]} if run_id else {}
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
@@ -229,7 +235,7 @@ class LettaServer:
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         """The server answers 400 "Message type got modified" and yet stores it, up to 0.16.6: so it is read back."""
         self._rewrite(agent_id, message_id, text, ok)
-        newest = self.newest_messages(agent_id, REWRITE_WINDOW)
+        newest = self.newest_messages(agent_id, REWRITE_WINDOW, including=message_id)
         return any(message.id == message_id and message.text == text for message in newest)
 
     def _rewrite(self, agent_id: str, message_id: str, text: str, ok: bool) -> None:
@@ -237,26 +243,41 @@ class LettaServer:
         with suppress(errors.LettaRejected):
             self._http.call("PATCH", path, body=payloads.rewritten_return(text, ok))
 
-    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
-        answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", {"limit": limit})
+    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+        """Not by conversation at once: one that was forked shares its messages, and the server then leaves them out."""
+        newest = self._messages(agent_id, {"limit": limit})
+        if not including or any(message.id == including for message in newest):
+            return newest
+        if not self.features().has_conversations:
+            return newest
+        return self._messages(agent_id, {"limit": limit, "conversation_id": "default"})
+
+    def _messages(self, agent_id: str, query: Mapping[str, Any]) -> list[StoredMessage]:
+        answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", query)
         packed = self.features().packs_returns
         return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """0.11 passes over a parameter that it does not know, and lists the runs of all agents."""
+        """0.11 passes over a parameter that it does not know, and lists the runs of all agents.
+
+        What the agent does in other conversations is somebody else's, and never in the way of this one.
+        """
         features = self.features()
         if not features.tells_runs:
             return []
         agent = {"agent_id": agent_id} if features.version >= (0, 12, 0) else {"agent_ids": [agent_id]}
         listed = as_objects(self._http.call("GET", "/v1/runs/active", agent))
-        return [rows.text(run.get("id")) for run in listed]
+        return [rows.text(run.get("id")) for run in listed if not run.get("conversation_id")]
 
     # --- blocks ---------------------------------------------------------------------------------------
 
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
+        """Where attaching alone does not show it, its value is set last: a block that has it is one that was seen."""
+        features = self.features()
+        unseen = features.attached_block_is_late or features.block_change_needs_recompile
         body = {
             "label": label,
-            "value": value,
+            "value": "" if unseen else value,
             "limit": _limit(value),
             "description": description,
             "read_only": True,
@@ -269,12 +290,9 @@ class LettaServer:
             with suppress(errors.LettaError):
                 self._http.call("DELETE", f"/v1/blocks/{block.id}")
             raise
-        features = self.features()
-        if features.attached_block_is_late:
+        if unseen:
             self.set_block(agent_id, label, value)
-        elif features.block_change_needs_recompile:
-            self._recompile(agent_id)
-        return block
+        return replace(block, value=value)
 
     def set_block(self, agent_id: str, label: str, value: str) -> None:
         self._http.call(
@@ -282,10 +300,11 @@ class LettaServer:
         )
 
     def remove_block(self, agent_id: str, block: Block) -> None:
+        """Where the model does not see that it goes, it is emptied first: what comes after may be broken off."""
         features = self.features()
-        if features.attached_block_is_late:
+        if features.attached_block_is_late or features.block_change_needs_recompile:
             self.set_block(agent_id, block.label, "")
-        self._http.call("DELETE", f"/v1/blocks/{block.id}")
+        self.delete_block(block.id)
         if features.attached_block_is_late:
             self._touch_a_block(agent_id)
         elif features.block_change_needs_recompile:

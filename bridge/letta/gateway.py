@@ -48,7 +48,8 @@ class Tool:
 class Agent:
     """An agent as the server has it now; tools, rules and message ids in the server's order.
 
-    `parallel_calls`: its model may make several calls in one step, where the loop can do that.
+    `parallel_calls`: its model may make several calls in one step, where the loop can do that. `sleeptime`: another
+    agent works over its memory while it rests.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Agent:
     parallel_calls: bool = False
     metadata: JsonObject = field(default_factory=dict)
     model: AgentModel = field(default_factory=AgentModel)
+    sleeptime: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class Gateway(Protocol):
         """Remove an agent that `make_helper` made."""
 
     def cancel(self, agent_id: str, run_id: str) -> None:
-        """End a run; all runs of the agent when `run_id` is "". One that has ended meanwhile is no error."""
+        """End a run; all that `runs_under_way` has when `run_id` is "". One that has ended meanwhile is no error."""
 
     def send(
         self,
@@ -188,8 +190,11 @@ class Gateway(Protocol):
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         """Make the stored return of a call say `text`; whether the server has it so afterwards."""
 
-    def newest_messages(self, agent_id: str, limit: int) -> list[StoredMessage]:
-        """The agent's newest messages as stored, those that are no more in its context included."""
+    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+        """The agent's newest messages as stored, those that are no more in its context included.
+
+        `including`: the id of one that is to be among them, also where the agent's other conversations have newer ones.
+        """
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
         """Set what `change` names, in one call, and return the agent as it is then."""
@@ -213,7 +218,7 @@ class Gateway(Protocol):
         """All agents with their tools and rules, hidden ones too, by wish also with their blocks; costly."""
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """The ids of the agent's runs that have not ended, where the server tells."""
+        """The ids of the agent's runs that have not ended, where the server tells; none of other conversations."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
         """Size of the prompt of one step of a run, when the server knows it."""

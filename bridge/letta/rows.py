@@ -27,6 +27,7 @@ def agent(row: JsonObject) -> Agent:
         parallel_calls=_object(row.get("llm_config")).get("parallel_tool_calls") is True,
         metadata=_object(row.get("metadata")),
         model=_model(_object(row.get("llm_config"))),
+        sleeptime=row.get("enable_sleeptime") is True,
     )
 
 

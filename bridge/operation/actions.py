@@ -17,6 +17,7 @@ from bridge.coordination.activity import Activity
 from bridge.coordination.history import ToolCard
 from bridge.errors import BridgeError, NotThere, StoreUnavailable
 from bridge.interception.closing import held_request, own_calls
+from bridge.interception.parallel import is_switched_on, switched_back
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.operation.snapshots import Snapshots
 from bridge.operation.wording import counted, in_brackets, listed
@@ -147,7 +148,8 @@ class Operator:
         ours = [client_name_of(tool) for tool in agent.tools if is_ours(tool)]
         left = self._offering.left_behind(agent)
         block = any(map(instructions.is_ours, agent.blocks))
-        if not ours and not left and not block:
+        parallel = is_switched_on(agent)
+        if not (ours or left or block or parallel):
             return Intent(
                 f"Detach ours from {agent.name}", ("The agent has nothing of ours.",), "", ("agents", agent_id)
             )
@@ -156,6 +158,8 @@ class Operator:
             sentences.append(f"Rules that earlier tools left behind go, too: {listed(sorted(left))}.")
         if block:
             sentences.append("It loses the memory block with the client's system prompt.")
+        if parallel:
+            sentences.append("Its model makes one call at a time again, as before the bridge let it make several.")
         sentences += [
             "The stubs stay on the server until a sweep finds that no agent has them.",
             "The next request that offers tools brings them back. The agent's own tools, rules and blocks stay.",
@@ -251,6 +255,8 @@ def detach_all(gateway: Gateway, agent: Agent, left_behind: set[str]) -> None:
     change = plan_toolset(agent, (), (), left_behind)
     if change is not None:
         gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
+    if is_switched_on(agent):
+        gateway.change_agent(agent.id, switched_back(agent))
     instructions.apply_instructions(gateway, agent, instructions.plan_instructions(agent, ""))
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from bridge.coordination.history import ToolUse, TurnRecord
 from bridge.errors import InvalidRequest
 from bridge.interception.choose import choose_method, reason
-from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop
+from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Tool
 from bridge.stubs.naming import server_name
 from bridge.sync import instructions
@@ -193,7 +193,8 @@ def agent_row(
     running: tuple[TurnRecord, str] | None,
 ) -> AgentRow:
     loop = agent_loop(features.version, agent.type)
-    method, why = _method(features, loop, methods.of(agent.id, agent.name))
+    suited = features_for(features, sleeptime=agent.sleeptime)
+    method, why = _method(suited, loop, methods.of(agent.id, agent.name))
     last = turns[0] if turns else None
     waits = last is not None and running is None and last.outcome == "calls"
     return AgentRow(

@@ -7,7 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from bridge.errors import LettaMissing
+from bridge.interception.closing import close_held, held_request, own_calls
+from bridge.interception.parallel import is_switched_on
 from bridge.interception.relay import without_relayed
+from bridge.letta.capabilities import agent_loop
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentChange, Block, Gateway, Tool
 from bridge.operation.actions import Offering, detach_all
 from bridge.sync import instructions
@@ -17,7 +20,7 @@ from bridge.sync.ownership import is_ours
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What there is of ours. `agents` have tools, rules or a block of ours; `helpers` are agents of our own."""
+    """What there is of ours. `agents` have tools, rules, a block or a setting of ours; `helpers` are our own."""
 
     tools: Sequence[Tool]
     agents: Sequence[Agent]
@@ -36,7 +39,10 @@ def remains(gateway: Gateway) -> Remains:
     touched = [
         agent
         for agent in agents
-        if any(map(is_ours, agent.tools)) or any(map(instructions.is_ours, agent.blocks)) or agent.id in ruled
+        if any(map(is_ours, agent.tools))
+        or any(map(instructions.is_ours, agent.blocks))
+        or agent.id in ruled
+        or is_switched_on(agent)
     ]
     helpers = [agent for agent in agents if agent.name.startswith(HELPER_PREFIX)]
     attached = {block.id for agent in agents for block in agent.blocks}
@@ -67,9 +73,19 @@ def _freed(gateway: Gateway, listed: Agent, offering: Offering) -> str:
         agent = gateway.agent(listed.id)
     except LettaMissing:
         return f"the agent {listed.name} is gone"
+    agent = _let_go(gateway, agent)
     detach_all(gateway, agent, offering.left_behind(agent))
     variables = gateway.variables(agent.id)
     own = without_relayed(variables)
     if own != variables:
         gateway.change_agent(agent.id, AgentChange(variables=own))
     return f"detached ours from {agent.name}"
+
+
+def _let_go(gateway: Gateway, agent: Agent) -> Agent:
+    """The agent without the client's call that it waits at: nobody would bring the result any more."""
+    request = held_request(gateway, agent)
+    if request is None or own_calls(agent, request):
+        return agent
+    close_held(gateway, agent, agent_loop(gateway.features().version, agent.type))
+    return gateway.agent(agent.id)
