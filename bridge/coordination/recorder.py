@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from math import inf
 from typing import Protocol
@@ -170,9 +170,13 @@ class Recorder:
         digests = {sketch.id: sketch.digests for sketch in over}
         now = self._clock()
         met = {digest for named in digests.values() for digest in named.values()}
-        fresh = {digest for digest in met if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
-        self._activity.meets({card.digest: card for sketch in over for card in sketch.cards(fresh)}.values())
-        self._activity.ended([sketch.record() for sketch in over], digests)
-        self._known.update(dict.fromkeys(fresh, now))
+        due = {digest for digest in met if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
+        self._meet(over, due)
+        fresh = self._activity.ended([sketch.record() for sketch in over], digests)
+        self._meet(over, fresh - due)  # their cards went when the store forgot them
+        self._known.update(dict.fromkeys(due, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)
+
+    def _meet(self, over: list[Sketch], digests: Collection[str]) -> None:
+        self._activity.meets({card.digest: card for sketch in over for card in sketch.cards(digests)}.values())
