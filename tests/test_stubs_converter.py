@@ -200,6 +200,7 @@ def test_a_reference_to_where_openapi_keeps_schemas_is_followed(dialect: str) ->
     assert "goods" in seen
     assert list(schema_findings("tool", stub.json_schema["parameters"])) == []
     assert stub.description == "Buys."
+    assert "components" not in stub.json_schema["parameters"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
