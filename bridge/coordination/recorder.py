@@ -96,14 +96,18 @@ class Recorder:
             self._news.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Begin to tell that this worker lives, until the process ends."""
+        """Begin to tell that this worker lives, until the process ends; later where there is no thread left."""
         if self._thread is not None:
             return
         with self._news:
             if self._thread is None:
                 thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
-                thread.start()
-                self._thread = thread  # behind the start, which fails where there is no thread left
+                try:
+                    thread.start()
+                except RuntimeError as fault:
+                    log.warning("what turns do can't be written down yet: %s", fault)
+                    return
+                self._thread = thread
                 atexit.register(self.stop)
 
     def stop(self) -> None:
