@@ -150,6 +150,11 @@ def agent_loop(version: Version, agent_type: str) -> Loop:
     return "v2"
 
 
+def keeps_context_by_step(version: Version, loop: Loop) -> bool:
+    """Whether messages come into the context when they are stored; else they do when their run has ended well."""
+    return loop == "v3" and version >= (0, 16, 1)
+
+
 def streams_tokens_faithfully(loop: Loop) -> bool:
     """Only the v3 loop: the others lose or escape characters when they stream by token."""
     return loop == "v3"
