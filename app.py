@@ -96,8 +96,8 @@ def assemble(
         activity=activity,
         recorder=Recorder(activity, known, keeps_text=settings.keep_text),
         snapshots=snapshots,
-        operator=Operator(gateway, conversation, shared.locks.hold, snapshots, activity, settings),
-        hold=shared.locks.hold,
+        operator=Operator(gateway, conversation, shared.locks.borrow, snapshots, activity, settings),
+        hold=shared.locks.borrow,
     )
 
 

@@ -204,8 +204,7 @@ class Conversation:
 
     def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
         """Outside of a turn: the agent has exactly these tools of ours, as they should be; how many."""
-        with self._locks.hold(agent_id) as lease:
-            lease.pass_on()
+        with self._locks.borrow(agent_id):
             agent = self._gateway.agent(agent_id)
             features = features_for(self._gateway.features(), sleeptime=agent.sleeptime)
             loop = agent_loop(features.version, agent.type)
@@ -219,8 +218,7 @@ class Conversation:
 
     def close_call(self, agent_id: str) -> list[str]:
         """Outside of a turn: free the agent from the client's calls that it waits at; their names."""
-        with self._locks.hold(agent_id) as lease:
-            lease.pass_on()
+        with self._locks.borrow(agent_id):
             agent = self._gateway.agent(agent_id)
             names = close_held(self._gateway, agent, agent_loop(self._gateway.features().version, agent.type))
             self._open_calls.forget(agent_id)

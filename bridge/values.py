@@ -147,10 +147,16 @@ def token(value: str) -> str:
 def redis_url(value: str) -> str:
     if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise ValueError("must begin with redis:// or rediss://")
-    try:
-        urlsplit(value).port  # noqa: B018 # it raises
-    except ValueError:
-        raise ValueError(
-            "must be like redis://:password@host:6379/0; in a password / is written %2F, # %23 and ? %3F"
-        ) from None
+    if not _is_read_whole(value):
+        raise ValueError("must be like redis://:password@host:6379/0; in a password / is written %2F, # %23 and ? %3F")
     return value
+
+
+def _is_read_whole(url: str) -> bool:
+    """Such a sign in a password ends what is read as the host: what stands before it is no port, or the @ is lost."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme == "unix" or "@" not in url or "@" in parts.netloc

@@ -63,6 +63,8 @@ BAD = [
     ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
     ("REDIS_URL", "redis://:se/cret@redis:6379", "in a password / is written %2F"),
+    ("REDIS_URL", "redis://:/secret@redis:6379", "in a password / is written %2F"),
+    ("REDIS_URL", "redis://:12#secret@redis:6379", "in a password / is written %2F, # %23"),
     ("REDIS_URL", "redis://redis:99999", "must be like redis://"),
     ("REDIS_URL", "redis://[redis:6379", "must be like redis://"),
     ("BRIDGE_REDIS_VERIFY", "maybe", "must be 1 or 0"),

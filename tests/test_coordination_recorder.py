@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from bridge.coordination import activity as activity_module
 from bridge.coordination.activity import Activity
 from bridge.coordination.history import TurnRecord
 from bridge.coordination.local import LocalStore
@@ -209,6 +210,17 @@ def test_the_card_of_a_tool_in_use_is_not_forgotten(tmp_path: Path) -> None:
     assert activity.tool(READ.digest) is not None
 
 
+def test_a_tool_that_was_forgotten_has_its_card_again_when_it_is_offered_again(
+    recorder: Recorder, activity: Activity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity_module, "MOST_TOOLS", 1)
+    other = make_stub(ToolSpec("fs/write"), SchemaDialect())
+    for stub in (READ, other, READ):
+        record(recorder, activity, Offered("agent-1", "Ada", (Binding(stub, "tool-1"),), ()))
+    assert activity.tool(READ.digest) is not None
+    assert activity.tool(other.digest) is None
+
+
 def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Activity):
         def __init__(self) -> None:
@@ -219,7 +231,9 @@ def test_a_store_that_fails_costs_no_turn(caplog: pytest.LogCaptureFixture) -> N
             if self.asked <= 2:
                 raise StoreUnavailable("The disk is full.")
 
-        ended = lives  # type: ignore[assignment]
+        def ended(self, *_: object) -> Set[str]:
+            self.lives(_)
+            return frozenset()
 
     activity = Broken()
     recorder = Recorder(activity)

@@ -64,6 +64,7 @@ def test_a_message_that_a_failed_run_left_out_of_the_context_is_sent_again(
     letta: FakeGateway, attempt: Attempt
 ) -> None:
     """The older loops store each step at once, and put it into the context when the run has ended well."""
+    kept(letta).agent = replace(kept(letta).agent, type="memgpt_v2_agent")
     for kind, text in (("user_message", "Before"), ("assistant_message", "Old.")):
         kept(letta).store(StoredMessage(new_id("message"), kind, text=text))
     before = kept(letta).agent.message_ids
@@ -72,6 +73,17 @@ def test_a_message_that_a_failed_run_left_out_of_the_context_is_sent_again(
     letta.will_say("Hi")
     assert Text("Hi") in attempt(replace(TURN, repeated=True))
     assert said(letta) == [["Hello"], ["Hello"]]
+
+
+def test_a_message_that_was_compacted_in_its_own_run_is_not_sent_again(letta: FakeGateway, attempt: Attempt) -> None:
+    """letta_v1_agent stores a step and puts it into the context in one: what is not there has left it again."""
+    system = kept(letta).agent.message_ids
+    lost(attempt, letta, stores(letta, "tool_call_message"), stores(letta, "tool_return_message", "found"))
+    summary = kept(letta).store(StoredMessage(new_id("message"), "summary_message", text="Hello was said."))
+    kept(letta).agent = replace(kept(letta).agent, message_ids=(*system, summary.id))
+    letta.will_say("Hi")
+    assert Text("Hi") in attempt(replace(TURN, repeated=True))
+    assert "Hello" not in said(letta)[1]
 
 
 def test_an_answer_that_was_lost_on_the_way_is_taken_from_the_server(letta: FakeGateway, attempt: Attempt) -> None:

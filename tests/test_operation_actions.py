@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 
 from bridge.errors import LettaUnreachable
 from bridge.letta.gateway import Agent
+from bridge.turn import Text
 from tests.actors import Chat
 from tests.admin import PASSWORD, Operator
 from tests.test_complaints import HELLO, held, result, tool
@@ -81,6 +82,20 @@ def test_rules_that_were_left_behind_go_too(operator: Operator, chat: Chat, lett
     assert "Rules that earlier tools left behind go, too: read_file." in operator.asks("detach", ada.id)
     operator.does("detach", ada.id)
     assert [rule["tool_name"] for rule in letta.agent(ada.id).rules] == ["theirs"]
+
+
+@pytest.mark.parametrize("action", ["detach", "delete", "resync"])
+def test_no_action_hides_that_a_turn_was_broken_off(
+    operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent, action: str
+) -> None:
+    letta.will(Text("Half"), LettaUnreachable("cut", code="stream_cut"))
+    chat.ask(tools=[READ])
+    app.extensions["parts"].recorder.flush()
+    (stub,) = letta.tools_named(["read_file"])
+    operator.does(action, stub.id if action == "delete" else ada.id)
+    letta.calls.clear()
+    chat.ask("Go on.", tools=[READ])
+    assert "runs_under_way" in letta.calls
 
 
 # --- resync -----------------------------------------------------------------------------------------------

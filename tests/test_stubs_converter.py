@@ -200,6 +200,7 @@ def test_a_reference_to_where_openapi_keeps_schemas_is_followed(dialect: str) ->
     assert "goods" in seen
     assert list(schema_findings("tool", stub.json_schema["parameters"])) == []
     assert stub.description == "Buys."
+    assert "components" not in stub.json_schema["parameters"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -221,3 +222,25 @@ def test_of_several_alternatives_at_the_top_none_is_lost(dialect: str) -> None:
     assert "{path}; {url}" in stub.description
     assert "{text?}; {lines?}" in stub.description
     assert {*names, "text", "lines"} == stub.json_schema["parameters"]["properties"].keys()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_alternatives_within_alternatives_at_the_top_are_not_lost(dialect: str) -> None:
+    inner = {
+        "properties": {"kind": {"const": "old"}},
+        "required": ["kind"],
+        "oneOf": [{"properties": {"text": {}}}, {"$ref": "#/$defs/Lines"}],
+    }
+    schema = {
+        "anyOf": [inner, {"properties": {"path": {}}, "required": ["path"]}, {"$ref": "#"}],
+        "$defs": {"Lines": {"anyOf": [{"properties": {"lines": {}}, "required": ["lines"]}]}},
+    }
+    stub = make_stub(ToolSpec("tool", "Writes.", schema), DIALECTS[dialect])
+    assert '{kind: "old", text?}; {kind: "old", lines}; {path}' in stub.description
+    assert {"kind", "text", "lines", "path"} == stub.json_schema["parameters"]["properties"].keys()
+
+
+def test_a_long_way_of_alternatives_comes_to_an_end() -> None:
+    chain = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": "#/$defs/d0"}]} for n in range(3000)}
+    stub = make_stub(ToolSpec("tool", "", {"anyOf": [{"$ref": "#/$defs/d0"}], "$defs": chain}), VERBATIM)
+    assert stub.json_schema["parameters"]["properties"] == {}

@@ -11,10 +11,12 @@ import pytest
 from bridge.coordination.activity import Activity
 from bridge.coordination.leases import LeaseLocker
 from bridge.coordination.local import LocalStore
+from bridge.coordination.once import Background
 from bridge.coordination.recorder import Recorder
 from bridge.coordination.recording import Worker
 from bridge.coordination.redis import RedisServer
 from bridge.operation.snapshots import FRESH, Snapshots
+from bridge.turn import Text, Turn
 from bridge.web.health import Readiness
 from testbed.redis import Redis
 from tests.clock import Clock
@@ -71,13 +73,23 @@ def test_a_worker_gives_signs_of_life(tmp_path: Path, lack: Lack) -> None:
     assert len(begun("pulse") - before) == 1
 
 
-def test_turns_are_written_down(tmp_path: Path, lack: Lack) -> None:
-    recorder = Recorder(Activity(LocalStore(tmp_path / "store")))
+def test_turns_are_written_down_and_no_request_fails_by_it(tmp_path: Path, lack: Lack) -> None:
+    recorder = Recorder(activity := Activity(LocalStore(tmp_path / "store")))
     lack()
-    with pytest.raises(RuntimeError):
-        recorder.start()
+    assert list(recorder.watch(Turn("Ada", ()), [Text("Hi")])) == [Text("Hi")]
     recorder.start()
     recorder.stop()
+    assert [turn.outcome for turn in activity.turns()] == ["answer"]
+
+
+def test_a_sweep_is_put_off(lack: Lack, caplog: pytest.LogCaptureFixture) -> None:
+    swept = threading.Event()
+    sweeps = Background("sweep", lambda: True, swept.set)
+    lack()
+    sweeps.start_if_due()
+    assert "a sweep is put off: can't start new thread" in caplog.text
+    sweeps.start_if_due()
+    assert swept.wait(10)
 
 
 @pytest.mark.servers
@@ -87,6 +99,6 @@ def test_leases_are_renewed_and_one_that_nobody_got_is_not(lack: Lack) -> None:
         lack()
         with pytest.raises(RuntimeError):
             locker.take("agent-1", lambda: False)
-        assert locker.take("agent-2", lambda: False) is not None
+        assert locker.take("agent-1", lambda: False) is not None
         assert len(begun("leases") - before) == 1
-        assert {grip.name for grip in locker._held} == {"agent-2"}
+        assert len(locker._held) == 1

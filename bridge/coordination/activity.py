@@ -7,7 +7,7 @@ workers there are. Whatever several workers add to is one small document, change
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -57,8 +57,11 @@ class Activity:
         if worker.id not in self._store.items("workers"):
             self._store.append("workers", worker.id, MOST_WORKERS, KEPT)
 
-    def ended(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> None:
-        """These turns are over. `digests` lead, by turn, from the client's names of its tools to what they are."""
+    def ended(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Set[str]:
+        """These turns are over; which of their tools were not counted before, or not since they were forgotten.
+
+        `digests` lead, by turn, from the client's names of its tools to what they are.
+        """
         for turn in turns:
             text = written(turn)
             self._store.append("turns", text, MOST_TURNS, KEPT)
@@ -66,8 +69,7 @@ class Activity:
                 self._store.append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
             self._keep_calls(turn, digests[turn.id])
         self._edit("minutes", lambda minutes: _with_minutes(minutes, turns))
-        if any(digests[turn.id] for turn in turns):
-            self._count_uses(turns, digests)
+        return self._count_uses(turns, digests) if any(digests[turn.id] for turn in turns) else frozenset()
 
     def meets(self, cards: Iterable[ToolCard]) -> None:
         """Tools as they are offered; of one that is known, since when it is stays."""
@@ -80,19 +82,22 @@ class Activity:
         """The operator did something."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
 
-    def _count_uses(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> None:
+    def _count_uses(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Set[str]:
         """Of a tool that is not among the newest any more, what else is known goes, too."""
-        dropped: set[str] = set()
+        fresh: Set[str] = frozenset()
+        dropped: Set[str] = frozenset()
 
         def change(uses: Document) -> Document:
+            nonlocal fresh, dropped
+            before = frozenset(uses)
             kept = _newest(_with_uses(uses, turns, digests))
-            dropped.clear()
-            dropped.update(uses.keys() - kept.keys())
+            fresh, dropped = kept.keys() - before, uses.keys() - kept.keys()
             return kept
 
         self._edit("tools", change)
         if dropped:
             self._store.remove(*(f"{kind} {digest}" for digest in dropped for kind in ("tool", "calls")))
+        return fresh
 
     def _keep_calls(self, turn: TurnRecord, digests: Mapping[str, str]) -> None:
         for step in (*turn.results, *turn.calls):

@@ -91,6 +91,7 @@ class LeaseLocker:
         self._renewer: tuple[int, threading.Thread] | None = None
 
     def take(self, name: str, patience: Callable[[], bool]) -> Grip | None:
+        self._begin_renewing()
         token = secrets.token_hex(12)
         pause = POLL
         while True:
@@ -112,7 +113,8 @@ class LeaseLocker:
         if not taken:
             return None
         grip = _LeaseGrip(self, name, token, bool(settled), asked + LEASE - MARGIN)
-        self._keep_renewing(grip)
+        with self._guard:
+            self._held.add(grip)
         return grip
 
     def _renew_one(self, grip: _LeaseGrip) -> None:
@@ -131,13 +133,13 @@ class LeaseLocker:
         except StoreUnavailable as fault:
             log.warning("a lease is left to expire: %s", fault.message)
 
-    def _keep_renewing(self, grip: _LeaseGrip) -> None:
+    def _begin_renewing(self) -> None:
+        """Before anything is taken: where there is no thread left, nobody would renew it or let go of it."""
         with self._guard:
             if self._renewer is None or self._renewer[0] != os.getpid():
                 thread = threading.Thread(target=_renew, args=(weakref.ref(self),), name="leases", daemon=True)
                 thread.start()
-                self._renewer = os.getpid(), thread  # behind the start, which fails where there is no thread left
-            self._held.add(grip)
+                self._renewer = os.getpid(), thread
 
     def renew_all(self) -> None:
         with self._guard:

@@ -101,6 +101,13 @@ class AgentLocks:
         finally:
             lock.release()
 
+    @contextmanager
+    def borrow(self, agent_id: str) -> Iterator[None]:
+        """The agent to oneself for what is no turn: the next turn is told what it would have been told without it."""
+        with self.hold(agent_id) as lease:
+            lease.pass_on()
+            yield
+
     def _refusal(self, gone: threading.Event | None) -> Busy | ClientGone:
         if gone is not None and gone.is_set():
             return ClientGone("The client closed the connection before its turn began.")

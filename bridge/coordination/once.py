@@ -59,7 +59,10 @@ class Background:
             log.warning("whether a %s is due can't be told: %s", self._name, fault)
             return
         if due:
-            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+            try:
+                threading.Thread(target=self._run, name=self._name, daemon=True).start()
+            except RuntimeError as fault:  # there is no thread left
+                log.warning("a %s is put off: %s", self._name, fault)
 
     def _run(self) -> None:
         try:

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from math import inf
 from typing import Protocol
@@ -96,14 +96,18 @@ class Recorder:
             self._news.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Begin to tell that this worker lives, until the process ends."""
+        """Begin to tell that this worker lives, until the process ends; later where there is no thread left."""
         if self._thread is not None:
             return
         with self._news:
             if self._thread is None:
                 thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
-                thread.start()
-                self._thread = thread  # behind the start, which fails where there is no thread left
+                try:
+                    thread.start()
+                except RuntimeError as fault:
+                    log.warning("what turns do can't be written down yet: %s", fault)
+                    return
+                self._thread = thread
                 atexit.register(self.stop)
 
     def stop(self) -> None:
@@ -170,9 +174,13 @@ class Recorder:
         digests = {sketch.id: sketch.digests for sketch in over}
         now = self._clock()
         met = {digest for named in digests.values() for digest in named.values()}
-        fresh = {digest for digest in met if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
-        self._activity.meets({card.digest: card for sketch in over for card in sketch.cards(fresh)}.values())
-        self._activity.ended([sketch.record() for sketch in over], digests)
-        self._known.update(dict.fromkeys(fresh, now))
+        due = {digest for digest in met if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
+        self._meet(over, due)
+        fresh = self._activity.ended([sketch.record() for sketch in over], digests)
+        self._meet(over, fresh - due)  # their cards went when the store forgot them
+        self._known.update(dict.fromkeys(due, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)
+
+    def _meet(self, over: list[Sketch], digests: Collection[str]) -> None:
+        self._activity.meets({card.digest: card for sketch in over for card in sketch.cards(digests)}.values())

@@ -9,6 +9,7 @@ from dataclasses import replace
 from bridge.interception.method import Scene
 from bridge.interception.past import Past
 from bridge.interception.underway import agent_at_rest, wait_for_its_runs
+from bridge.letta.capabilities import keeps_context_by_step
 from bridge.letta.gateway import StoredMessage
 
 
@@ -26,8 +27,9 @@ def as_it_stands(scene: Scene) -> Scene:
         wait_for_its_runs(scene.gateway, scene.agent.id, threading.Event())
         scene = replace(scene, agent=scene.gateway.agent(scene.agent.id))
         past = Past(scene)
-    # A run that fails, or loses its client before 0.11, may end with its messages stored and not in the context.
-    if not _brought(scene, past.rows):
+    # Where the context is kept by the run, one that fails, or loses its client before 0.11, may leave its messages out.
+    by_step = keeps_context_by_step(scene.features.version, scene.loop)
+    if not _brought(scene, past.stored if by_step else past.rows):
         return scene
     return replace(scene, news=replace(scene.news, said=()), opening=(), arrived=True)
 

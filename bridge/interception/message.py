@@ -18,7 +18,7 @@ class Message(Rewrite):
     def _give(self, scene: Scene, past: Past, result: ToolResult) -> Given | None:
         """A call may have the same result as one before it: only what stands behind its own return quotes it."""
         quote = quoted(result)
-        returned, text = past.return_of(result) or (0, None)
+        returned, text = past.return_of(result) or (-1, None)
         places = [place for place, row in enumerate(past.rows) if place > returned and row.text == quote.text]
         if places:
             return Given(place=places[0])

@@ -75,8 +75,8 @@ class Rewrite:
     def play(self, scene: Scene) -> Iterator[Event]:
         scene = self._tidied(scene)
         past, context = Past(scene), Context(scene)
-        given = self._give_results(scene, past, context)
-        outgoing: list[Outgoing] = [*given.quoted, *scene.says]
+        given = Given() if scene.arrived else self._give_results(scene, past, context)
+        outgoing: list[Outgoing] = [*scene.marked(list(given.quoted), "result-"), *scene.says]
         if not outgoing and not given.anew:
             missed = self._not_closed(scene, past, context) or past.answer(
                 max(given.place, past.told()), called_by_return=self.called_by_return

@@ -1,8 +1,8 @@
-"""Tool calls that a model writes into its text, between tags that only this request knows. Pure.
+"""Tool calls that a model writes into its text, between tags that only this turn knows. Pure.
 
     <call-3f9c01ab>{"name": "read_file", "arguments": {"path": "a.txt"}}</call-3f9c01ab>
 
-The number in the tag is new in every request, so nothing that was written before, in a file or in a quote, can be taken
+The number in the tag is new in every turn, so nothing that was written before, in a file or in a quote, can be taken
 for a call. A tag counts only at the beginning of a line and outside of fenced code.
 """
 

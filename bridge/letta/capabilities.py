@@ -164,6 +164,11 @@ def features_for(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures
     return replace(features, approvals=False) if sleeptime and features.version < (0, 14, 0) else features
 
 
+def keeps_context_by_step(version: Version, loop: Loop) -> bool:
+    """Whether messages come into the context when they are stored; else they do when their run has ended well."""
+    return loop == "v3" and version >= (0, 16, 1)
+
+
 def streams_tokens_faithfully(loop: Loop) -> bool:
     """Only the v3 loop: the others lose or escape characters when they stream by token."""
     return loop == "v3"

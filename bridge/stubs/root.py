@@ -16,6 +16,8 @@ from bridge.stubs.words import compact
 
 # OpenAI takes none of these beside the properties.
 _NOT_AT_THE_TOP = ("not", "enum", "const")
+# How many alternatives are looked into for further ones.
+MOST_LOOKED_INTO = 200
 
 
 @dataclass(slots=True)
@@ -92,8 +94,9 @@ def _absorb_properties(properties: dict[str, Any], more: dict[str, Any], both: s
 
 def _take_alternatives(root: Root, definitions: Definitions) -> None:
     found = [(key, members) for key in ALTERNATIVES for members in root.schema.pop(key, ())]
+    met = {id(member) for _, members in found for member in members}
     for key, members in found:
-        parts = [_flattened(member, definitions) for member in members]
+        parts = [form for member in members for form in _forms(member, definitions, met)]
         common = set.intersection(*(set(part.get("required", [])) for part in parts))
         for part in parts:
             _absorb_properties(root.schema["properties"], part.get("properties", {}), "anyOf")
@@ -101,6 +104,26 @@ def _take_alternatives(root: Root, definitions: Definitions) -> None:
         forms = "; ".join(dict.fromkeys(_form(part) for part in parts))
         root.words.append(f"The arguments come in one of these forms ('?': may be left out): {forms}.")
         root.changes.append(f"{key} at the top of the schema is said in the tool's description.")
+
+
+def _forms(member: Any, definitions: Definitions, met: set[int]) -> list[Schema]:
+    """The member, or what stands in it with each of its own alternatives; what was `met` before is not looked into."""
+    forms: list[Schema] = []
+    waiting: list[tuple[Schema, Any]] = [({}, member)]
+    while waiting:
+        around, schema = waiting.pop()
+        own = _flattened(schema, definitions)
+        inner = [one for key in ALTERNATIVES for members in own.pop(key, ()) for one in members if id(one) not in met]
+        inner = inner[: max(0, MOST_LOOKED_INTO - len(met))]
+        met.update(map(id, inner))
+        form: Schema = {}
+        _absorb(form, around)
+        _absorb(form, own)
+        if inner:
+            waiting.extend((form, one) for one in reversed(inner))
+        else:
+            forms.append(form)
+    return forms
 
 
 def _required(parts: list[Schema]) -> list[str]:

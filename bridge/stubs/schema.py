@@ -35,7 +35,7 @@ def convert(parameters: JsonObject | None, dialect: SchemaDialect, where: str, l
     definitions = Definitions(client)
     root = object_root(client, definitions, where)
     inlining = Inlining(definitions, keep=_kept_references(dialect))
-    schema = inlining.of(root.schema if inlining.keep == "all" else _without_definitions(root.schema))
+    schema = inlining.of(_without_definitions(root.schema, inlining.keep))
     if dialect.verbatim:
         as_text: set[ArgumentPath] = set()
         schema, changes = kept_verbatim(schema, dialect.converts)
@@ -63,8 +63,10 @@ def _kept_references(dialect: SchemaDialect) -> Literal["all", "recursive", "non
     return "none" if dialect.converts else "all"
 
 
-def _without_definitions(schema: Schema) -> Schema:
-    return {key: value for key, value in schema.items() if key not in ("$defs", "definitions", "components")}
+def _without_definitions(schema: Schema, kept: str) -> Schema:
+    """What OpenAPI refers to is spelt out everywhere, so it never stays."""
+    leaving = ("components",) if kept == "all" else ("$defs", "definitions", "components")
+    return {key: value for key, value in schema.items() if key not in leaving}
 
 
 def _with_names(schema: Schema, names: Mapping[str, str]) -> Schema:
