@@ -197,6 +197,31 @@ def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
 
 
 @pytest.mark.servers
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("tools",), 1, "Error: The settings are wrong:\nLETTA_BASE_URL is not set"),
+        (("doctor",), 1, "✗ settings: LETTA_BASE_URL is not set"),
+        (("keys", "new"), 0, "The client's key"),
+    ],
+)
+def test_flasks_command_line_tells_wrong_settings_as_the_module_does(
+    arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    for module in (["bridge"], ["flask", "--app", "app", "bridge"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *module, *arguments],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "DYNO": "no .env file"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert (done.stdout + done.stderr).startswith(told)
+
+
+@pytest.mark.servers
 def test_serving_by_flasks_own_command_still_needs_keys(tmp_path: Path) -> None:
     known = {"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_DATA_DIR": str(tmp_path)}
     done = subprocess.run(
