@@ -157,6 +157,17 @@ def test_the_settings_are_shown_without_secrets(run: Run) -> None:
     assert "BRIDGE_WAIT" not in run("config", "--changed").output
 
 
+class TestAMonth:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_STUB_IDLE": "2592000", "BRIDGE_CONNECT_TIMEOUT": "0.3"}
+
+    def test_settings_are_shown_as_they_can_be_set(self, run: Run, settings: Settings) -> None:
+        rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").output)}
+        assert (rows["BRIDGE_STUB_IDLE"], rows["BRIDGE_CONNECT_TIMEOUT"]) == ("2592000", "0.3")
+        assert rows["BRIDGE_TOOLSETS"] is None
+
+
 @pytest.mark.servers
 def test_a_new_key_fits_its_entry() -> None:
     made = json.loads(bridge("keys", "new", "phone", "--json").stdout)
