@@ -44,7 +44,9 @@ from bridge.web.turns import Told, Turns
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
     """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
-    settings = settings or environment_settings(serving=not is_command_of_flask())
+    if settings is None and is_command_of_flask():
+        return _commands_alone()
+    settings = settings or environment_settings(serving=True)
     metrics = Metrics(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
     parts = assemble(settings, gateway, metrics.letta_called)
     app = Flask(__name__)
@@ -69,6 +71,13 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     harden(app, settings.trusted_hosts, settings.proxies)
     _sweep_after_turns(app, settings, parts.gateway)
     app.wsgi_app = below(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
+    return app
+
+
+def _commands_alone() -> Flask:
+    """For Flask's command line, which would tell wrong settings as a traceback: each command asks for what it needs."""
+    app = Flask(__name__)
+    app.cli.add_command(commands(lambda: environment_settings(serving=False), assemble))
     return app
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,7 +9,7 @@ from contextlib import suppress
 from math import inf
 
 from bridge.errors import LettaMissing, UnknownModel
-from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentSummary, Gateway
+from bridge.letta.gateway import AGENT_ID, HELPER_PREFIX, Agent, AgentSummary, Gateway
 from bridge.openai.requests import ASIDE
 
 # Names and ids of agents; empty is all.
@@ -18,7 +17,6 @@ Visible = frozenset[str]
 ALL: Visible = frozenset()
 
 LIST_KEPT_SECONDS = 1.0
-_AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def model_names(agents: Sequence[AgentSummary]) -> list[str]:
@@ -28,7 +26,7 @@ def model_names(agents: Sequence[AgentSummary]) -> list[str]:
 
 
 def _can_be_a_name(name: str) -> bool:
-    return bool(name) and name == name.strip() and not _AGENT_ID.fullmatch(name) and not name.endswith(ASIDE)
+    return bool(name) and name == name.strip() and not AGENT_ID.fullmatch(name) and not name.endswith(ASIDE)
 
 
 class Directory:
@@ -70,7 +68,7 @@ class Directory:
             raise _unknown(model)
 
     def _leads_to(self, model: str, visible: Visible) -> bool:
-        if _AGENT_ID.fullmatch(model):
+        if AGENT_ID.fullmatch(model):
             return self._by_id(model).name in visible
         named = self._gateway.agents_named(model)
         # Of several the name may lead to any, also to one that it led to before there were others.
@@ -78,13 +76,13 @@ class Directory:
 
     def locate(self, model: str) -> str:
         """The id of the agent of that name or id; for a name that led to it before, without asking the server."""
-        if _AGENT_ID.fullmatch(model):
+        if AGENT_ID.fullmatch(model):
             return model
         return self._ids.get(model) or self._id_by_name(model)
 
     def find(self, model: str) -> Agent:
         """The agent of that name or id as the server has it now, also one that was made a second ago."""
-        if _AGENT_ID.fullmatch(model):
+        if AGENT_ID.fullmatch(model):
             return self._by_id(model)
         known = self._ids.get(model)
         if known is not None:

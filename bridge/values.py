@@ -48,7 +48,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 def seconds(least: float, most: float) -> Callable[[str], float]:
     def parse(value: str) -> float:
         if not re.fullmatch(r"\d{1,9}(\.\d+)?", value) or not least <= float(value) <= most:
-            raise ValueError(f"must be a number of seconds from {least:g} to {most:g}")
+            raise ValueError(f"must be a number of seconds from {least:.15g} to {most:.15g}")
         return float(value)
 
     return parse

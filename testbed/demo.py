@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import requests
-
 from bridge.config import environment_with_dotenv, read_settings
 from bridge.errors import SettingsError
 from testbed.agents import MODEL, create_agent, embedding_config, llm_config
 from testbed.errors import StartFailed, TestbedError
 from testbed.model import ScriptedModel
-from testbed.network import free_port
+from testbed.network import free_port, send
 from testbed.server import Server, running
 from testbed.service import ROOT, Service
 
@@ -40,7 +38,7 @@ class Model:
 
 def main() -> None:
     environment = environment_with_dotenv(os.environ, ROOT)
-    environment.setdefault("PORT", "8080")
+    environment["PORT"] = environment.get("PORT") or "8080"
     if not environment.get("BRIDGE_API_KEYS"):
         _say("BRIDGE_API_KEYS is not set: no key is asked for, and only this machine may come in")
         environment = {"BRIDGE_ALLOW_ANONYMOUS": "1", **environment, "BRIDGE_HOST": "127.0.0.1"}
@@ -92,7 +90,7 @@ def _model(environment: Mapping[str, str]) -> Iterator[Model]:
 
 def _make_agent(base_url: str, name: str, agent_type: str, model: Model) -> None:
     """The agent of that name, made if it is not there; one of an earlier run gets the model of this one."""
-    found = requests.get(f"{base_url}/v1/agents/", params={"name": name}, timeout=30).json()
+    found = send("GET", f"{base_url}/v1/agents/?name={name}", timeout=30).json()
     if not found:
         blocks = [
             {"label": "persona", "value": "I am a helpful assistant."},
@@ -107,7 +105,7 @@ def _make_agent(base_url: str, name: str, agent_type: str, model: Model) -> None
         "llm_config": llm_config(agent_type, model.url, model.name, window),
         "embedding_config": embedding_config(model.url),
     }
-    requests.patch(f"{base_url}/v1/agents/{found[0]['id']}", json=body, timeout=30).raise_for_status()
+    send("PATCH", f"{base_url}/v1/agents/{found[0]['id']}", body=body, timeout=30).raise_for_status()
 
 
 def _serve(started: contextlib.ExitStack, environment: Mapping[str, str], server: Server | None) -> None:
@@ -122,8 +120,7 @@ def _serve(started: contextlib.ExitStack, environment: Mapping[str, str], server
 
 
 def _welcome(url: str, environment: Mapping[str, str], password: str) -> str:
-    headers = {} if environment.get("BRIDGE_ALLOW_ANONYMOUS") == "1" else {"Authorization": "Bearer YOUR_KEY"}
-    key = "".join(f" -H '{name}: {value}'" for name, value in headers.items())
+    key = " -H 'Authorization: Bearer YOUR_KEY'" if environment.get("BRIDGE_API_KEYS") else ""
     model, trouble = ("YOUR_AGENT", "") if key else _some_model(url)
     question = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello!"}]})
     return f"""
@@ -139,7 +136,7 @@ Ctrl-C stops everything that was started here.
 
 def _some_model(url: str) -> tuple[str, str]:
     """A model for the example, one of ours or else the first that the Letta server has; and what is wrong, if any."""
-    answer = requests.get(f"{url}/v1/models", timeout=30).json()
+    answer = send("GET", f"{url}/v1/models", timeout=30).json()
     if "error" in answer:
         return "YOUR_AGENT", f"The bridge runs, but can't serve yet: {answer['error']['message']}"
     names = [model["id"] for model in answer["data"]]

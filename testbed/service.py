@@ -17,6 +17,7 @@ from typing import IO, Self
 import requests
 
 from testbed.errors import ServiceFailed
+from testbed.network import send
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60.0
@@ -106,7 +107,7 @@ class Service:
             if self._process.poll() is not None:
                 raise ServiceFailed(f"the service did not start{self._last_words()}")
             try:
-                if requests.get(f"{self.url}/healthz", timeout=2).ok:
+                if send("GET", f"{self.url}/healthz", timeout=2).ok:
                     return
             except requests.RequestException:
                 time.sleep(0.05)

@@ -157,6 +157,17 @@ def test_the_settings_are_shown_without_secrets(run: Run) -> None:
     assert "BRIDGE_WAIT" not in run("config", "--changed").output
 
 
+class TestAMonth:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_STUB_IDLE": "2592000", "BRIDGE_CONNECT_TIMEOUT": "0.3"}
+
+    def test_settings_are_shown_as_they_can_be_set(self, run: Run, settings: Settings) -> None:
+        rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").output)}
+        assert (rows["BRIDGE_STUB_IDLE"], rows["BRIDGE_CONNECT_TIMEOUT"]) == ("2592000", "0.3")
+        assert rows["BRIDGE_TOOLSETS"] is None
+
+
 @pytest.mark.servers
 def test_a_new_key_fits_its_entry() -> None:
     made = json.loads(bridge("keys", "new", "phone", "--json").stdout)
@@ -194,6 +205,31 @@ def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
         )
         assert "BRIDGE_API_KEYS is not set" not in done.stderr
         assert "BRIDGE_ALLOW_ANONYMOUS" in done.stdout or "can't be reached" in done.stderr
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("tools",), 1, "Error: The settings are wrong:\nLETTA_BASE_URL is not set"),
+        (("doctor",), 1, "✗ settings: LETTA_BASE_URL is not set"),
+        (("keys", "new"), 0, "The client's key"),
+    ],
+)
+def test_flasks_command_line_tells_wrong_settings_as_the_module_does(
+    arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    for module in (["bridge"], ["flask", "--app", "app", "bridge"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *module, *arguments],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "DYNO": "no .env file"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert (done.stdout + done.stderr).startswith(told)
 
 
 @pytest.mark.servers

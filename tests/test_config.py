@@ -79,7 +79,7 @@ BAD = [
     ("BRIDGE_MAX_BODY", "20 MB", "whole number"),
     ("BRIDGE_MAX_TOOLS", "0", "whole number from 1"),
     ("BRIDGE_STUB_IDLE", "1 day", "number of seconds"),
-    ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0"),
+    ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0 to 31536000"),
     ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_MEANWHILE", "never", "must be one of wait, refuse, close"),

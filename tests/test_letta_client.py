@@ -147,6 +147,18 @@ def test_an_agent_that_is_not_there_is_missing(server: LettaServer) -> None:
 
 
 @pytest.mark.parametrize(
+    "agent_id", ["", "Ada", "\0", "a\nb", "..", f"{ID}/../{ID}", f"{ID}?a=b", "\ud800", "x" * 70_000]
+)
+def test_what_cannot_be_an_agents_id_is_missing_and_asks_for_nothing(
+    server: LettaServer, http: LettaHttp, agent_id: str
+) -> None:
+    for ask in (server.agent, lambda name: server.make_helper(name, "You help.")):
+        with pytest.raises(errors.LettaMissing, match="There is no agent with the id"):
+            ask(agent_id)
+    assert http.calls == []
+
+
+@pytest.mark.parametrize(
     ("answer", "tokens"), [({"prompt_tokens": 900}, 900), ({"prompt_tokens": None}, None), ({}, None)]
 )
 def test_the_size_of_a_step_is_told_where_it_is_known(

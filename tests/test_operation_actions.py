@@ -232,10 +232,15 @@ def test_an_action_that_fails_says_why(operator: Operator, chat: Chat, letta: Sh
     assert "It went away." in response.text
 
 
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize("action", ["resync", "detach", "close"])
-def test_an_agent_that_is_not_there_is_said(operator: Operator, action: str) -> None:
-    operator.page(f"do/{action}?target=agent-0", 404)
-    assert operator.client.post(f"/admin/do/{action}", data={"target": "agent-0"}).status_code == 404
+@pytest.mark.parametrize("target", ["agent-0", "", "\0", "a\nb", "..", "../../x", "x" * 3000])
+def test_an_agent_that_is_not_there_is_said(operator: Operator, app: Flask, action: str, target: str) -> None:
+    locks = app.extensions["parts"].settings.data_dir / "locks"
+    before = {file.name for file in locks.iterdir()}
+    assert operator.client.get(f"/admin/do/{action}", query_string={"target": target}).status_code == 404
+    assert operator.client.post(f"/admin/do/{action}", data={"target": target}).status_code == 404
+    assert {file.name for file in locks.iterdir()} == before
 
 
 def test_there_are_no_other_actions(operator: Operator) -> None:

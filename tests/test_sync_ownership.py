@@ -14,6 +14,7 @@ from bridge.sync.ownership import (
     is_leaving,
     is_marked,
     is_ours,
+    made_at,
     marked_idle,
     marked_leaving,
     stands_for,
@@ -99,6 +100,7 @@ def test_marks_come_and_go_and_leave_the_other_tags_alone() -> None:
     assert marked_leaving(leaving) == list(leaving.tags)
 
 
-@pytest.mark.parametrize("value", ["", "soon", "-5", "1.5", "²"])
+@pytest.mark.parametrize("value", ["", "soon", "-5", "1.5", "²", "18000000000000", "9" * 5000])
 def test_a_mark_that_is_no_time_is_none(value: str) -> None:
     assert idle_since(tagged(OWNER, f"{OWNER}:idle-since={value}")) is None
+    assert made_at(tagged(OWNER, f"{OWNER}:made={value}")) == 0

@@ -203,6 +203,7 @@ def test_a_session_of_another_password_is_none(
         ({"Sec-Fetch-Site": "cross-site", "Origin": "http://localhost"}, 403),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://[evil"}, 403),
     ],
 )
 @pytest.mark.parametrize("path", ["sign-in", "sign-out", "do/sweep"])

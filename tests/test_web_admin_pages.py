@@ -124,6 +124,17 @@ def test_the_states_of_tools_are_told_apart(operator: Operator, chat: Chat, lett
         assert operator.data(f"tools?state={state}")["listing"]["found"] == 1
 
 
+@pytest.mark.parametrize("mark", ["made", "idle-since"])
+def test_a_time_that_somebody_wrote_into_a_tool_hides_no_others(
+    operator: Operator, chat: Chat, letta: SharedLetta, mark: str
+) -> None:
+    chat.ask(tools=[READ])
+    letta.has_tool("odd", tags=["letta-tool-bridge", f"letta-tool-bridge:{mark}=1763500000000000"])
+    key = next(row["key"] for row in operator.data("tools")["listing"]["rows"] if row["client_name"] == "odd")
+    assert "read_file" in operator.text("tools")
+    assert "Stub on Letta odd" in operator.text(f"tools/{key}")
+
+
 def test_tools_that_only_go_with_messages_are_listed_too(
     environment: dict[str, str], request: pytest.FixtureRequest
 ) -> None:

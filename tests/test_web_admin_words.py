@@ -92,7 +92,7 @@ def test_bars_stand_on_the_ground_and_fit_into_the_chart() -> None:
             assert part.height >= 1
             ground = part.y
         assert ground >= -0.01
-    assert chart.bars[1].label == "00:01: 7 turns, 2 failed"
+    assert chart.bars[1].label == "00:01 UTC: 7 turns, 2 failed"
 
 
 def test_a_chart_of_nothing_is_empty() -> None:
@@ -104,7 +104,7 @@ def test_time_is_split_between_letta_and_bridge() -> None:
     chart = latency_chart([minute(1, 2, seconds=3.0, letta_seconds=2.4, waited_seconds=0.2)])
     (bar,) = chart.bars
     assert [part.kind for part in bar.parts] == ["letta", "wait", "bridge"]
-    assert bar.label == "00:01: Letta 1.2 s, waiting for the agent 100 ms, bridge 200 ms"
+    assert bar.label == "00:01 UTC: Letta 1.2 s, waiting for the agent 100 ms, bridge 200 ms"
     assert chart.summary == "On average Letta and its model take 1.2 s of a turn, the bridge 200 ms"
 
 

@@ -26,13 +26,21 @@ class TestTrustedHosts:
         "host",
         ["evil.example", "bridge.example.com.evil.example", "xbridge.example.com", "bridge.example.com@evil", "[::1"],
     )
-    @pytest.mark.parametrize("path", ["/v1/models", "/", "/healthz", "/nowhere", "/admin/"])
+    @pytest.mark.parametrize("path", ["/v1/models", "/", "/metrics", "/nowhere", "/admin/", "/healthz/x"])
     def test_it_does_not_answer_to_others(self, client: FlaskClient, host: str, path: str) -> None:
         response = client.get(path, headers={"Host": host})
         assert response.status_code == 400
         assert check_error(response.json or {})["code"] == "unknown_host"
         assert "evil" not in response.text
         assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+    @pytest.mark.parametrize("host", ["10.1.2.3:8080", "evil.example", "[::1"])
+    @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+    def test_whoever_asks_for_its_health_may_call_it_anything(self, client: FlaskClient, host: str, path: str) -> None:
+        response = client.get(path, headers={"Host": host})
+        assert response.status_code == 200
+        assert response.json is not None
+        assert response.json["status"] == "ok"
 
 
 def seen(client: FlaskClient, log: pytest.LogCaptureFixture, **headers: str) -> str:

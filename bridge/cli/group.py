@@ -48,6 +48,6 @@ def commands(settings: Callable[[], Settings], parts: Callable[[Settings], Parts
 
 
 def is_command_of_flask() -> bool:
-    """Whether Flask's command line loads the app for a command that serves nobody: then no keys are needed."""
+    """Whether Flask's command line loads the app to find a command in it, which serves nobody."""
     context = click.get_current_context(silent=True)
     return context is not None and type(context.command).__name__ == "FlaskGroup"

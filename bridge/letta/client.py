@@ -19,6 +19,7 @@ from bridge.letta.capabilities import ServerFeatures, read_features
 from bridge.letta.connection import Connection, Observer, as_object, as_objects
 from bridge.letta.events import read_run
 from bridge.letta.gateway import (
+    AGENT_ID,
     HELPER_PREFIX,
     Agent,
     AgentChange,
@@ -94,12 +95,16 @@ class LettaServer:
         return [row for row in map(rows.agent_summary, found) if row.name == name]
 
     def agent(self, agent_id: str) -> Agent:
-        return rows.agent(
-            as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": _RELATIONS}))
-        )
+        return rows.agent(self._agent_row(agent_id, _RELATIONS))
+
+    def _agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
+        """Operators type ids, too: what can't be one would ask for something else, or for nothing at all."""
+        if not AGENT_ID.fullmatch(agent_id):
+            raise errors.LettaMissing(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
+        return as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
-        model = as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": _LEAST}))
+        model = self._agent_row(agent_id, _LEAST)
         body = payloads.helper(model, system, plain=self.features().version >= (0, 12, 0))
         return rows.agent(as_object(self._http.call("POST", "/v1/agents/", body=body)))
 

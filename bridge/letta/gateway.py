@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -11,6 +12,8 @@ from bridge.turn import AgentCall, Event, Image, JsonObject, Stub
 
 # Agents whose names begin so are the bridge's own, and no models.
 HELPER_PREFIX = "letta-tool-bridge-helper-"
+# Letta makes them all so, and from 0.12 on calls anything else a fault of the request.
+AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)

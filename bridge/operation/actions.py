@@ -167,6 +167,7 @@ class Operator:
         return Intent(f"Detach ours from {agent.name}", tuple(sentences), "Detach", ("agents", agent_id))
 
     def _detach(self, agent_id: str) -> str:
+        self._gateway.agent(agent_id)  # only what is an agent can be held
         with self._hold(agent_id):
             agent = self._gateway.agent(agent_id)
             count = sum(map(is_ours, agent.tools))

@@ -59,9 +59,10 @@ def _methods(value: Methods) -> str:
 
 _WRITERS: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (bool, lambda value: "1" if value else "0"),
-    (float, lambda value: f"{value:g}"),
+    (float, lambda value: f"{value:.15g}"),
     (frozenset, lambda value: ", ".join(sorted(value))),
     (Methods, _methods),
     (tuple, _listed),
     (Path, str),
+    (type(None), lambda value: ""),
 )

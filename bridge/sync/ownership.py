@@ -11,6 +11,8 @@ from bridge.letta.gateway import Tool
 from bridge.turn import Stub
 
 OWNER = "letta-tool-bridge"
+# Digits of a time; more are none for centuries, and beyond what a date can say.
+LONGEST_SECONDS = 10
 _DIGEST = f"{OWNER}:digest="
 _CLIENT_NAME = f"{OWNER}:client-name="
 _KIND = f"{OWNER}:kind="
@@ -90,8 +92,9 @@ def unmarked(tool: Tool) -> list[str]:
 
 
 def _seconds(tool: Tool, prefix: str) -> int | None:
+    """A mark that somebody changed to what is no time is none."""
     value = _tagged(tool, prefix)
-    return int(value) if value.isdecimal() else None
+    return int(value) if value.isdecimal() and len(value) <= LONGEST_SECONDS else None
 
 
 def _tagged(tool: Tool, prefix: str) -> str:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Iterable
+from typing import Any
 
 from flask import Flask, Request, Response, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bridge.errors import Unauthorized
 from bridge.keys import ApiKey
+from bridge.web.prefix import Environ, Wsgi
 
-# Health checks of containers and dynos ask by these.
+# Commands on the machine itself, such as `chat`, ask by these.
 THIS_MACHINE = ("localhost", "127.0.0.1")
+# Balancers and kubelets ask these by an address that no setting can know; they tell nothing that is worth a name.
+PROBES = frozenset({"/healthz", "/readyz"})
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
@@ -43,6 +48,7 @@ def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
     """
     if trusted_hosts:
         app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]
+        app.wsgi_app = _probed_by_any_name(app.wsgi_app)  # type: ignore[method-assign,assignment]
     if proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
 
@@ -60,3 +66,12 @@ def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
             " frame-ancestors 'none'"
         )
         return response
+
+
+def _probed_by_any_name(inner: Wsgi) -> Wsgi:
+    def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") in PROBES:
+            environ["HTTP_HOST"] = THIS_MACHINE[0]
+        return inner(environ, start_response)
+
+    return outer

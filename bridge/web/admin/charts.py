@@ -130,7 +130,7 @@ def _rounded_up(value: float) -> float:
 
 
 def _clock(minute: Minute) -> str:
-    return datetime.fromtimestamp(minute.start, UTC).strftime("%H:%M")
+    return datetime.fromtimestamp(minute.start, UTC).strftime("%H:%M UTC")
 
 
 def _ms(seconds: float) -> str:

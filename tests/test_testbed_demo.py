@@ -1,0 +1,83 @@
+"""What `make run` says and asks for; that it starts is for tests/real."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import responses
+
+from testbed import demo
+from testbed.service import Service
+
+URL = "http://127.0.0.1:8080"
+MODELS = {"data": [{"id": "ada"}]}
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[responses.RequestsMock]:
+    """Where the environment names a proxy, as where nothing can be installed without one."""
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.test:3128")
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+def proxies(answers: responses.RequestsMock) -> list[Any]:
+    return [dict(call.request.req_kwargs["proxies"]) for call in answers.calls]
+
+
+def test_what_was_started_here_is_not_asked_through_a_proxy(answers: responses.RequestsMock) -> None:
+    answers.get(f"{URL}/v1/agents/", json=[{"id": "agent-1", "llm_config": {"context_window": 32_000}}])
+    answers.patch(f"{URL}/v1/agents/agent-1", json={})
+    answers.get(f"{URL}/v1/models", json=MODELS)
+    demo._make_agent(URL, "ada", "letta_v1_agent", demo.Model("http://model.test/v1", "gpt", "a model"))
+    assert demo._some_model(URL) == ("ada", "")
+    assert answers.calls[0].request.params == {"name": "ada"}
+    assert proxies(answers) == [{}, {}, {}]
+
+
+def test_the_service_is_not_waited_for_behind_a_proxy(
+    answers: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Started:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            """It runs."""
+
+        def poll(self) -> None:
+            return None
+
+    monkeypatch.setattr("subprocess.Popen", Started)
+    answers.get(f"{URL}/healthz", json={})
+    Service({"PORT": "8080"}).start()
+    assert proxies(answers) == [{}]
+
+
+def test_a_port_that_is_set_to_nothing_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setenv("DYNO", "no .env file")
+    monkeypatch.setenv("PORT", "")
+    monkeypatch.setattr(demo, "free_port", lambda preferred: preferred + 1)
+    try:
+        with pytest.raises(SystemExit, match="port 8080 is taken"):
+            demo.main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("anonymous", ["0", "1"])
+def test_where_keys_are_set_the_example_has_one_and_nothing_is_asked(
+    answers: responses.RequestsMock, anonymous: str
+) -> None:
+    environment = {"BRIDGE_API_KEYS": "k" * 20, "BRIDGE_ALLOW_ANONYMOUS": anonymous}
+    said = demo._welcome(URL, environment, "secret")
+    assert "The bridge is ready." in said
+    assert "-H 'Authorization: Bearer YOUR_KEY'" in said
+
+
+def test_where_no_key_is_needed_the_example_has_none(answers: responses.RequestsMock) -> None:
+    answers.get(f"{URL}/v1/models", json=MODELS)
+    said = demo._welcome(URL, {"BRIDGE_ALLOW_ANONYMOUS": "yes"}, "secret")
+    assert "Authorization" not in said
+    assert '"model": "ada"' in said
