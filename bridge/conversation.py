@@ -71,7 +71,7 @@ class Conversation:
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
-        if turn.aside or side_rule(turn, self._settings.side_rules):
+        if self._is_aside(turn):
             yield from self._aside(turn)
             return
         news = without_endings(what_is_new(turn))
@@ -94,9 +94,15 @@ class Conversation:
         raise ClientGone("The client closed the connection before its turn began.")  # no end: it may come back for one
 
     def cancel(self, turn: Turn, run_id: str) -> None:
-        """End the run of a turn that has begun and that nobody waits for, where the server can."""
-        if self._gateway.features().cancels_runs:
+        """End the run of a turn that has begun and that nobody waits for, where the server can.
+
+        Without a name it is any run of the agent, and one aside is not the agent's: the conversation may have another.
+        """
+        if self._gateway.features().cancels_runs and (run_id or not self._is_aside(turn)):
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
+
+    def _is_aside(self, turn: Turn) -> bool:
+        return turn.aside or side_rule(turn, self._settings.side_rules) is not None
 
     def _with_agent(
         self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event

@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from bridge import errors, sse
-from bridge.turn import AgentCall, Stopped, Text
+from bridge.turn import AgentCall, RunStarted, Stopped, Text
 from bridge.web import chat as web_chat
 from tests.actors import Chat, Reply
 from tests.fake_agent import new_id
@@ -110,6 +110,36 @@ def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back
     assert next(response.response) == sse.PING  # type: ignore[call-overload] # it waits for the other client's result
     response.close()
     assert chat.ask("Hello", stream=True, usage=False).text == "You said: Hello"
+
+
+@pytest.mark.fault("clients that hang up")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_client_that_leaves_a_request_aside_does_not_end_the_conversation(
+    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest, named: bool
+) -> None:
+    """Only the run of the helper agent is its own; a run without a name would be any of the agent's."""
+    environment["BRIDGE_HEADER_WAIT"] = "0"
+    app: Flask = request.getfixturevalue("app")
+    slow, asked, go_on = Slow(letta), threading.Event(), threading.Event()
+    letta.will(
+        *([RunStarted("run-aside"), Text("A")] if named else []),
+        asked.set,
+        lambda: go_on.wait(SOON),
+        Stopped("end_turn"),
+    )
+    with ThreadPoolExecutor() as pool:
+        conversation = at_once(app, pool)
+        assert slow.begun.wait(SOON)
+        body = {"model": "Ada", "messages": [{"role": "user", "content": "A title"}], "stream": True}
+        aside = {"X-Bridge-Aside": "1"}
+        left = app.test_client().post("/v1/chat/completions", json=body, headers=aside, buffered=False)
+        assert asked.wait(SOON)
+        assert next(left.response)  # type: ignore[call-overload]
+        left.close()
+        go_on.set()
+        slow.go_on.set()
+        assert conversation.result(SOON).text == "Hello"
+    assert [run_id for _, run_id in letta.cancelled] == (["run-aside"] if named else [])
 
 
 class TestIdempotencyKey:
