@@ -158,7 +158,7 @@ class Conversation:
             loop=loop,
             bindings=bindings,
             news=news,
-            opening=self._opening(news),
+            opening=self._opening(turn, news),
             by_token=turn.stream and streams_tokens_faithfully(loop),
             parallel=turn.parallel_tool_calls,
             unsettled=unsettled,
@@ -187,9 +187,13 @@ class Conversation:
         )
         return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
 
-    def _opening(self, news: News) -> Sequence[Say]:
-        as_message = self._settings.system_prompt == "message" and news.opens_conversation
-        return (Say("system", news.instructions),) if as_message and news.instructions else ()
+    def _opening(self, turn: Turn, news: News) -> Sequence[Say]:
+        """Instructions where no block has them. The form of the reply is asked for in every turn that wants one."""
+        if self._settings.system_prompt == "block" or not news.instructions:
+            return ()
+        opens = self._settings.system_prompt == "message" and news.opens_conversation
+        told = news.instructions if opens else turn.reply_format
+        return (Say("system", told),) if told else ()
 
     def _last_step(self, used: Used) -> Used:
         """Usage as a client needs it to judge how full the context is: the prompt of the last step, not the sum.

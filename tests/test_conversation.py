@@ -152,6 +152,17 @@ def test_instructions_can_be_ignored(letta: FakeGateway, environment: dict[str, 
     assert letta.prompts[0].messages == (Say("user", "Hello"),)
 
 
+@pytest.mark.parametrize("mode", ["message", "ignore"])
+def test_the_form_of_a_reply_is_asked_for_in_every_turn_that_wants_one(
+    letta: FakeGateway, environment: dict[str, str], mode: str
+) -> None:
+    prompt_mode(mode, environment)
+    conversation = made(letta, read_settings(environment))
+    transcript = (KIND, HELLO, Message("assistant", "Hi"), HELLO)
+    list(conversation.events(Turn("Ada", transcript, reply_format="in JSON"), Signal()))
+    assert letta.prompts[0].messages == (Say("system", "in JSON"), Say("user", "Hello"))
+
+
 # --- usage ------------------------------------------------------------------------------------------------
 
 
