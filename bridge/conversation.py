@@ -72,7 +72,7 @@ class Conversation:
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
         if self._is_aside(turn):
-            yield from self._aside(turn)
+            yield from self._ended(turn, self._aside(turn))
             return
         news = without_endings(what_is_new(turn))
         if not news.results and not news.said:
@@ -118,6 +118,9 @@ class Conversation:
         yield from self._turn(gateway, turn, news, agent, lease.settled)
 
     def _ended(self, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:
+        """Not what a rule takes for a summary: its text is what the client wants, and it would drop a call."""
+        if side_rule(turn, self._settings.side_rules):
+            return events
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool) if tool else events
 
