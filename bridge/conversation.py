@@ -72,8 +72,8 @@ class Conversation:
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
-        if turn.aside or side_rule(turn, self._settings.side_rules):
-            yield from self._aside(turn)
+        if self._is_aside(turn):
+            yield from self._ended(turn, self._aside(turn))
             return
         news = without_endings(what_is_new(turn))
         if not news.results and not news.said:
@@ -95,9 +95,15 @@ class Conversation:
         raise ClientGone("The client closed the connection before its turn began.")  # no end: it may come back for one
 
     def cancel(self, turn: Turn, run_id: str) -> None:
-        """End the run of a turn that has begun and that nobody waits for, where the server can."""
-        if self._gateway.features().cancels_runs:
+        """End the run of a turn that has begun and that nobody waits for, where the server can.
+
+        Without a name it is any run of the agent, and one aside is not the agent's: the conversation may have another.
+        """
+        if self._gateway.features().cancels_runs and (run_id or not self._is_aside(turn)):
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
+
+    def _is_aside(self, turn: Turn) -> bool:
+        return turn.aside or side_rule(turn, self._settings.side_rules) is not None
 
     def _with_agent(
         self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event
@@ -113,6 +119,9 @@ class Conversation:
         yield from self._turn(gateway, turn, news, agent, lease.settled)
 
     def _ended(self, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:
+        """Not what a rule takes for a summary: its text is what the client wants, and it would drop a call."""
+        if side_rule(turn, self._settings.side_rules):
+            return events
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool) if tool else events
 
@@ -153,7 +162,7 @@ class Conversation:
             loop=loop,
             bindings=bindings,
             news=news,
-            opening=self._opening(news),
+            opening=self._opening(turn, news),
             by_token=turn.stream and streams_tokens_faithfully(loop),
             parallel=turn.parallel_tool_calls,
             unsettled=unsettled,
@@ -182,9 +191,13 @@ class Conversation:
         )
         return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
 
-    def _opening(self, news: News) -> Sequence[Say]:
-        as_message = self._settings.system_prompt == "message" and news.opens_conversation
-        return (Say("system", news.instructions),) if as_message and news.instructions else ()
+    def _opening(self, turn: Turn, news: News) -> Sequence[Say]:
+        """Instructions where no block has them. The form of the reply is asked for in every turn that wants one."""
+        if self._settings.system_prompt == "block" or not news.instructions:
+            return ()
+        opens = self._settings.system_prompt == "message" and news.opens_conversation
+        told = news.instructions if opens else turn.reply_format
+        return (Say("system", told),) if told else ()
 
     def _last_step(self, used: Used) -> Used:
         """Usage as a client needs it to judge how full the context is: the prompt of the last step, not the sum.

@@ -153,6 +153,37 @@ def test_instructions_can_be_ignored(letta: FakeGateway, environment: dict[str, 
     assert letta.prompts[0].messages == (Say("user", "Hello"),)
 
 
+@pytest.mark.parametrize("mode", ["message", "ignore"])
+def test_the_form_of_a_reply_is_asked_for_in_every_turn_that_wants_one(
+    letta: FakeGateway, environment: dict[str, str], mode: str
+) -> None:
+    prompt_mode(mode, environment)
+    conversation = made(letta, read_settings(environment))
+    transcript = (KIND, HELLO, Message("assistant", "Hi"), HELLO)
+    list(conversation.events(Turn("Ada", transcript, reply_format="in JSON"), Signal()))
+    assert letta.prompts[0].messages == (Say("system", "in JSON"), Say("user", "Hello"))
+
+
+ENDING = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}})
+
+
+def test_a_client_that_ends_by_a_call_gets_one_beside_the_conversation_too(
+    letta: FakeGateway, settings: Settings
+) -> None:
+    letta.will_say("Done.")
+    events = made(letta, settings).events(Turn("Ada", (HELLO,), tools=(ENDING,), aside=True), Signal())
+    assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [
+        ("attempt_completion", '{"result": "Done."}')
+    ]
+
+
+def test_a_summary_stays_text_although_the_client_offers_its_tools(letta: FakeGateway, ask: Ask) -> None:
+    summarise = Message("system", "You are a helpful AI assistant tasked with summarizing conversations.")
+    told = Message("user", "CRITICAL: This summarization request is a SYSTEM OPERATION.")
+    letta.will_say("They said hello.")
+    assert ask(summarise, told, tools=(ENDING,))[0] == Text("They said hello.")
+
+
 # --- usage ------------------------------------------------------------------------------------------------
 
 

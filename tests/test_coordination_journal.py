@@ -121,6 +121,21 @@ def test_a_kept_turn_is_answered_again_however_often(open_store: Callable[[], St
     assert len(agent.runs) == 1
 
 
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_kept_turn_in_which_nothing_was_said_is_attempted_anew_unless_it_has_a_key(
+    open_store: Callable[[], Store], agent: Agent, keyed: bool
+) -> None:
+    kept = Identity("turn-k", "body-k", kept=True, keyed=keyed)
+    nothing = [MethodChosen("native"), Reasoning("hm"), Used(10, 0), Stopped("end_turn")]
+    agent.answers = [nothing]
+    for _ in range(3):
+        attempt, feed = ask(Journal(open_store(), KEEP), agent, kept)
+        last = read(feed)
+        attempt.delivered()
+    assert last == (nothing if keyed else ANSWER)
+    assert [repeated for _, repeated in agent.runs] == ([False] if keyed else [False, True])
+
+
 def test_a_key_does_not_stand_for_two_bodies(open_store: Callable[[], Store], agent: Agent) -> None:
     worker = Journal(open_store(), KEEP)
     read(ask(worker, agent, Identity("key", "body-a", kept=True))[1])

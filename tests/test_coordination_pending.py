@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from bridge.coordination.local import LocalStore
 from bridge.coordination.pending import OpenCalls
 from bridge.coordination.store import Store
-from bridge.errors import Busy, InTheWay
-from bridge.turn import Meanwhile, Message, Stopped, ToolCall, ToolSpec, Turn
+from bridge.errors import Busy, InTheWay, StoreUnavailable
+from bridge.turn import Event, Meanwhile, Message, Stopped, ToolCall, ToolSpec, Turn
 
 AGENT = "agent-1"
 CALL = ToolCall("call_1", "weather", "{}")
@@ -65,6 +66,17 @@ def test_where_others_are_refused_they_are_told_at_once(store: Store) -> None:
 
 def test_where_others_close_the_call_nothing_holds_them_up(store: Store) -> None:
     assert called(store, "close").in_the_way(AGENT, OTHER) is None
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+@pytest.mark.parametrize("event", [CALL, Stopped("end_turn")])
+def test_an_answer_is_not_lost_when_its_calls_cannot_be_noted(event: Event) -> None:
+    class Gone:
+        def __getattr__(self, name: str) -> NoReturn:
+            raise StoreUnavailable("gone")
+
+    store: Any = Gone()
+    assert list(OpenCalls(store, "wait", 60).noting(AGENT, ASKS, iter([event]))) == [event]
 
 
 def test_agents_that_nobody_called_a_tool_of_are_free(store: Store) -> None:

@@ -37,6 +37,12 @@ def test_text_after_a_call_stays_text() -> None:
     assert ended([OTHER, Text("so"), STOP]) == [OTHER, Text("so"), STOP]
 
 
+@pytest.mark.parametrize("reason", ["max_steps", "max_tokens_exceeded"])
+def test_an_agent_that_was_cut_short_has_not_finished(reason: str) -> None:
+    """The client would tell its user that the task is done."""
+    assert ended([Text("Let me "), Text("look"), Stopped(reason)]) == [Text("Let me look"), Stopped(reason)]
+
+
 def test_a_turn_without_text_is_left_alone() -> None:
     assert ended([STOP]) == [STOP]
 

@@ -44,6 +44,14 @@ def user(text: str) -> Message:
             "summary of Roo Code",
         ),
         (
+            turn(
+                system("Formatting re-enabled\nYou are a helpful AI assistant tasked with summarizing conversations."),
+                user("CRITICAL: This summarization request is a SYSTEM OPERATION, not a user message."),
+                tools=True,
+            ),
+            "summary of Roo Code",
+        ),
+        (
             turn(system("You are performing a managed memory dream over files."), user("go"), tools=True),
             "memory dream of Qwen Code",
         ),

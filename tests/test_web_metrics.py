@@ -58,10 +58,40 @@ def test_calls_that_wait_for_their_result_are_pending(client: FlaskClient, chat:
     letta.will_say("Thanks")
     echo = {"role": "assistant", "content": None, "tool_calls": [CALL, {**CALL, "id": "call_2"}]}
     result = {"role": "tool", "tool_call_id": "call_1", "content": "x"}
-    chat.ask(messages=[{"role": "user", "content": "Go"}, echo, result], tools=TOOLS)
+    user = {"role": "user", "content": "Go"}
+    assert chat.ask(messages=[user, echo, result, user], tools=TOOLS).text == "Thanks"
     found = metrics(client)
     assert found["bridge_tool_calls_pending"] == 0
     assert (found["bridge_tool_calls_total"], found["bridge_tool_results_total"]) == (2, 1)
+
+
+def test_calls_are_answered_once_however_often_their_results_come(
+    client: FlaskClient, chat: Chat, letta: FakeGateway
+) -> None:
+    letta.will(ToolCall("call_1", "read", "{}"), Stopped("tool_rule"))
+    chat.ask(tools=TOOLS)
+    echo = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    messages = [{"role": "user", "content": "Go"}, echo, {"role": "tool", "tool_call_id": "call_1", "content": "x"}]
+    more = {"role": "user", "content": "And look around."}
+    for _ in range(2):
+        letta.will(errors.ModelOverloaded("Too much."))
+        chat.ask(messages=[*messages, more], tools=TOOLS)
+    assert metrics(client)["bridge_tool_calls_pending"] == 1
+    letta.will_say("Thanks")
+    chat.ask(messages=[*messages, more], tools=TOOLS)
+    found = metrics(client)
+    assert (found["bridge_tool_calls_pending"], found["bridge_tool_results_total"]) == (0, 1)
+
+
+def test_a_title_for_a_conversation_answers_none_of_its_calls(
+    client: FlaskClient, chat: Chat, letta: FakeGateway
+) -> None:
+    letta.will(ToolCall("call_1", "read", "{}"), Stopped("tool_rule"))
+    chat.ask(tools=TOOLS)
+    echo = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    title = {"role": "system", "content": "You are a title generator."}
+    chat.ask(messages=[title, {"role": "user", "content": "Go"}, echo, {"role": "user", "content": "A title, please"}])
+    assert metrics(client)["bridge_tool_calls_pending"] == 1
 
 
 def test_a_stream_is_open_until_it_is_read(client: FlaskClient, letta: FakeGateway) -> None:

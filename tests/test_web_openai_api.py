@@ -364,6 +364,20 @@ def test_a_client_that_hangs_up_frees_the_worker_that_held_its_answer(
     assert "client_gone" in logged(caplog)
 
 
+@pytest.mark.fault("clients that hang up")
+def test_a_client_that_hangs_up_before_the_end_of_a_quick_answer_gets_it_when_it_comes_back(
+    client: FlaskClient, chat: Chat, letta: FakeGateway
+) -> None:
+    """What is written to a connection that the client has closed is taken without a fault, for a moment."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        frames = _open_stream(client, ours)
+        theirs.close()
+        assert b"[DONE]" not in b"".join(frames)
+    assert chat.ask("Hi", stream=True, usage=False).text == "You said: Hi"
+    assert len(letta.prompts) == 1
+
+
 @pytest.mark.parametrize("headers", [{"X-Bridge-Aside": "1"}, {"X-Parent-Session-Id": "ses_1"}])
 def test_a_header_says_that_a_request_is_not_for_the_agents_memory(
     chat: Chat, letta: FakeGateway, headers: dict[str, str]

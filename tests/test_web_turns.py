@@ -12,7 +12,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from bridge import errors, sse
-from bridge.turn import AgentCall, Stopped, Text
+from bridge.interception.method import GO_ON
+from bridge.turn import AgentCall, Event, RunStarted, Stopped, Text
 from bridge.web import chat as web_chat
 from tests.actors import Chat, Reply
 from tests.fake_agent import new_id
@@ -110,6 +111,48 @@ def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back
     assert next(response.response) == sse.PING  # type: ignore[call-overload] # it waits for the other client's result
     response.close()
     assert chat.ask("Hello", stream=True, usage=False).text == "You said: Hello"
+
+
+@pytest.mark.fault("the same request again")
+def test_results_that_come_again_as_the_agent_said_nothing_make_it_go_on(chat: Chat, letta: FakeGateway) -> None:
+    tools = [{"type": "function", "function": {"name": "clock"}}]
+    letta.will(AgentCall(new_id("message"), "call_1", "clock", "{}", held=True), Stopped("requires_approval"))
+    called = chat.ask("What time is it?", tools=tools).message
+    result = {"role": "tool", "tool_call_id": called["tool_calls"][0]["id"], "content": "noon"}
+    messages = [{"role": "user", "content": "What time is it?"}, called, result]
+    letta.will(Stopped("end_turn"))
+    assert chat.ask(messages=messages, tools=tools).text == ""
+    letta.will_say("It is noon.")
+    texts = [chat.ask(messages=messages, tools=tools).text for _ in range(2)]
+    assert texts == ["It is noon."] * 2
+    assert len(letta.prompts) == 3
+    assert letta.prompts[-1].texts == [GO_ON]
+
+
+@pytest.mark.fault("clients that hang up")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_client_that_leaves_a_request_aside_does_not_end_the_conversation(
+    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest, named: bool
+) -> None:
+    """Only the run of the helper agent is its own; a run without a name would be any of the agent's."""
+    environment["BRIDGE_HEADER_WAIT"] = "0"
+    app: Flask = request.getfixturevalue("app")
+    slow, asked, go_on = Slow(letta), threading.Event(), threading.Event()
+    begun: list[Event] = [RunStarted("run-aside"), Text("A")] if named else []
+    letta.will(*begun, asked.set, lambda: go_on.wait(SOON), Stopped("end_turn"))
+    with ThreadPoolExecutor() as pool:
+        conversation = at_once(app, pool)
+        assert slow.begun.wait(SOON)
+        body = {"model": "Ada", "messages": [{"role": "user", "content": "A title"}], "stream": True}
+        aside = {"X-Bridge-Aside": "1"}
+        left = app.test_client().post("/v1/chat/completions", json=body, headers=aside, buffered=False)
+        assert asked.wait(SOON)
+        assert next(left.response)  # type: ignore[call-overload]
+        left.close()
+        go_on.set()
+        slow.go_on.set()
+        assert conversation.result(SOON).text == "Hello"
+    assert [run_id for _, run_id in letta.cancelled] == (["run-aside"] if named else [])
 
 
 class TestIdempotencyKey:

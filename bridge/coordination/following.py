@@ -36,6 +36,11 @@ class Follower:
         self._kept += self._assembly.add(self._store.items(events_key(self._token)))
         return self._assembly.end
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether in what has been kept there is nothing for the client to go on with."""
+        return not any(isinstance(event, Text | ToolCall) for event in self._kept)
+
     def recorded(self) -> Iterator[Event]:
         """All that has been kept of it."""
         yield from self._kept

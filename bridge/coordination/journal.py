@@ -34,12 +34,14 @@ LOOK = 0.02
 class Identity:
     """What makes requests the same turn: `name`. One that is `kept` is answered again even when the client had it.
 
-    A name that is an Idempotency-Key says nothing of the `body`, which must then be the same, too.
+    Not so when the agent had nothing to say: who asks again then wants an answer. One that is `keyed` has the same
+    answer always; its name is an Idempotency-Key and says nothing of the `body`, which must then be the same, too.
     """
 
     name: str
     body: str
     kept: bool = False
+    keyed: bool = False
 
 
 Run = Callable[[str, bool, threading.Event], Iterator[Event]]
@@ -161,11 +163,17 @@ class Attempt:
         return self._is_over(end, follower)
 
     def _after(self, other: Claim, end: End, follower: Follower) -> Generator[Event, None, bool]:
-        if end.how != "well" or (not self._identity.kept and self._is_removed_now(other)):
+        if end.how != "well" or not self._is_to_be_had(other, follower):
             return False
         self._claim = other
         yield from follower.recorded()
         return True
+
+    def _is_to_be_had(self, other: Claim, follower: Follower) -> bool:
+        """Whether an answer that is there is what a repeat is given."""
+        if self._identity.kept:
+            return self._identity.keyed or not follower.is_empty
+        return not self._is_removed_now(other)
 
     def _is_removed_now(self, other: Claim) -> bool:
         """Whether its first client has it, which this worker or another is about to note."""

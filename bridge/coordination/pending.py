@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
 
 from bridge.coordination.store import Store
-from bridge.errors import Busy, InTheWay
+from bridge.errors import Busy, InTheWay, StoreUnavailable
 from bridge.turn import Happening, Meanwhile, ToolCall, ToolSpec, Turn
+
+log = logging.getLogger(__name__)
 
 LOOK = 0.1
 
@@ -56,6 +59,12 @@ class OpenCalls:
             if isinstance(event, ToolCall):
                 calls.append(event.id)
             yield event
+        try:
+            self._note(agent_id, turn, calls)
+        except StoreUnavailable as fault:  # the agent has answered: others may come too early, but nothing is lost
+            log.warning("which calls are open could not be kept: %s", fault.message)
+
+    def _note(self, agent_id: str, turn: Turn, calls: Sequence[str]) -> None:
         if calls:
             self._store.put(_key(agent_id), json.dumps([turn.client, _toolset(turn.tools), calls]), self._keep)
         else:

@@ -17,6 +17,8 @@ from bridge.turn import Event, Happening, JsonObject, MethodChosen, News, Said, 
 _ID = "call_end_"
 # What clients send for a tool that returned nothing.
 _EMPTY = ("", "(empty)", "null", "{}", "ok", "done", "success")
+# Stops at which the agent had not finished, whatever it said before.
+_CUT_SHORT = ("max_steps", "max_tokens_exceeded")
 
 
 def ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec | None:
@@ -36,7 +38,7 @@ def ended_by_call(events: Iterator[Happening], tool: ToolSpec) -> Iterator[Happe
             case ToolCall():
                 called = True
                 yield from _released(held)
-            case Stopped() if held and not called:
+            case Stopped(reason) if held and not called and reason not in _CUT_SHORT:
                 text = "".join(held)
                 held.clear()
                 yield ToolCall(_ID + secrets.token_hex(12), tool.name, json.dumps(_arguments(tool, text)))

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from bridge.errors import InvalidRequest
 from bridge.turn import Message, News, Said, SideRule, Turn
 
+# What Roo Code puts before its system prompts where o1, o3 or o4 stands anywhere in the name of the model.
+_BEFORE = "Formatting re-enabled\n"
+
 
 def side_rule(turn: Turn, rules: Sequence[SideRule]) -> SideRule | None:
     """The first rule that the request fits."""
@@ -33,7 +36,7 @@ def told_at_once(turn: Turn) -> News:
 
 def _fits(turn: Turn, rule: SideRule) -> bool:
     asking = turn.messages[-1:] if rule.last else [message for message in turn.messages if message.role == rule.role]
-    if not asking or asking[0].role != rule.role or not asking[0].text.startswith(rule.begins):
+    if not asking or asking[0].role != rule.role or not asking[0].text.removeprefix(_BEFORE).startswith(rule.begins):
         return False
     spoken = sum(message.role != "system" for message in turn.messages)
     if (rule.alone and spoken > 1) or (turn.tools and not rule.tools):

@@ -10,6 +10,7 @@ from threading import Event as Signal
 from typing import Any, Protocol
 
 from bridge.errors import BridgeError
+from bridge.letta.gateway import HELPER_PREFIX
 from bridge.trace import Trace, current
 from bridge.turn import AgentCall, Event, Message, MethodChosen, Stopped, Text, ToolCall, Turn, Used
 
@@ -26,12 +27,16 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class Account:
-    """`outcome` is the finish reason, "client_gone", or the code of the error that ended the turn."""
+    """`outcome` is the finish reason, "client_gone", or the code of the error that ended the turn.
+
+    `ended`: no error did, so the same calls and results do not come once more with another attempt.
+    """
 
     turn: Turn
     trace: Trace
     method: str = ""
     outcome: str = "stop"
+    ended: bool = False
     calls: list[str] = field(default_factory=list)
     own_calls: int = 0
     characters: int = 0
@@ -54,6 +59,11 @@ class Account:
                 self.outcome = _ENDS.get(reason, "stop")
             case _:
                 pass
+
+    @property
+    def aside(self) -> bool:
+        """Also when a rule says so: then it is answered by a helper agent."""
+        return self.turn.aside or self.trace.agent_name.startswith(HELPER_PREFIX)
 
     @property
     def results(self) -> int:
@@ -82,7 +92,7 @@ class Account:
             "key": trace.key_name,
             "method": self.method,
             "stream": self.turn.stream,
-            "aside": self.turn.aside,
+            "aside": self.aside,
             "tools": len(self.turn.tools),
             "results": self.results,
             "calls": [name[:LONGEST_NAME] for name in self.calls[:MOST_NAMES]],
@@ -112,6 +122,7 @@ def accounted(events: Iterable[Event], turn: Turn, gone: Signal, readers: Iterab
         for event in events:
             account.see(event)
             yield event
+        account.ended = True
         if account.calls:
             account.outcome = "tool_calls"
     except BridgeError as failure:

@@ -90,6 +90,8 @@ class Listener:
             elif time.monotonic() - quiet_since >= ping_interval:
                 yield sse.PING
                 quiet_since = time.monotonic()
+        if client_is_gone(self.environ):  # it closed since the last silence, and writing to it may not fail yet
+            self._leave()
         yield from frames.end()
         self.delivered()
 

@@ -25,7 +25,7 @@ def identity_of(request: Request, key: ApiKey | None, body: JsonObject, turn: Tu
     if len(named) > LONGEST_KEY:
         raise InvalidRequest(f"`{KEY_HEADER}` may have {LONGEST_KEY} characters at most.", param=KEY_HEADER)
     if named:
-        return Identity(_digest([key.name if key else "", named]), digest, kept=True)
+        return Identity(_digest([key.name if key else "", named]), digest, kept=True, keyed=True)
     return Identity(digest, digest, kept=turn.messages[-1].role == "tool")
 
 

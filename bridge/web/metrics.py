@@ -91,8 +91,9 @@ class Metrics:
         self._tools.observe(len(account.turn.tools))
         self._stubs.observe(trace.calls["PUT /v1/tools/"])
         self._calls.inc(len(account.calls))
-        self._results.inc(account.results)
-        self._pending.inc(len(account.calls) - account.closed_calls)
+        if account.ended and not account.aside:
+            self._results.inc(account.results)
+            self._pending.inc(len(account.calls) - account.closed_calls)
 
     def letta_called(self, call: str, seconds: float) -> None:
         self._letta_seconds.labels(call).observe(seconds)
