@@ -20,6 +20,7 @@ from bridge.values import (
     base_url,
     flag,
     folder,
+    hosts,
     methods,
     names,
     one_of,
@@ -117,7 +118,7 @@ class Settings:
         "BRIDGE_TRUSTED_HOSTS",
         "",
         "Host names that clients may use, between commas, `.example.com` for all below it; empty for any",
-        names,
+        hosts,
     )
     proxies: int = setting(
         "BRIDGE_PROXIES",

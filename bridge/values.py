@@ -87,6 +87,14 @@ def names(value: str) -> frozenset[str]:
     return frozenset(name.strip() for name in value.split(",") if name.strip())
 
 
+def hosts(value: str) -> frozenset[str]:
+    """What no request can name would shut out everybody, so it is told at the start."""
+    found = names(value.lower())
+    if not all(re.fullmatch(r"\.?\w[\w.-]*(:\d{1,5})?|\[[0-9a-f:.]+\]", host) for host in found):
+        raise ValueError("must be host names such as bridge.example.com, or .example.com for all below it")
+    return found
+
+
 def side_rules(value: str) -> tuple[SideRule, ...]:
     """The rules that come with the bridge, and those of a file of the same form."""
     files = [Path(__file__).parent / "side_requests.json", *([Path(value)] if value else [])]

@@ -332,6 +332,14 @@ def test_the_doctor_deletes_its_agent_also_when_the_round_trip_fails(run: Run, l
     assert [agent.name for agent in letta.whole_agents()] == ["Ada"]
 
 
+def test_the_doctor_tells_programs_also_of_a_letta_that_goes_away_meanwhile(run: Run, letta: SharedLetta) -> None:
+    letta.fails(LettaUnreachable("The Letta server can't be reached."), at="delete_agent")
+    done = run("doctor", "--json")
+    assert done.exit_code == 1
+    told = json.loads(done.stdout)
+    assert (told[0]["name"], told[-1]["found"]) == ("keys", "The Letta server can't be reached.")
+
+
 def test_the_doctor_warns_of_clocks_that_differ(run: Run, letta: SharedLetta) -> None:
     letta.time = 1_500_000_000.0
     round_trip(letta)

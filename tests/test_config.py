@@ -88,6 +88,8 @@ BAD = [
     ("BRIDGE_REPLY_WAIT", "0", "seconds from 1 to 86400"),
     ("BRIDGE_JOURNAL_KEEP", "9", "seconds from 10 to 86400"),
     ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),
+    ("BRIDGE_TRUSTED_HOSTS", "https://bridge.example.com", "must be host names such as bridge.example.com"),
+    ("BRIDGE_TRUSTED_HOSTS", "*.example.com", ".example.com for all below it"),
 ]
 
 
@@ -111,7 +113,6 @@ def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> No
         "BRIDGE_DATA_DIR",
         "BRIDGE_FINAL_TOOLS",
         "BRIDGE_CORS_ORIGINS",
-        "BRIDGE_TRUSTED_HOSTS",
     }
     assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
 

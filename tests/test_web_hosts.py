@@ -14,10 +14,18 @@ from tests.sse_checker import check_error
 class TestTrustedHosts:
     @pytest.fixture
     def environment(self, environment: dict[str, str]) -> dict[str, str]:
-        return {**environment, "BRIDGE_TRUSTED_HOSTS": "bridge.example.com, .internal.example"}
+        return {**environment, "BRIDGE_TRUSTED_HOSTS": "Bridge.Example.com, .internal.example, 10.0.0.1:8080"}
 
     @pytest.mark.parametrize(
-        "host", ["bridge.example.com", "bridge.example.com:8080", "a.internal.example", "localhost", "127.0.0.1:8080"]
+        "host",
+        [
+            "bridge.example.com",
+            "bridge.example.com:8080",
+            "a.internal.example",
+            "10.0.0.1",
+            "localhost",
+            "127.0.0.1:8080",
+        ],
     )
     def test_the_service_answers_to_its_names(self, client: FlaskClient, host: str) -> None:
         assert client.get("/v1/models", headers={"Host": host}).status_code == 200
