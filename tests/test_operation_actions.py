@@ -107,7 +107,7 @@ def test_a_resync_puts_right_what_was_changed_by_hand(
     chat.ask(tools=[READ, WRITE])
     app.extensions["parts"].recorder.flush()
     was = letta.tool("read_file")
-    letta.edits(was, source="def read_file(): return 'changed'")
+    letta.edits(was, source=f"{was.source}\nimport os\n")
     assert "It has 2 tools of ours now (read_file, write_file)." in operator.asks("resync", ada.id)
     assert letta.tool("read_file").source != was.source
     assert "Resynced Ada: it has 2 tools of ours." in operator.does("resync", ada.id)

@@ -55,6 +55,7 @@ def test_a_tool_with_our_tag_alone_is_ours_and_stands_for_nothing() -> None:
     assert is_ours(tagged(OWNER))
     assert (digest_of(tagged(OWNER)), client_name_of(tagged(OWNER))) == ("", PUT.name)
     assert not stands_for(tagged(OWNER), STUB)
+    assert not is_ours(replace(PUT, source="def read_file():\n    return 1\n"))
 
 
 @pytest.mark.parametrize(

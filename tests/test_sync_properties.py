@@ -32,7 +32,10 @@ STUBS = [
     stub("theirs"),
 ]
 FOREIGN = ["read_file", "theirs", name_with_suffix(READ), "write_file", "lonely"]
-EDITS: list[dict[str, Any]] = [{"source": "import os"}, {"json_schema": {"name": "x", "parameters": {}}}]
+EDITS: list[dict[str, Any]] = [
+    {"source": "import letta_tool_bridge  # letta-tool-bridge"},
+    {"json_schema": {"name": "x", "parameters": {}}},
+]
 
 wanted = st.lists(st.sampled_from(STUBS), unique_by=lambda one: one.spec.name, max_size=4)
 agents = st.integers(0, 1)

@@ -239,7 +239,7 @@ def test_stubs_of_another_version_of_the_bridge_are_renewed_under_the_names_they
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     bridge.sync(ada, READ)
-    older = replace(READ, digest="0" * 64, source_code="# older\n")
+    older = replace(READ, digest="0" * 64, source_code=f"# {OWNER}, older\n")
     letta.edits(letta.tool("read_file"), tags=tuple(tags_for(older)), source=older.source_code)
     assert bridge.sync(ada, READ) == ["read_file"]
     assert letta.tool("read_file").source == READ.source_code
@@ -285,7 +285,10 @@ def test_a_stub_changed_by_hand_is_put_back_before_the_agent_runs(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     bridge.sync(ada, READ, WRITE)
-    for change in ({"json_schema": {"name": "read_file", "parameters": {}}}, {"source": "import os"}):
+    for change in (
+        {"json_schema": {"name": "read_file", "parameters": {}}},
+        {"source": f"{READ.source_code}\nimport os"},
+    ):
         letta.edits(letta.tool("read_file"), **change)
         assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
         assert bridge.counts == {"put_tool": 1, "agent": 1}
@@ -303,6 +306,20 @@ def test_a_stub_changed_by_hand_while_no_agent_has_it_is_put_back_too(
     letta.edits(letta.tool("read_file"), json_schema={"name": "read_file", "parameters": {}})
     assert bridge.sync(ada, READ) == ["read_file"]
     assert offered(letta, ada)["read_file"] == READ.json_schema
+
+
+def test_a_tool_that_somebody_puts_under_a_stubs_name_is_theirs_from_then_on(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    """Letta keeps the tags of the stub with it."""
+    bridge.sync(ada, READ, WRITE)
+    schema = {"name": "read_file", "description": "Theirs.", "parameters": {}}
+    theirs = letta.edits(letta.tool("read_file"), source="def read_file():\n    return 1\n", json_schema=schema)
+    assert bridge.sync(ada, READ, WRITE) == [name_with_suffix(READ), "write_file"]
+    assert letta.tool("read_file") == theirs
+    assert offered(letta, ada)["read_file"] == schema
+    bridge.sync(ada)
+    assert [*offered(letta, ada)] == ["send_message", "mine", "read_file"]
 
 
 def test_a_stub_renamed_by_hand_is_replaced(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:

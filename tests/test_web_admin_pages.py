@@ -374,7 +374,7 @@ def test_nothing_from_outside_is_more_than_text(operator: Operator, chat: Chat, 
         messages=[HELLO, {"role": "assistant", **reply.message}, result(reply.message["tool_calls"][0]["id"], HOSTILE)],
         tools=[sent],
     )
-    letta.edits(letta.tool("read_file"), source=f"def f():\n    '''{HOSTILE}'''\n{HOSTILE}")
+    letta.edits(letta.tool("read_file"), source=f"# letta-tool-bridge\ndef f():\n    '''{HOSTILE}'''\n{HOSTILE}")
     (row,) = operator.data("tools")["listing"]["rows"]
     pages = ["tools", "agents", "activity", f"tools/{row['key']}", f"agents/{agent.id}", f"tools?q={HOSTILE}"]
     pages += [f"do/{action}?target={agent.id}" for action in ("resync", "detach")] + [f"do/delete?target={row['key']}"]

@@ -1,4 +1,4 @@
-"""How the bridge knows its own tools on the server: by tags, which every Letta keeps with the tool.
+"""How the bridge knows its own tools on the server: by tags, which every Letta keeps with the tool, and by its source.
 
 Whatever carries no mark of ours is foreign and is never changed or removed.
 """
@@ -28,7 +28,8 @@ def tags_for(stub: Stub, now: float | None = None) -> list[str]:
 
 
 def is_ours(tool: Tool) -> bool:
-    return tool.type == "custom" and OWNER in tool.tags
+    """Tags alone don't tell: where somebody puts a tool of his own under a stub's name, Letta keeps them on it."""
+    return tool.type == "custom" and OWNER in tool.tags and (not tool.source or OWNER in tool.source)
 
 
 def digest_of(tool: Tool) -> str:
