@@ -1,0 +1,56 @@
+"""Agents that are not alone with the bridge: others talk to them elsewhere, or Letta thinks for them meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+
+from testbed.versions import V1_AGENT
+from tests.real.talk import WEATHER, Talk, ask_weather
+from tests.real.world import Agent, World
+
+pytestmark = pytest.mark.real
+
+# More than the bridge looks at of an agent's newest messages.
+MANY = 12
+
+
+def test_a_call_is_found_whatever_is_said_in_other_conversations(world: World, agent: Agent) -> None:
+    conversations = f"{world.server.base_url}/v1/conversations/"
+    begun = requests.post(conversations, params={"agent_id": agent.id}, json={}, timeout=60)
+    if not begun.ok or not elsewhere(conversations, begun.json()["id"], 0).ok:
+        assert agent.type != V1_AGENT or not world.at_least("0.16.2"), begun.text
+        return
+    talk = Talk(agent, WEATHER)
+    assert talk.say(ask_weather()).calls == [("weather", {"city": "Oslo"})]
+    for number in range(MANY):
+        answer = elsewhere(conversations, begun.json()["id"], number)
+        assert answer.ok, answer.text
+    assert talk.give("12 degrees").text == "12 degrees"
+    assert agent.ask("bye").text == "You said: bye"
+
+
+def elsewhere(conversations: str, conversation_id: str, number: int) -> requests.Response:
+    said = {"messages": [{"role": "user", "content": f"Elsewhere {number}."}], "streaming": False}
+    return requests.post(f"{conversations}{conversation_id}/messages", json=said, timeout=60)
+
+
+def test_agents_with_a_sleeping_companion_get_their_results(world: World, agent_type: str) -> None:
+    world.model.clear()
+    agent = world.agent(agent_type, enable_sleeptime=True)
+    if agent_type != V1_AGENT and world.at_least("0.16.2"):
+        said = {"messages": [{"role": "user", "content": "Hello"}], "stream_tokens": False}
+        own = requests.post(f"{world.server.base_url}/v1/agents/{agent.id}/messages/stream", json=said, timeout=60)
+        assert "unexpected keyword argument" in own.text, "Letta can stream such agents here"
+        reply = agent.ask("Hello")
+        assert reply.error is not None
+        assert reply.error["code"] == "model_failed"
+        return
+    if agent_type == V1_AGENT and not world.at_least("0.13.0"):
+        assert not agent.ask("Hello").text, "0.12 lets such an agent say something"
+        return
+    talk = Talk(agent, WEATHER)
+    for _ in range(2):
+        assert talk.say(ask_weather()).calls == [("weather", {"city": "Oslo"})]
+        assert talk.give("12 degrees").text == "12 degrees"
+    # Letta 0.16.1 itself refuses to delete an agent whose companion has run, so it stays.
