@@ -318,6 +318,7 @@ def test_a_tool_that_somebody_puts_under_a_stubs_name_is_theirs_from_then_on(
     assert bridge.sync(ada, READ, WRITE) == [name_with_suffix(READ), "write_file"]
     assert letta.tool("read_file") == theirs
     assert offered(letta, ada)["read_file"] == schema
+    assert "read_file" not in [rule["tool_name"] for rule in letta.agent(ada.id).rules]
     bridge.sync(ada)
     assert [*offered(letta, ada)] == ["send_message", "mine", "read_file"]
 

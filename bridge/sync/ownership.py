@@ -28,8 +28,16 @@ def tags_for(stub: Stub, now: float | None = None) -> list[str]:
 
 
 def is_ours(tool: Tool) -> bool:
-    """Tags alone don't tell: where somebody puts a tool of his own under a stub's name, Letta keeps them on it."""
-    return tool.type == "custom" and OWNER in tool.tags and (not tool.source or OWNER in tool.source)
+    return _has_our_tags(tool) and not was_taken(tool)
+
+
+def was_taken(tool: Tool) -> bool:
+    """Whether somebody put a tool of his own under a stub's name: Letta keeps our tags on it, and agents have it."""
+    return _has_our_tags(tool) and tool.source != "" and OWNER not in tool.source
+
+
+def _has_our_tags(tool: Tool) -> bool:
+    return tool.type == "custom" and OWNER in tool.tags
 
 
 def digest_of(tool: Tool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bridge.letta.gateway import Agent
-from bridge.sync.ownership import is_ours
+from bridge.sync.ownership import is_ours, was_taken
 from bridge.turn import Binding, JsonObject
 
 # The types of rules that the bridge makes. A rule of another type for a stub was made by somebody else.
@@ -30,12 +30,14 @@ def plan_toolset(
 ) -> ToolsetChange | None:
     """What makes the agent's toolset its own tools plus `bindings` with `rules`; None when it is so already.
 
-    `left_behind` are names of stubs that the agent had: a stub that somebody detached or deleted leaves its rule.
+    `left_behind` are names of stubs that the agent had: a stub that somebody detached or deleted leaves its rule. So
+    does one whose name somebody took for his own tool, and the agent would wait at each call of that.
     """
     own = [tool for tool in agent.tools if not is_ours(tool)]
     attached = [tool for tool in agent.tools if is_ours(tool)]
     our_names = {tool.name for tool in attached} | {binding.stub.name for binding in bindings} | {*left_behind}
-    kept = _without_ours(agent.rules, our_names - {tool.name for tool in own})
+    taken = {tool.name for tool in own if was_taken(tool)}
+    kept = _without_ours(agent.rules, (our_names - {tool.name for tool in own}) | taken)
     same_tools = {tool.id for tool in attached} == {binding.tool_id for binding in bindings}
     if same_tools and _counted(agent.rules) == _counted([*kept, *rules]):
         return None

@@ -147,6 +147,20 @@ def test_a_tool_of_somebody_else_with_the_same_name_is_untouched(world: World, a
     delete_tool(world, theirs["id"])
 
 
+def test_a_tool_that_somebody_puts_under_a_stubs_name_is_untouched_from_then_on(world: World, agent: Agent) -> None:
+    """Letta keeps the stub's tags on it where none are given."""
+    name = unique("weather")
+    agent.ask("!say ok", tools=[tool(name)])
+    theirs = make_tool(world, name, tags=None)
+    for _ in range(2):
+        reply = agent.ask(f'!call {name}* {{"path": "x"}}', tools=[tool(name, "The client's.")])
+        assert reply.error is None
+        agent.ask("!say ok")
+    found = world.letta("GET", f"/v1/tools/{theirs['id']}")
+    assert (found["source_code"], found["json_schema"]) == (theirs["source_code"], theirs["json_schema"])
+    delete_tool(world, theirs["id"])
+
+
 @pytest.mark.parametrize("name", ["send_message", "core_memory_append", "archival_memory_insert"])
 def test_a_tool_of_letta_with_the_same_name_is_untouched(world: World, agent: Agent, name: str) -> None:
     (built_in,) = world.letta("GET", "/v1/tools/", name=name)

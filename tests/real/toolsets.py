@@ -52,8 +52,8 @@ def client_name(row: Json) -> str:
     return str(next((tag.removeprefix(mark) for tag in row["tags"] if tag.startswith(mark)), ""))
 
 
-def make_tool(world: World, name: str, tags: Sequence[str] = (), **more: Any) -> Json:
-    """A tool as somebody makes it for his agents."""
+def make_tool(world: World, name: str, tags: Sequence[str] | None = (), **more: Any) -> Json:
+    """A tool as somebody makes it for his agents; without `tags` it keeps those of a tool that has the name."""
     body = {
         "source_code": f"def {name}(**kwargs):\n    return 'mine'\n",
         "source_type": "python",
@@ -62,7 +62,7 @@ def make_tool(world: World, name: str, tags: Sequence[str] = (), **more: Any) ->
             "description": "Mine.",
             "parameters": {"type": "object", "properties": {}, "required": []},
         },
-        "tags": list(tags),
+        **({} if tags is None else {"tags": list(tags)}),
         "description": "Mine.",
         **more,
     }
