@@ -21,6 +21,7 @@ from bridge.errors import LettaTimeout, ModelOverloaded
 from bridge.letta.capabilities import AgentModel
 from bridge.letta.gateway import Agent
 from bridge.stubs.naming import server_name
+from bridge.sync.ownership import OWNER
 from bridge.turn import AgentCall, AgentReturn, Event, Reasoning, Stopped, Text, Used
 from tests.admin import PASSWORD
 from tests.test_complaints import Json, held, tool
@@ -202,6 +203,6 @@ def poison(world: Served) -> str:
     result = {"role": "tool", "tool_call_id": call["tool_calls"][0]["id"], "content": HOSTILE}
     world.letta.will(LettaTimeout(HOSTILE))
     world.ask(agent.id, [question, call, result], [bad])
-    world.letta.edits(world.letta.tool("poisoned"), source=f"def poisoned():\n    '''{HOSTILE}'''\n")
+    world.letta.edits(world.letta.tool("poisoned"), source=f"# {OWNER}\ndef poisoned():\n    '''{HOSTILE}'''\n")
     world.written()
     return agent.id

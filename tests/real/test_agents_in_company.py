@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 import requests
 
+from testbed.model import ScriptedModel
 from testbed.versions import V1_AGENT
 from tests.real.talk import WEATHER, Talk, ask_weather
 from tests.real.world import Agent, World
@@ -35,18 +39,24 @@ def elsewhere(conversations: str, conversation_id: str, number: int) -> requests
     return requests.post(f"{conversations}{conversation_id}/messages", json=said, timeout=60)
 
 
-def test_agents_with_a_sleeping_companion_get_their_results(world: World, agent_type: str) -> None:
-    world.model.clear()
-    agent = world.agent(agent_type, enable_sleeptime=True)
-    if agent_type != V1_AGENT and world.at_least("0.16.2"):
+@pytest.fixture
+def quiet(world: World) -> Iterator[World]:
+    """With a model of its own: a companion goes on thinking behind the end of its test."""
+    with ScriptedModel() as model:
+        yield replace(world, model=model)
+
+
+def test_agents_with_a_sleeping_companion_get_their_results(quiet: World, agent_type: str) -> None:
+    agent = quiet.agent(agent_type, enable_sleeptime=True)
+    if agent_type != V1_AGENT and quiet.at_least("0.16.2"):
         said = {"messages": [{"role": "user", "content": "Hello"}], "stream_tokens": False}
-        own = requests.post(f"{world.server.base_url}/v1/agents/{agent.id}/messages/stream", json=said, timeout=60)
+        own = requests.post(f"{quiet.server.base_url}/v1/agents/{agent.id}/messages/stream", json=said, timeout=60)
         assert "unexpected keyword argument" in own.text, "Letta can stream such agents here"
         reply = agent.ask("Hello")
         assert reply.error is not None
         assert reply.error["code"] == "model_failed"
         return
-    if agent_type == V1_AGENT and not world.at_least("0.13.0"):
+    if agent_type == V1_AGENT and not quiet.at_least("0.13.0"):
         assert not agent.ask("Hello").text, "0.12 lets such an agent say something"
         return
     talk = Talk(agent, WEATHER)
