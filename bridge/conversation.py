@@ -233,7 +233,7 @@ class Conversation:
         """Outside of a turn: free the agent from the client's calls that it waits at; their names."""
         with self._locks.borrow(agent_id):
             agent = self._gateway.agent(agent_id)
-            names = close_held(self._gateway, agent, agent_loop(self._gateway.features().version, agent.type))
+            names = close_held(self._gateway, agent)
             self._open_calls.forget(agent_id)
             return names
 

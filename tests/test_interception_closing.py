@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bridge.interception.closing import close_held
-from bridge.letta.capabilities import Version, agent_loop
+from bridge.letta.capabilities import Version
 from bridge.letta.gateway import Say
 from bridge.turn import AgentCall, Stopped
 from tests.fake_agent import new_id
@@ -21,7 +21,7 @@ def test_where_letta_takes_no_results_the_call_is_taken_out_of_the_context(versi
     agent = letta.has_agent("Ada")
     letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
     list(letta.send(agent.id, [Say("user", "Hello")], by_token=False))
-    assert close_held(letta, letta.agent(agent.id), agent_loop(version, agent.type)) == ["weather"]
+    assert close_held(letta, letta.agent(agent.id)) == ["weather"]
     assert "give" not in letta.calls
     letta.will_say("Hi")
     assert list(letta.send(agent.id, [Say("user", "Still there?")], by_token=False))

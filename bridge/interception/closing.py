@@ -6,7 +6,7 @@ from bridge.errors import LettaConflict
 from bridge.interception.held import waits_for_its_own
 from bridge.interception.method import NO_RESULT
 from bridge.interception.past import LOOK_BACK, REQUEST
-from bridge.letta.capabilities import Loop
+from bridge.letta.capabilities import agent_loop
 from bridge.letta.gateway import Agent, AgentChange, CallResult, Gateway, Results, StoredMessage
 from bridge.sync.ownership import is_ours
 
@@ -26,22 +26,28 @@ def own_calls(agent: Agent, request: StoredMessage) -> list[str]:
     return [call.name for call in request.calls if call.name in own]
 
 
-def close_held(gateway: Gateway, agent: Agent, loop: Loop) -> list[str]:
-    """Free the agent from the client's calls; their names.
-
-    The newest loop is told that there is no result, and asks no model, from 0.14 on. The others have no such answer
-    without words of its own, so there the call is taken out of the context, as a turn does it.
-    """
+def close_held(gateway: Gateway, agent: Agent) -> list[str]:
+    """Free the agent from the client's calls; their names."""
     request = held_request(gateway, agent)
     if request is None:
         raise LettaConflict("The agent does not wait for the result of any call.", code="no_pending_call")
     own = own_calls(agent, request)
     if own:
         raise waits_for_its_own(own[0])
-    if loop == "v3" and gateway.features().tool_returns:
+    close_request(gateway, agent, request)
+    return [call.name for call in request.calls]
+
+
+def close_request(gateway: Gateway, agent: Agent, request: StoredMessage) -> None:
+    """Free the agent from the calls that hold it.
+
+    The newest loop is told that there is no result, and asks no model, from 0.14 on. The others have no such answer
+    without words of its own, so there the call is taken out of the context, as a turn does it.
+    """
+    features = gateway.features()
+    if agent_loop(features.version, agent.type) == "v3" and features.tool_returns:
         results = (CallResult(call.call_id, NO_RESULT, ok=False) for call in request.calls)
         gateway.give(agent.id, Results(tuple(results)))
     else:
         kept = [message_id for message_id in agent.message_ids if message_id != request.id]
         gateway.change_agent(agent.id, AgentChange(message_ids=kept))
-    return [call.name for call in request.calls]

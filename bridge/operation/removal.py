@@ -7,10 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from bridge.errors import LettaMissing
-from bridge.interception.closing import close_held, held_request, own_calls
+from bridge.interception.closing import close_request, held_request, own_calls
 from bridge.interception.parallel import is_switched_on
 from bridge.interception.relay import without_relayed
-from bridge.letta.capabilities import agent_loop
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentChange, Block, Gateway, Tool
 from bridge.operation.actions import Offering, detach_all
 from bridge.sync import instructions
@@ -87,5 +86,5 @@ def _let_go(gateway: Gateway, agent: Agent) -> Agent:
     request = held_request(gateway, agent)
     if request is None or own_calls(agent, request):
         return agent
-    close_held(gateway, agent, agent_loop(gateway.features().version, agent.type))
+    close_request(gateway, agent, request)
     return gateway.agent(agent.id)
