@@ -72,8 +72,11 @@ class Conversation:
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
-        if self._is_aside(turn):
-            yield from self._ended(turn, self._aside(turn))
+        rule = side_rule(turn, self._settings.side_rules)
+        if turn.aside or rule:
+            aside = self._aside(turn)
+            # What a rule takes for a summary stays text, which is what the client wants: it would drop a call.
+            yield from aside if rule else self._ended(turn, aside)
             return
         news = without_endings(what_is_new(turn))
         if not news.results and not news.said:
@@ -92,18 +95,17 @@ class Conversation:
                 lease.pass_on()
             if others:
                 self._open_calls.wait(agent_id, others, deadline, gone)
-        raise ClientGone("The client closed the connection before its turn began.")  # no end: it may come back for one
+        raise ClientGone.before_its_turn()  # no end: it may come back for one
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """End the run of a turn that has begun and that nobody waits for, where the server can.
 
         Without a name it is any run of the agent, and one aside is not the agent's: the conversation may have another.
         """
-        if self._gateway.features().cancels_runs and (run_id or not self._is_aside(turn)):
+        if not self._gateway.features().cancels_runs:
+            return
+        if run_id or not (turn.aside or side_rule(turn, self._settings.side_rules)):
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
-
-    def _is_aside(self, turn: Turn) -> bool:
-        return turn.aside or side_rule(turn, self._settings.side_rules) is not None
 
     def _with_agent(
         self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event
@@ -113,15 +115,12 @@ class Conversation:
         if not lease.settled:
             wait_for_its_runs(gateway, agent.id, gone)
             if gone.is_set():
-                raise ClientGone("The client closed the connection before its turn began.")
+                raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # a run may have ended after the agent was read, before it was asked for
         turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
         yield from self._turn(gateway, turn, news, agent, lease.settled)
 
     def _ended(self, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:
-        """Not what a rule takes for a summary: its text is what the client wants, and it would drop a call."""
-        if side_rule(turn, self._settings.side_rules):
-            return events
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool) if tool else events
 

@@ -164,6 +164,10 @@ class ClientGone(BridgeError):
     status = 499
     code = "client_gone"
 
+    @classmethod
+    def before_its_turn(cls) -> ClientGone:
+        return cls("The client closed the connection before its turn began.")
+
 
 class InternalFailure(BridgeError):
     code = "internal_error"

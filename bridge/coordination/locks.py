@@ -110,7 +110,7 @@ class AgentLocks:
 
     def _refusal(self, gone: threading.Event | None) -> Busy | ClientGone:
         if gone is not None and gone.is_set():
-            return ClientGone("The client closed the connection before its turn began.")
+            return ClientGone.before_its_turn()
         return Busy(
             f"The agent is busy with another turn, and was not free within {self._wait:g} seconds (BRIDGE_WAIT).",
             retry_after=5,
