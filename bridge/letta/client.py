@@ -251,11 +251,10 @@ class LettaServer:
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
         """Not by conversation at once: one that was forked shares its messages, and the server then leaves them out."""
         newest = self._messages(agent_id, {"limit": limit})
-        if not including or any(message.id == including for message in newest):
-            return newest
-        if not self.features().has_conversations:
-            return newest
-        return self._messages(agent_id, {"limit": limit, "conversation_id": "default"})
+        missing = including and all(message.id != including for message in newest)
+        if missing and self.features().has_conversations:
+            return self._messages(agent_id, {"limit": limit, "conversation_id": "default"})
+        return newest
 
     def _messages(self, agent_id: str, query: Mapping[str, Any]) -> list[StoredMessage]:
         answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", query)
