@@ -8,7 +8,7 @@ from bridge import errors
 from bridge.turn import Stopped, Text, ToolCall
 from tests.actors import Chat
 from tests.fakes import FakeGateway
-from tests.sse_checker import check_error
+from tests.sse_checker import Json, check_error
 
 TOOLS = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}]
 CALL = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
@@ -51,12 +51,17 @@ def test_time_is_split(client: FlaskClient, chat: Chat, letta: FakeGateway) -> N
     assert sums["bridge_turn_seconds_sum{part=total}"] == pytest.approx(sum(parts))
 
 
-def test_calls_that_wait_for_their_result_are_pending(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
-    letta.will(ToolCall("call_1", "read", "{}"), ToolCall("call_2", "read", "{}"), Stopped("tool_rule"))
+def called(chat: Chat, letta: FakeGateway, *ids: str) -> Json:
+    """The agent calls, and what the client then has in its transcript."""
+    letta.will(*(ToolCall(call_id, "read", "{}") for call_id in ids), Stopped("tool_rule"))
     chat.ask(tools=TOOLS)
+    return {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": call_id} for call_id in ids]}
+
+
+def test_calls_that_wait_for_their_result_are_pending(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+    echo = called(chat, letta, "call_1", "call_2")
     assert metrics(client)["bridge_tool_calls_pending"] == 2
     letta.will_say("Thanks")
-    echo = {"role": "assistant", "content": None, "tool_calls": [CALL, {**CALL, "id": "call_2"}]}
     result = {"role": "tool", "tool_call_id": "call_1", "content": "x"}
     user = {"role": "user", "content": "Go"}
     assert chat.ask(messages=[user, echo, result, user], tools=TOOLS).text == "Thanks"
@@ -68,9 +73,7 @@ def test_calls_that_wait_for_their_result_are_pending(client: FlaskClient, chat:
 def test_calls_are_answered_once_however_often_their_results_come(
     client: FlaskClient, chat: Chat, letta: FakeGateway
 ) -> None:
-    letta.will(ToolCall("call_1", "read", "{}"), Stopped("tool_rule"))
-    chat.ask(tools=TOOLS)
-    echo = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    echo = called(chat, letta, "call_1")
     messages = [{"role": "user", "content": "Go"}, echo, {"role": "tool", "tool_call_id": "call_1", "content": "x"}]
     more = {"role": "user", "content": "And look around."}
     for _ in range(2):
@@ -86,9 +89,7 @@ def test_calls_are_answered_once_however_often_their_results_come(
 def test_a_title_for_a_conversation_answers_none_of_its_calls(
     client: FlaskClient, chat: Chat, letta: FakeGateway
 ) -> None:
-    letta.will(ToolCall("call_1", "read", "{}"), Stopped("tool_rule"))
-    chat.ask(tools=TOOLS)
-    echo = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    echo = called(chat, letta, "call_1")
     title = {"role": "system", "content": "You are a title generator."}
     chat.ask(messages=[title, {"role": "user", "content": "Go"}, echo, {"role": "user", "content": "A title, please"}])
     assert metrics(client)["bridge_tool_calls_pending"] == 1

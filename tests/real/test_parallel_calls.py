@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from bridge.interception.approval import ONE_AT_A_TIME
@@ -125,39 +127,40 @@ def test_an_owners_own_setting_stays(world: World, agent: Agent) -> None:
     assert setting(agent) == before
 
 
-@STREAM
-def test_a_step_that_calls_a_server_tool_too_runs_it(world: World, agent_type: str, stream: bool) -> None:
+@pytest.fixture
+def noting(world: World, agent_type: str) -> Iterator[Agent]:
+    """With a tool of its own that can be called beside others."""
     world.model.clear()
-    agent = world.agent(agent_type, tools=[MEMORY_TOOL])
-    if can_call_in_parallel(agent):
+    made = world.agent(agent_type, tools=[MEMORY_TOOL])
+    if can_call_in_parallel(made):
         # Letta makes no parallel calls for an agent with the rules that come with the tool.
-        world.letta("PATCH", f"/v1/agents/{agent.id}", {"tool_rules": []})
+        world.letta("PATCH", f"/v1/agents/{made.id}", {"tool_rules": []})
+    yield made
+    assert not world.model.refusals
+    made.delete()
+
+
+@STREAM
+def test_a_step_that_calls_a_server_tool_too_runs_it(noting: Agent, stream: bool) -> None:
     for calls in (f"{NOTE}\n{calling(city='Oslo')}", f"{calling(city='Oslo')}\n{NOTE}"):
-        talk = Talk(agent, WEATHER, stream=stream)
+        talk = Talk(noting, WEATHER, stream=stream)
         reply = talk.say(f"Weather?\n{calls}\n!next\n!say Done.")
         if reply.calls:
             assert reply.calls == [("weather", {"city": "Oslo"})]
             assert talk.give("12 degrees").text == "Done."
-        assert agent.ask("bye").text == "You said: bye"
-    remembered = dict(agent.fingerprint()["blocks"])["human"].count("tea")
-    assert remembered == (2 if can_call_in_parallel(agent) else 1)
-    assert not world.model.refusals
-    agent.delete()
+        assert noting.ask("bye").text == "You said: bye"
+    remembered = dict(noting.fingerprint()["blocks"])["human"].count("tea")
+    assert remembered == (2 if can_call_in_parallel(noting) else 1)
 
 
 @STREAM
-def test_calls_around_one_of_the_agents_own_each_get_their_result(world: World, agent_type: str, stream: bool) -> None:
-    world.model.clear()
-    agent = world.agent(agent_type, tools=[MEMORY_TOOL])
-    if can_call_in_parallel(agent):
-        world.letta("PATCH", f"/v1/agents/{agent.id}", {"tool_rules": []})
-    talk = Talk(agent, WEATHER, stream=stream)
+def test_calls_around_one_of_the_agents_own_each_get_their_result(noting: Agent, stream: bool) -> None:
+    talk = Talk(noting, WEATHER, stream=stream)
     reply = talk.say(f"Weather?\n{calling(city='Oslo')}\n{NOTE}\n{calling(city='Rome')}\n{ANSWER}")
-    assert [call["city"] for _, call in reply.calls] == (["Oslo", "Rome"] if can_call_in_parallel(agent) else ["Oslo"])
+    asked = ["Oslo", "Rome"] if can_call_in_parallel(noting) else ["Oslo"]
+    assert [call["city"] for _, call in reply.calls] == asked
     given = {"Oslo": "12 degrees", "Rome": "20 degrees"}
-    talk.give(*(given[call["city"]] for _, call in reply.calls))
+    talk.give(*(given[city] for city in asked))
     results = [line for line in talk.story() if line.startswith("result of weather")]
-    assert results == [f"result of weather: {given[call['city']]}" for _, call in reply.calls]
-    assert agent.ask("bye").text == "You said: bye"
-    assert not world.model.refusals
-    agent.delete()
+    assert results == [f"result of weather: {given[city]}" for city in asked]
+    assert noting.ask("bye").text == "You said: bye"
