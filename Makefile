@@ -25,7 +25,7 @@ test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m real
 
 test-faults: $(VENV)/.can-test
-	TEST_FAULTS=all $(BIN)/python -m pytest -m fault
+	TEST_FAULTS=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m fault
 
 test-clients: $(VENV)/.can-test
 	$(BIN)/python -m pytest -m clients tests/clients tests/real

@@ -196,8 +196,10 @@ def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(world: World
                 break
         assert reply.text == f"ok {number}", reply.error
 
+    # Up to 0.7, a Letta on SQLite ends itself where two of its agents write at once (db_error_handler of its db.py).
+    at_once = 8 if world.at_least("0.8.0") else 1
     for _ in range(2):
-        with ThreadPoolExecutor(8) as pool:
+        with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(turn, range(8)))
     for number in range(8):
         shown = world.model.last_request(containing=f"!say ok {number}").tools.values()
