@@ -20,7 +20,7 @@ class Gate:
         with self._lock:
             if self._inside >= self._most:
                 raise TooManyTurns(
-                    f"The bridge runs {self._most} turns, which is all that it can (BRIDGE_MAX_TURNS). Try again soon."
+                    f"The bridge runs as many turns as it can: {self._most} (BRIDGE_MAX_TURNS). Try again soon."
                 )
             self._inside += 1
         return Slot(self, also)
