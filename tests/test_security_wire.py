@@ -150,6 +150,29 @@ def test_clients_that_never_finish_their_request_keep_nobody_out_for_long(bridge
             connection.close()
 
 
+@pytest.mark.fault("clients that never finish their request")
+def test_a_client_that_ends_in_the_middle_of_its_body_is_told(bridge: Service) -> None:
+    begun = BEGUN + b"Authorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"
+    with connected(bridge, begun) as connection:
+        connection.shutdown(socket.SHUT_WR)
+        got = connection.recv(65536)
+    assert got.startswith(b"HTTP/1.1 408 ")
+    assert b"did not come whole" in got
+
+
+def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_ahead(bridge: Service) -> None:
+    """As curl does with large ones."""
+    asks = BEGUN + b"Authorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 2\r\nExpect: 100-continue\r\n"
+    with connected(bridge, asks + b"Connection: close\r\n\r\n") as connection:
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"{}")
+        got = b""
+        while piece := connection.recv(65536):
+            got += piece
+    assert re.findall(rb"HTTP/1\.1 (\d{3})", got)[-1] == b"400"
+    assert b"the name or id of an agent" in got
+
+
 def test_the_log_has_no_line_that_a_request_wrote(bridge: Service) -> None:
     forged = "a%0a%7B%22level%22%3A%22critical%22%7D"
     requests.get(f"{bridge.url}/v1/models/{forged}", timeout=SOON, headers={"Authorization": f"Bearer {KEY}"})

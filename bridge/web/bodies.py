@@ -11,6 +11,7 @@ from bridge.errors import InvalidRequest, TooLarge, TooSlow
 
 # The forms that zlib reads: with gzip's head, and with zlib's.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_TOO_SLOW = "The request body did not come whole, or not in time (BRIDGE_READ_TIMEOUT)."
 
 
 def body_of(request: Request, limit: int) -> bytes:
@@ -18,7 +19,9 @@ def body_of(request: Request, limit: int) -> bytes:
     try:
         packed = request.get_data(cache=False)
     except (ClientDisconnected, OSError):
-        raise TooSlow("The request body did not come in time (BRIDGE_READ_TIMEOUT).") from None
+        raise TooSlow(_TOO_SLOW) from None
+    if len(packed) < (request.content_length or 0):  # gunicorn ends a body where its client's sending ends
+        raise TooSlow(_TOO_SLOW)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
         return packed

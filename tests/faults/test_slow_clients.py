@@ -1,0 +1,96 @@
+"""More clients that send a byte now and then than there are threads: nobody else notices."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from testbed.service import Service
+from tests.faults.scale import FULL, scaled
+from tests.faults.table import Cases
+from tests.letta_server import LettaServerStub
+from tests.services import BODY, environment
+from tests.waiting import SOON
+
+pytestmark = [pytest.mark.servers, pytest.mark.fault("clients that never finish their request")]
+
+CLIENTS = scaled(120, 500)
+PACE = 0.5
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+BEGUN = {
+    "nothing": b"",
+    "some of a head": HEAD,
+    "some of a body": HEAD + b"Content-Length: 100000\r\n\r\n{",
+    "some of a body in chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\nFFFF\r\n{",
+    "some behind a whole request": b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + HEAD,
+}
+
+
+@pytest.fixture
+def bridge(tmp_path: Path) -> Iterator[Service]:
+    """It gives the slow ones all the time of the test."""
+    settings = {"WEB_CONCURRENCY": "2" if FULL else "1", "BRIDGE_THREADS": "64", "BRIDGE_READ_TIMEOUT": "600"}
+    with (
+        LettaServerStub() as letta,
+        Service(environment(letta.url, tmp_path, **settings), tmp_path / "log") as service,
+    ):
+        yield service
+
+
+@pytest.mark.parametrize("begun", BEGUN)
+def test_slow_clients_hold_up_nobody(bridge: Service, begun: str, cases: Cases) -> None:
+    alone = milliseconds(bridge)
+    with slow_clients(bridge, BEGUN[begun]) as slow:
+        beside = milliseconds(bridge)
+        answer = requests.post(f"{bridge.url}/v1/chat/completions", json=BODY, timeout=SOON)
+        assert b"data: [DONE]" in answer.content
+        assert len(slow) == CLIENTS, "those that were cut off held up nobody, but were not tried"
+    for name, times in (("alone", alone), (f"beside {CLIENTS} with {begun}", beside)):
+        cases.figure(f"/healthz {name}, median and 99 %", f"{times[100]:.1f} ms, {times[197]:.1f} ms")
+    cases.passed(CLIENTS)
+
+
+def milliseconds(bridge: Service) -> list[float]:
+    """Of 200 requests, each with a connection of its own."""
+    taken = []
+    for _ in range(200):
+        started = time.perf_counter()
+        assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok
+        taken.append((time.perf_counter() - started) * 1000)
+    return sorted(taken)
+
+
+@contextmanager
+def slow_clients(bridge: Service, begun: bytes) -> Iterator[list[socket.socket]]:
+    """Connections that are still open; each sends one more byte at a time, if it has begun at all."""
+    place = urlsplit(bridge.url)
+    with ExitStack() as stack:
+        address = (str(place.hostname), int(place.port or 0))
+        slow = [stack.enter_context(socket.create_connection(address, timeout=SOON)) for _ in range(CLIENTS)]
+        for connection in slow:
+            connection.sendall(begun)
+        ended = threading.Event()
+
+        def drip() -> None:
+            while begun and not ended.wait(PACE):
+                for connection in list(slow):
+                    with suppress(OSError):
+                        connection.sendall(b"x")
+                        continue
+                    slow.remove(connection)
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        try:
+            yield slow
+        finally:
+            ended.set()
+            dripping.join()
