@@ -22,12 +22,13 @@ BY_WAY = ("test_every_call", "test_two_clients", "test_processes")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    versions = getattr(metafunc.module, "VERSIONS", VERSIONS)
     if "agent_type" in metafunc.fixturenames:
         types = TYPES if FULL or metafunc.module.__name__.rpartition(".")[2] in BY_WAY else TYPES[:1]
-        pairs = [(version, kind) for version in VERSIONS for kind in agent_types(version) if kind in types]
+        pairs = [(version, kind) for version in versions for kind in agent_types(version) if kind in types]
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
     elif "world" in metafunc.fixturenames:
-        metafunc.parametrize("world", VERSIONS, indirect=True, scope="session")
+        metafunc.parametrize("world", versions, indirect=True, scope="session")
 
 
 @pytest.fixture

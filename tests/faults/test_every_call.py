@@ -1,9 +1,11 @@
-"""The n-th call to Letta fails, for every n, in a turn that calls a tool and in the one that brings its result."""
+"""The n-th call to Letta fails, for every n, in each scenario; a message fails, in each way and at each place."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import requests
@@ -11,9 +13,11 @@ import requests
 from testbed.proxy import Cut, DropResponse, Fault, Refuse, Reset, Status
 from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import FULL
+from tests.faults.scenarios import NEWS, OWN_TOOL, SCENARIOS, Scenario
 from tests.faults.table import Cases
-from tests.real.talk import OSLO, WEATHER, ask_weather
+from tests.real.talk import CLOCK, NUDGE, WEATHER, told
 from tests.real.world import Agent, World
+from tests.sse_checker import Json
 
 pytestmark = pytest.mark.real
 
@@ -26,59 +30,62 @@ FAULTS: dict[str, Fault] = {
     "cut in mid-answer": Cut(after_bytes=60),
 }
 NAMES = list(FAULTS)
-RESULT = "result of weather: 12 degrees"
-MARKED = pytest.mark.fault("the n-th call to Letta fails, every n")
 
 
-@MARKED
-@pytest.mark.parametrize("first", range(len(FAULTS)) if FULL else [0], ids=lambda first: NAMES[first])
-def test_a_tool_turn_survives_a_failure_of_any_call(world: World, agent_type: str, first: int, cases: Cases) -> None:
-    """In the short form the faults take turns; in full each strikes every call."""
-    for nth in itertools.count(1):
-        fault = FAULTS[NAMES[first if FULL else nth % len(NAMES)]]
-        if not survives(world, agent_type, nth, fault):
-            assert nth > 6, "two turns take more calls than that"
+# In the short form, of the other scenarios every sixth call fails.
+STEP = 1 if FULL else 6
+PLAIN = "call_and_result"
+PLAYED = [(scenario, 0) for scenario in SCENARIOS] + [(PLAIN, first) for first in range(1, len(NAMES)) if FULL]
+
+
+@pytest.mark.fault("the n-th call to Letta fails, every n")
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("scenario", "first"), PLAYED)
+def test_a_failure_of_any_call_changes_nothing(
+    world: World, agent_type: str, scenario: str, first: int, cases: Cases
+) -> None:
+    """The faults take turns; in full each strikes every call of a plain call and its result."""
+    stage = Stage(world, agent_type, SCENARIOS[scenario])
+    undisturbed = {stream: stage.play(stream) for stream in (False, True)}
+    step = 1 if scenario == PLAIN else STEP
+    for nth in itertools.count(1 + list(SCENARIOS).index(scenario) % step, step):
+        name, stream = NAMES[(first + nth) % len(NAMES)], nth % 2 == 0
+        with world.proxy.inject(FAULTS[name], nth=nth) as rule:
+            played = stage.play(stream)
+        if not rule.struck:
+            assert nth > 2, "a turn takes more calls than that"
             return
+        assert played == undisturbed[stream], (name, nth)
         cases.passed()
 
 
-def survives(world: World, agent_type: str, nth: int, fault: Fault) -> bool:
-    """Whether there was an n-th call to fail at all."""
-    world.model.clear()
-    agent = world.agent(agent_type)
-    talk = PersistentTalk(agent, WEATHER, stream=nth % 2 == 0)
-    with world.proxy.inject(fault, nth=nth) as rule:
-        assert talk.say(ask_weather()).calls == [("weather", {"city": "Oslo"})], (nth, fault)
-        assert talk.give("12 degrees").text == "12 degrees", (nth, fault)
-    in_order(agent, talk, (nth, fault))
-    assert not world.model.refusals, (nth, fault)
-    agent.delete()
-    return rule.struck == 1
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What became of a scenario: for the client, for the agent's model, and on the server."""
+
+    replies: list[tuple[str, list[tuple[str, Any]], str | None]]
+    story: list[str]
+    left: Json
 
 
-def in_order(agent: Agent, talk: PersistentTalk, where: object) -> None:
-    """The agent was told each thing once, has nothing of ours left, and takes the next message."""
-    reply = agent.ask("bye")
-    assert reply.text == "You said: bye", (where, reply.error)
-    story = [line for line in talk.story() if line.split(":")[0] in ("user", "assistant") or "weather" in line]
-    assert story[-5:] == ["user: Weather?", OSLO, RESULT, "assistant: 12 degrees", "user: bye"], (where, story)
-    assert len(story) == 5, (where, story)
-    assert agent.fingerprint() == talk.before, where
+@dataclass(frozen=True, slots=True)
+class Stage:
+    world: World
+    agent_type: str
+    scenario: Scenario
 
-
-@MARKED
-def test_a_plain_turn_survives_a_failure_of_any_call(world: World, agent_type: str, cases: Cases) -> None:
-    tried: list[tuple[int, str]] = [(nth, name) for nth in range(1, 5) for name in (NAMES if FULL else [NAMES[nth]])]
-    for nth, name in tried:
-        world.model.clear()
-        agent = world.agent(agent_type)
-        talk = PersistentTalk(agent, stream=nth % 2 == 0)
-        with world.proxy.inject(FAULTS[name], nth=nth):
-            assert talk.say("Hello").text == "You said: Hello", (nth, name)
-        talk.ends_with("user: Hello", "assistant: You said: Hello")
-        assert not world.model.refusals, (nth, name)
+    def play(self, stream: bool) -> Played:
+        """With an agent of its own, which then takes a plain message."""
+        self.world.model.clear()
+        agent = self.world.agent(self.agent_type, tools=[OWN_TOOL])
+        talk = PersistentTalk(agent, WEATHER, CLOCK, stream=stream)
+        replies = [(reply.text, reply.calls, reply.finish_reason) for reply in self.scenario(talk)]
+        assert persist(lambda: agent.ask("bye")).text == "You said: bye"
+        story = told(agent, [WEATHER, CLOCK, NEWS])
+        assert not self.world.model.refusals
+        played = Played(replies, [line for line in story if line != NUDGE], agent.fingerprint())
         agent.delete()
-        cases.passed()
+        return played
 
 
 STATUSES: dict[int, Callable[[int], bool]] = {

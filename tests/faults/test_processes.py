@@ -34,7 +34,7 @@ def test_a_tool_turn_survives_the_death_of_any_worker(
     """One of two workers at a time: the repeat may well go to the other one."""
     dice = random.Random(7)
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path)) as bridge:
-        for number in range(scaled(4, 100)):
+        for number in range(scaled(4, 40)):
             world.model.clear()
             agent = world.agent(agent_type)
             talk = PersistentTalk(agent, WEATHER, stream=number % 2 == 0, bridge=bridge)

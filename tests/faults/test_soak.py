@@ -17,6 +17,8 @@ from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
 
+# An hour of one server, in full.
+VERSIONS = ("0.16.1",)
 # TEST_SOAK sets the number: a real Letta takes a third of a second for each, on a machine with nothing else to do.
 REQUESTS = int(os.environ.get("TEST_SOAK") or scaled(60, 10_000))
 TOOLSETS = scaled(20, 500)
