@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -148,6 +148,18 @@ def test_clients_that_never_finish_their_request_keep_nobody_out_for_long(bridge
     finally:
         for connection in slow:
             connection.close()
+
+
+@pytest.mark.fault("clients that never finish their request")
+@pytest.mark.parametrize("sent", [b"", BEGUN], ids=["silent", "in the middle"])
+def test_more_clients_than_a_worker_has_places_for_keep_nobody_out(
+    letta: LettaServerStub, tmp_path: Path, sent: bytes
+) -> None:
+    settings = {"WEB_CONCURRENCY": "1", "BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "600"}
+    with Service(environment(letta.url, tmp_path, **settings), tmp_path / "log") as bridge, ExitStack() as stack:
+        for _ in range(70):
+            stack.enter_context(connected(bridge, sent))
+        assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok
 
 
 @pytest.mark.fault("clients that never finish their request")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.web.arrival import LONGEST_HEAD, SLOWEST, Arrival
+from bridge.web.arrival import LONGEST_HEAD, MOST_CHUNKS, SLOWEST, Arrival, Gathered
 
 LARGEST = 100
 LINE = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
@@ -17,11 +17,14 @@ WHOLE = {
     "a length of nothing": LINE + b"Content-Length: 0\r\n\r\n",
     "a length in capitals, behind a tab": LINE + b"CONTENT-LENGTH:\t7 \r\n\r\n{'a':1}",
     "an empty line in the body": LINE + b"Content-Length: 8\r\n\r\n\r\n\r\n\r\n\r\n",
+    "a length with zeros before": LINE + b"Content-Length: " + b"0" * 20 + b"7\r\n\r\n{'a':1}",
     "no chunk": CHUNKED + b"0\r\n\r\n",
     "chunks": CHUNKED + b"5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n",
     "a chunk that looks like the end": CHUNKED + b"7\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n",
     "chunks with extensions": CHUNKED + b"5;a=b\r\nhello\r\n5 ; c\r\nagain\r\n0;d\r\n\r\n",
     "chunks with a trailer": CHUNKED + b"5\r\nhello\r\n0\r\nX-A: b\r\nX-C: d\r\n\r\n",
+    "chunks with zeros before": CHUNKED + b"0" * 20 + b"5\r\nhello\r\n" + b"0" * 20 + b"\r\n\r\n",
+    "codings in two lines": LINE + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
     "packed chunks": LINE + b"Transfer-Encoding: gzip, Chunked\r\n\r\n2\r\nxy\r\n0\r\n\r\n",
 }
 # gunicorn refuses these by their heads; nobody waits for more of them.
@@ -76,13 +79,19 @@ def test_what_is_refused_anyway_is_not_waited_for(case: str) -> None:
     [
         (LINE, b"X-A: " + b"b" * LONGEST_HEAD),
         (CHUNKED, b"50\r\n" + b"x" * 80 + b"\r\n50\r\n"),
-        (CHUNKED, b"5;" + b"x" * 5000),
+        (CHUNKED, b"5;" + b"x" * 10_000),
+        (CHUNKED, b"1\r\nx\r\n" * MOST_CHUNKS),
+        (CHUNKED + b"0\r\n", b"X-A: b\r\n" * (LONGEST_HEAD // 8)),
     ],
-    ids=["a head", "chunks", "the line of a chunk"],
+    ids=["a head", "chunks", "the line of a chunk", "tiny chunks", "a trailer"],
 )
 def test_what_does_not_end_is_not_gathered_for_ever(begun: bytes, more: bytes) -> None:
-    assert not arrived(begun).whole
-    assert arrived(begun, more, b"x" * LARGEST).whole
+    arrival = Arrival(0, 2 * LONGEST_HEAD if len(more) > LONGEST_HEAD // 8 else LARGEST)
+    arrival.take(begun, 0)
+    assert not arrival.whole
+    arrival.take(more, 0)
+    arrival.take(b"1\r\n" + b"x" * LARGEST, 0)
+    assert arrival.whole
 
 
 @pytest.mark.parametrize(
@@ -92,6 +101,7 @@ def test_what_does_not_end_is_not_gathered_for_ever(begun: bytes, more: bytes) -
         (LINE + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", True),
         (LINE + b"Expect: 100-continue\r\nContent-Length: 0\r\n\r\n", False),
         (LINE + b"Expect: 100-continue\r\nContent-Length: 101\r\n\r\n", False),
+        (LINE.replace(b"1.1", b"1.0") + b"Expect: 100-continue\r\nContent-Length: 5\r\n\r\n", False),
         (LINE + b"Expect: more\r\nContent-Length: 5\r\n\r\n", False),
         (LINE + b"Content-Length: 5\r\n\r\n", False),
     ],
@@ -116,3 +126,13 @@ def test_who_drips_is_too_slow_and_who_sends_steadily_is_not() -> None:
         sends.take(b"x" * SLOWEST, second)
     assert drips.is_overdue(60, PAUSE, SILENCE)
     assert not sends.is_overdue(60, PAUSE, SILENCE)
+
+
+def test_what_was_gathered_is_read_like_a_socket_that_ends() -> None:
+    gathered = Gathered(bytearray(b"hello"))
+    assert gathered.recv(2) == b"he"
+    assert gathered.rest() == b"llo"
+    assert gathered.recv(100) == b"llo"
+    assert not gathered.ran_out
+    assert gathered.recv(100) == b""
+    assert gathered.ran_out

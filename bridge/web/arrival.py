@@ -1,6 +1,6 @@
 """A request on its way in, from its bytes alone: whether all of it is there, and whether it comes fast enough.
 
-What is odd counts as whole: gunicorn, which reads it anew, refuses it by its head.
+What is odd counts as whole: gunicorn, which reads it anew, refuses it by its head, or finds that it ends too early.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import re
 LONGEST_HEAD = 1 << 20
 # Bytes a second that a client must reach in the long run; a modem does.
 SLOWEST = 4_000
+# Of one body. What has more is looked through no further.
+MOST_CHUNKS = 50_000
 
 _END_OF_HEAD = b"\r\n\r\n"
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\Z", re.DOTALL)
-_LONGEST_CHUNK_LINE = 4096
+_CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\Z", re.DOTALL)
+_LONGEST_CHUNK_LINE = 10_000
 
 
 class Arrival:
@@ -30,6 +32,8 @@ class Arrival:
         self._head = 0  # its length, once it is known
         self._length: int | None = None  # of the body; None: it comes in chunks
         self._chunk = 0  # where the next line with a chunk's size begins
+        self._chunks = 0
+        self._trailer = 0  # as far as the end of what follows the last chunk was looked for
 
     def take(self, piece: bytes, now: float) -> None:
         if not self.received:
@@ -63,14 +67,15 @@ class Arrival:
             fields.get(name.lower(), []).append(value.strip(b" \t").lower())
         lengths, codings = fields[b"content-length"], fields[b"transfer-encoding"]
         self._chunk = self._head
-        if len(codings) == 1 and not lengths and codings[0].endswith(b"chunked"):
+        if codings and not lengths and codings[-1].endswith(b"chunked"):
             self._length = None
         elif len(lengths) == 1 and not codings and lengths[0].isdigit():
-            self._length = int(lengths[0][:18])
+            self._length = int(lengths[0].lstrip(b"0")[:18] or b"0")
         else:
             self._length = 0
         self.whole = self._length is not None and not 0 < self._length <= self._largest
-        self.wants_go_ahead = fields[b"expect"] == [b"100-continue"] and not self.whole
+        asks = fields[b"expect"] == [b"100-continue"] and head.partition(b"\r\n")[0].endswith(b"HTTP/1.1")
+        self.wants_go_ahead = asks and not self.whole
 
     def _has_body(self) -> bool:
         if self._length is not None:
@@ -78,11 +83,36 @@ class Arrival:
         return len(self.received) > self._head + self._largest or self._has_last_chunk()
 
     def _has_last_chunk(self) -> bool:
-        while (end := self.received.find(b"\r\n", self._chunk)) >= 0:
+        while not self._trailer and (end := self.received.find(b"\r\n", self._chunk)) >= 0:
             size = _CHUNK_SIZE.match(self.received[self._chunk : end])
-            if not size:
+            self._chunks += 1
+            if not size or self._chunks > MOST_CHUNKS:
                 return True
             if not int(size[1], 16):
-                return self.received.find(_END_OF_HEAD, end) >= 0
-            self._chunk = end + 2 + int(size[1], 16) + 2
-        return len(self.received) > self._chunk + _LONGEST_CHUNK_LINE
+                self._trailer = end
+            else:
+                self._chunk = end + 2 + int(size[1], 16) + 2
+        if not self._trailer:
+            return len(self.received) > self._chunk + _LONGEST_CHUNK_LINE
+        if self.received.find(_END_OF_HEAD, self._trailer) >= 0:
+            return True
+        self._trailer = max(self._trailer, len(self.received) - len(_END_OF_HEAD) + 1)
+        return len(self.received) > self._chunk + LONGEST_HEAD
+
+
+class Gathered:
+    """What has arrived, in the place of the socket that gunicorn's parser reads from: it waits for nothing."""
+
+    def __init__(self, received: bytearray) -> None:
+        self._rest = memoryview(received)
+        self.ran_out = False
+
+    def recv(self, most: int) -> bytes:
+        piece, self._rest = bytes(self._rest[:most]), self._rest[most:]
+        if not self._rest:
+            self._rest = memoryview(b"")  # lets go of what was received
+        self.ran_out = self.ran_out or not piece
+        return piece
+
+    def rest(self) -> bytes:
+        return bytes(self._rest)

@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import errno
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from selectors import EVENT_READ
-from socket import SHUT_RD, socket
+from socket import SHUT_RD, SHUT_WR, socket
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
 
 from bridge.config import Settings
-from bridge.web.arrival import Arrival
+from bridge.web.arrival import Arrival, Gathered
 
 SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 PAUSE = 0.05
-PIECE = 1 << 16
-# Of requests that are not whole yet, in all. Beyond, threads read the rest.
-MOST_HELD = 1 << 28
+# Larger ones cost fewer switches between threads.
+PIECE = 1 << 18
+# Of requests that are not whole yet, in all.
+MOST_HELD = 1 << 27
+# Seconds that a client has to read the end of a reply and to close (RFC 9112, 9.6).
+LEAVE = 2.0
+# Seconds between two looks at who is late, and that a new connection has at least.
+LOOK = 1.0
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's own with threads, but for two things.
+    """gunicorn's own with threads, but that no client can hold up others.
 
-    It gives a request to a thread when all of it is there: clients that send theirs slowly, or never finish, take
-    no thread from others. And where it can't open one more connection, whoever wants to connect waits until there is a
-    place; gunicorn's own would end with all its turns.
+    A request gets a thread when all of it is there, and the thread never reads from the connection. For a client to
+    close its end nobody waits. Where not one more connection can be opened, whoever wants to connect waits until there
+    is a place; gunicorn's own would end with all its turns.
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.arriving: dict[TConn, Arrival] = {}
+        self.leaving: dict[TConn, float] = {}
         self.held = 0
         self.looked = 0.0
 
@@ -53,13 +61,24 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """All that gunicorn would give to a thread comes by here: new connections, and kept ones that can be read."""
         if self.cfg.is_ssl:  # then what arrives is not yet a request
             super().enqueue_req(conn)
-            return
-        now = time.monotonic()
-        self.arriving[conn] = Arrival(now, self.settings.max_body)
-        conn.sock.setblocking(False)
-        self.poller.register(conn.sock, EVENT_READ, partial(self.on_piece, conn))
-        if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
-            self.take(conn, ahead)
+        elif self.watch(conn, self.on_piece):
+            self.arriving[conn] = Arrival(time.monotonic(), self.settings.max_body)
+            if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
+                self.take(conn, ahead)
+
+    def watch(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
+        """Whether the connection is still there; `callback` is called when there is something to read."""
+        try:
+            conn.sock.setblocking(False)
+            self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
+        except (OSError, ValueError):
+            self.close(conn)
+            return False
+        return True
+
+    def close(self, conn: TConn) -> None:
+        self.nr_conns -= 1
+        conn.close()
 
     def on_piece(self, conn: TConn, sock: socket) -> None:
         try:
@@ -67,14 +86,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except BlockingIOError:
             return
         except OSError:
-            self.drop(conn)
+            self.forget(conn)
+            self.close(conn)
             return
         if piece:
             self.take(conn, piece)
-        elif self.arriving[conn].received:
-            self.hand_over(conn)  # nothing more comes, so that no thread waits: the app says what is missing
         else:
-            self.drop(conn)
+            self.cut_off(conn)
 
     def take(self, conn: TConn, piece: bytes) -> None:
         arrival = self.arriving[conn]
@@ -84,26 +102,29 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             arrival.wants_go_ahead = False
             with suppress(OSError):
                 conn.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if arrival.whole or self.held > MOST_HELD:
+        if arrival.whole:
             self.hand_over(conn)
+        elif self.held > MOST_HELD:
+            self.cut_off(conn)
+
+    def cut_off(self, conn: TConn) -> None:
+        """Nothing more is waited for: the app says what is missing, if the request came as far as to be one."""
+        if self.arriving[conn].received:
+            with suppress(OSError):
+                conn.sock.shutdown(SHUT_RD)
+            self.hand_over(conn)
+        else:
+            self.forget(conn)
+            self.close(conn)
 
     def hand_over(self, conn: TConn) -> None:
-        conn.arrived = bytes(self.forget(conn).received)
+        conn.arrived = Gathered(self.forget(conn).received)
         conn.data_ready = True
-        super().enqueue_req(conn)
-
-    def handle(self, conn: TConn) -> object:
-        """In a thread: the parser begins with what is there already."""
-        if not self.cfg.is_ssl:
-            conn.init()
-            conn.parser.unreader.unread(conn.arrived)
-            conn.arrived = b""
-        return super().handle(conn)
-
-    def drop(self, conn: TConn) -> None:
-        self.forget(conn)
-        self.nr_conns -= 1
-        conn.close()
+        try:
+            super().enqueue_req(conn)
+        except RuntimeError as fault:
+            self.log.warning("a request is not served: %s", fault)
+            self.close(conn)
 
     def forget(self, conn: TConn) -> Arrival:
         self.poller.unregister(conn.sock)
@@ -111,20 +132,58 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.held -= len(arrival.received)
         return arrival
 
+    def handle(self, conn: TConn) -> object:
+        """In a thread. Where the request ends too early, nobody knows where the next one would begin."""
+        if self.cfg.is_ssl:
+            return super().handle(conn)
+        arrived: Gathered = conn.arrived
+        conn.init()
+        conn.parser.unreader.sock = arrived
+        kept = super().handle(conn)
+        if not kept or arrived.ran_out:
+            return False
+        conn.parser.unreader.buf.seek(0, 2)
+        conn.parser.unreader.buf.write(arrived.rest())
+        return kept
+
+    def finish_request(self, conn: TConn, done: Future[object]) -> None:
+        """gunicorn's own waits here until the client has closed, and everybody with it."""
+        if self.cfg.is_ssl or (not done.cancelled() and not done.exception() and done.result()):
+            super().finish_request(conn, done)
+            return
+        with suppress(OSError):
+            conn.sock.shutdown(SHUT_WR)
+        if self.watch(conn, self.on_rest):
+            self.leaving[conn] = time.monotonic() + LEAVE
+
+    def on_rest(self, conn: TConn, sock: socket) -> None:
+        """What a client still sends is thrown away until it closes, so that it is not cut off from the reply's end."""
+        try:
+            if sock.recv(PIECE):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.leave(conn)
+
+    def leave(self, conn: TConn) -> None:
+        del self.leaving[conn]
+        self.poller.unregister(conn.sock)
+        self.close(conn)
+
     def murder_pending(self) -> None:
-        """Called between events: now and then, whoever is too slow is cut off."""
+        """Called between events. Who is too slow is cut off, where all places are taken who has not come at once."""
         super().murder_pending()
         now = time.monotonic()
-        if now - self.looked < 1:
+        if now - self.looked < LOOK:
             return
         self.looked = now
+        for conn in [conn for conn, until in self.leaving.items() if now > until]:
+            self.leave(conn)
         silence = self.cfg.keepalive if self.alive else STOP_KEEPALIVE_LINGER
-        for conn, arrival in list(self.arriving.items()):
-            if not arrival.is_overdue(now, self.settings.read_timeout, silence):
-                continue
-            if arrival.received:
-                with suppress(OSError):
-                    conn.sock.shutdown(SHUT_RD)  # so that the app finds its end, and says that it was too slow
-                self.hand_over(conn)
-            else:
-                self.drop(conn)
+        pause = self.settings.read_timeout
+        if self.nr_conns >= self.worker_connections:
+            silence = pause = LOOK
+        for conn in [conn for conn, one in self.arriving.items() if one.is_overdue(now, pause, silence)]:
+            self.cut_off(conn)
