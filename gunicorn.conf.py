@@ -39,7 +39,7 @@ def child_exit(server: object, worker: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Connections inherit it: who stops in the middle of a request, or reads no reply, lets go of its thread."""
+    """Connections inherit it: who reads no reply, or over TLS stops in a request, lets go of its thread."""
     for listener in server.LISTENERS:
         listener.sock.setsockopt(
             socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(settings.read_timeout), 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -51,7 +52,8 @@ def test_no_tool_leaks_and_nothing_is_lost_or_doubled(
     world: World, agent_type: str, bridges: list[Service], cases: Cases
 ) -> None:
     full = 1_000 if (world.version, agent_type) == LONG else 100
-    left = int(os.environ.get("TEST_ROUNDS") or scaled(16, full))
+    total = left = int(os.environ.get("TEST_ROUNDS") or scaled(16, full))
+    at_once = 0.0
     while left > 0:
         rounds = min(left, ROUNDS_OF_ONE_AGENT)
         left -= rounds
@@ -59,6 +61,7 @@ def test_no_tool_leaks_and_nothing_is_lost_or_doubled(
         agent = world.agent(agent_type)
         before = agent.fingerprint()
         history = History()
+        began = time.monotonic()
         with ThreadPoolExecutor(2) as pool:
             clients = [
                 pool.submit(client, agent, name, tools, parameter, rounds // 2, bridges, history)
@@ -66,6 +69,7 @@ def test_no_tool_leaks_and_nothing_is_lost_or_doubled(
             ]
             for done in clients:
                 done.result()
+        at_once += time.monotonic() - began
         assert agent.ask("bye", bridge=bridges[0]).text == "You said: bye"
         assert history.faults(world.model.requests(), TOOLSETS) == []
         assert len(history.rounds) == rounds // 2 * 2
@@ -73,6 +77,11 @@ def test_no_tool_leaks_and_nothing_is_lost_or_doubled(
         assert not world.model.refusals
         agent.delete()
         cases.passed(len(history.rounds))
+    agent, alone, began = world.agent(agent_type), min(total, ROUNDS_OF_ONE_AGENT), time.monotonic()
+    client(agent, "alone", FIRST, "path", alone, bridges, History())
+    ratio = (total / at_once) / (alone / (time.monotonic() - began))
+    cases.figure(f"throughput, as a part of one client's alone ({world.version}, {agent_type})", f"{ratio:.2f}")
+    agent.delete()
 
 
 def client(
