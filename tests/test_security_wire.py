@@ -44,13 +44,21 @@ def connected(bridge: Service, sent: bytes) -> socket.socket:
     return connection
 
 
+def rest_of(connection: socket.socket) -> bytes:
+    """All that comes until it is closed."""
+    got = b""
+    while piece := connection.recv(65536):
+        got += piece
+    return got
+
+
 def replies(bridge: Service, sent: bytes) -> list[int]:
     """The statuses of all that comes back; a plain request follows the first, so that nothing is left in a buffer."""
     got = b""
     with connected(bridge, sent) as connection, suppress(ConnectionError):
         got += connection.recv(65536)
         connection.sendall(LAST)
-        while piece := connection.recv(65536):
+        while piece := connection.recv(65536):  # what came before a reset counts
             got += piece
     return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", got)]
 
@@ -126,9 +134,7 @@ def test_what_is_too_much_or_no_request_is_refused(bridge: Service, letta: Letta
 def test_no_header_of_a_request_makes_one_of_the_reply(bridge: Service, field: bytes) -> None:
     said = field + b": a\\r\\nX-Evil: 1%0d%0aX-Evil: 1\r\n"
     with connected(bridge, LAST.replace(b"\r\nConnection", b"\r\n" + said + b"Connection")) as connection:
-        got = b""
-        while piece := connection.recv(65536):
-            got += piece
+        got = rest_of(connection)
     assert b"200 OK" in got
     assert not [line for line in got.split(b"\r\n") if line.lower().startswith(b"x-evil")]
 
@@ -167,7 +173,7 @@ def test_a_client_that_ends_in_the_middle_of_its_body_is_told(bridge: Service) -
     begun = BEGUN + b"Authorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"
     with connected(bridge, begun) as connection:
         connection.shutdown(socket.SHUT_WR)
-        got = connection.recv(65536)
+        got = rest_of(connection)
     assert got.startswith(b"HTTP/1.1 408 ")
     assert b"did not come whole" in got
 
@@ -178,9 +184,7 @@ def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_ahead(bridge:
     with connected(bridge, asks + b"Connection: close\r\n\r\n") as connection:
         assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(b"{}")
-        got = b""
-        while piece := connection.recv(65536):
-            got += piece
+        got = rest_of(connection)
     assert re.findall(rb"HTTP/1\.1 (\d{3})", got)[-1] == b"400"
     assert b"the name or id of an agent" in got
 
