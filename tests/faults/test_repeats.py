@@ -103,7 +103,8 @@ def test_the_same_message_is_heard_again_when_the_client_has_its_answer(
     agent: Agent, bridges: list[Service], cases: Cases
 ) -> None:
     for number in range(4):
-        assert agent.ask("Again!", stream=number > 1, bridge=bridges[number % 2]).text == "You said: Again!"
+        ask = partial(agent.ask, "Again!", stream=number > 1, bridge=bridges[number % 2])
+        assert persist(ask).text == "You said: Again!"  # on a busy machine three seconds may be too short
     assert heard(agent, "Again!") == 4
     cases.passed(4)
 
