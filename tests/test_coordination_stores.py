@@ -166,6 +166,29 @@ def test_workers_that_were_forked_share_the_file(tmp_path: Path) -> None:
     assert store.count("n", 0, LONG) == 600
 
 
+def test_workers_that_open_a_new_file_at_once_all_have_it(tmp_path: Path) -> None:
+    """SQLite fails at once, and does not wait, where two make a new file write ahead."""
+    forks = multiprocessing.get_context("fork")
+    together, failed = forks.Barrier(4), forks.Value("i", 0)
+
+    def work() -> None:
+        for number in range(150):
+            together.wait()
+            try:
+                LocalStore(tmp_path / f"shared{number}.db").check()
+            except StoreUnavailable:
+                with failed.get_lock():
+                    failed.value += 1
+
+    workers = [forks.Process(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    assert failed.value == 0
+
+
 def test_what_has_expired_leaves_the_file(tmp_path: Path) -> None:
     now = [1000.0]
     store = LocalStore(tmp_path / "shared.db", lambda: now[0])

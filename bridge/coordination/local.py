@@ -156,9 +156,9 @@ class LocalStore:
     def _opened(self) -> sqlite3.Connection:
         """Anew in a new process, and when the file was removed: what is in the old one, no other worker would see."""
         if self._open is None or self._open[0] != (os.getpid(), _identity(self._path)):
-            _forget_other_boots(self._path)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what agents say is in it
-            self._open = (os.getpid(), _identity(self._path)), self._connect()
+            with _opening(self._path):
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what agents say is in it
+                self._open = (os.getpid(), _identity(self._path)), self._connect()
         return self._open[1]
 
     def _connect(self) -> sqlite3.Connection:
@@ -182,22 +182,28 @@ class LocalStore:
         db.execute("commit")
 
 
-def _forget_other_boots(path: Path) -> None:
-    """The whole file goes, and is not even opened: a crash of the machine may have spoilt it."""
+@contextmanager
+def _opening(path: Path) -> Iterator[None]:
+    """One after the other: SQLite does not wait, but fails, where two make a new file write ahead at once."""
     boot = _BOOT_ID.read_bytes().strip() if _BOOT_ID.exists() else b""
     note = os.open(path.with_suffix(".boot"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(note, fcntl.LOCK_EX)
         noted = os.pread(note, 100, 0)
-        if noted == boot:
-            return
-        if noted:  # else the file may be anybody's
-            for kind in ("", "-wal", "-shm"):
-                path.with_name(path.name + kind).unlink(missing_ok=True)
-        os.ftruncate(note, 0)
-        os.pwrite(note, boot, 0)
+        if noted != boot:
+            _forget_other_boots(path, noted)
+            os.ftruncate(note, 0)
+            os.pwrite(note, boot, 0)
+        yield
     finally:
         os.close(note)
+
+
+def _forget_other_boots(path: Path, noted: bytes) -> None:
+    """The whole file goes, and is not even opened: a crash of the machine may have spoilt it."""
+    if noted:  # else the file may be anybody's
+        for kind in ("", "-wal", "-shm"):
+            path.with_name(path.name + kind).unlink(missing_ok=True)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
