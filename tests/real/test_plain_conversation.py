@@ -115,10 +115,9 @@ def test_an_unchanged_system_prompt_costs_no_call(world: World, agent: Agent) ->
     agent.ask("Hello", system="Speak like ALPHA.")
     world.proxy.clear()
     agent.ask("Hello", system="Speak like ALPHA.", model=agent.id)
-    assert [(call.method, call.path.rsplit("/", 1)[-1]) for call in world.proxy.calls()] == [
-        ("GET", agent.id),
-        ("POST", "stream"),
-    ]
+    calls = [(call.method, call.path.rsplit("/", 1)[-1]) for call in world.proxy.calls()]
+    # Now and then the bridge looks, at /v1/health/, whether Letta has become another version.
+    assert [call for call in calls if call != ("GET", "")] == [("GET", agent.id), ("POST", "stream")]
 
 
 def test_a_block_of_the_agents_own_with_our_label_is_left_alone(world: World, agent_type: str) -> None:
