@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import requests
@@ -35,3 +36,11 @@ def samples(bridge: Service, name: str) -> float:
     """The sum of a metric, as Prometheus' own parser reads it."""
     families = text_string_to_metric_families(requests.get(f"{bridge.url}/metrics", timeout=SOON).text)
     return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+def connected(bridge: Service, sent: bytes) -> socket.socket:
+    """A client of its own making, that has sent so much."""
+    host, port = bridge.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=3 * SOON)
+    connection.sendall(sent)
+    return connection

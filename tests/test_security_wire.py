@@ -13,7 +13,7 @@ import requests
 
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
-from tests.services import environment
+from tests.services import connected, environment
 from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
@@ -35,13 +35,6 @@ def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> 
     more = {"BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", "BRIDGE_API_KEYS": KEY}
     with Service(environment(letta.url, folder, WEB_CONCURRENCY="1", **more), folder / "log") as service:
         yield service
-
-
-def connected(bridge: Service, sent: bytes) -> socket.socket:
-    host, port = bridge.url.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)), timeout=3 * SOON)
-    connection.sendall(sent)
-    return connection
 
 
 def rest_of(connection: socket.socket) -> bytes:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.faults.client import PersistentTalk, persist
-from tests.real.talk import ANSWER, CLOCK, WEATHER, ask_weather, calling, result, tool
+from tests.real.talk import ANSWER, CLOCK, MEMORY_TOOL, WEATHER, ask_weather, calling, result, tool
 from tests.real.world import Reply
 
 Scenario = Callable[[PersistentTalk], Iterator[Reply]]
 
-OWN_TOOL = "core_memory_append"
 NEWS = tool("news", "Tells the news.", topic={"type": "string"})
 BOTH = f"Weather?\n{calling(city='Oslo')}\n{calling(city='Rome')}\n{ANSWER}"
 DEGREES = {"Oslo": "12 degrees", "Rome": "20 degrees"}
@@ -37,7 +36,7 @@ def calls_in_a_row(talk: PersistentTalk) -> Iterator[Reply]:
 
 
 def own_tool_before_and_after(talk: PersistentTalk) -> Iterator[Reply]:
-    tea, rain = (f'!call {OWN_TOOL} {{"label": "human", "content": "{text}"}}' for text in ("tea", "rain"))
+    tea, rain = (f'!call {MEMORY_TOOL} {{"label": "human", "content": "{text}"}}' for text in ("tea", "rain"))
     yield talk.say(f"Weather?\n{tea}\n!next\n{calling(city='Oslo')}\n!next\n{rain}\n{ANSWER}")
     yield talk.give("12 degrees")
 

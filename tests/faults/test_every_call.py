@@ -13,9 +13,9 @@ import requests
 from testbed.proxy import Cut, DropResponse, Fault, Refuse, Reset, Status
 from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import FULL
-from tests.faults.scenarios import NEWS, OWN_TOOL, SCENARIOS, Scenario
+from tests.faults.scenarios import NEWS, SCENARIOS, Scenario
 from tests.faults.table import Cases
-from tests.real.talk import CLOCK, NUDGE, OSLO, WEATHER, told
+from tests.real.talk import CLOCK, MEMORY_TOOL, NUDGE, OSLO, WEATHER, told
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
@@ -85,7 +85,7 @@ class Stage:
     def play(self, stream: bool) -> Played:
         """With an agent of its own, which then takes a plain message."""
         self.world.model.clear()
-        agent = self.world.agent(self.agent_type, tools=[OWN_TOOL])
+        agent = self.world.agent(self.agent_type, tools=[MEMORY_TOOL])
         talk = PersistentTalk(agent, WEATHER, CLOCK, stream=stream)
         replies = [(reply.text, reply.calls, reply.finish_reason) for reply in self.scenario(talk)]
         assert persist(lambda: agent.ask("bye")).text == "You said: bye"

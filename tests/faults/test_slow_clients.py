@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -17,7 +16,7 @@ from testbed.service import Service
 from tests.faults.scale import FULL, scaled
 from tests.faults.table import Cases
 from tests.letta_server import LettaServerStub
-from tests.services import BODY, environment
+from tests.services import BODY, connected, environment
 from tests.waiting import SOON
 
 pytestmark = [pytest.mark.servers, pytest.mark.fault("clients that never finish their request")]
@@ -82,12 +81,8 @@ def milliseconds(bridge: Service) -> list[float]:
 @contextmanager
 def slow_clients(bridge: Service, begun: bytes) -> Iterator[list[socket.socket]]:
     """Connections that are still open; each sends one more byte at a time, if it has begun at all."""
-    place = urlsplit(bridge.url)
     with ExitStack() as stack:
-        address = (str(place.hostname), int(place.port or 0))
-        slow = [stack.enter_context(socket.create_connection(address, timeout=SOON)) for _ in range(CLIENTS)]
-        for connection in slow:
-            connection.sendall(begun)
+        slow = [stack.enter_context(connected(bridge, begun)) for _ in range(CLIENTS)]
         ended = threading.Event()
 
         def drip() -> None:

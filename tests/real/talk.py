@@ -29,6 +29,8 @@ def tool(name: str, description: str = "A tool of the client.", **properties: Js
 
 WEATHER = tool("weather", "Tells the weather.", city={"type": "string"})
 CLOCK = tool("clock", "Tells the time.")
+# Of the agent's own, run by the server.
+MEMORY_TOOL = "core_memory_append"
 
 
 def calling(name: str = "weather*", **arguments: Any) -> str:

@@ -7,6 +7,7 @@ import requests
 
 from tests.real.talk import (
     CLOCK,
+    MEMORY_TOOL,
     NUDGE,
     OSLO,
     WEATHER,
@@ -21,8 +22,6 @@ from tests.real.talk import (
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
-
-MEMORY_TOOL = "core_memory_append"
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bridge.interception.approval import ONE_AT_A_TIME
-from tests.real.talk import ANSWER, OSLO, WEATHER, Talk, calling, result
+from tests.real.talk import ANSWER, MEMORY_TOOL, OSLO, WEATHER, Talk, calling, result
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
@@ -15,7 +15,6 @@ pytestmark = pytest.mark.real
 STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 ROME = 'call weather {"city": "Rome"}'
 BOTH = f"Weather?\n{calling(city='Oslo')}\n{calling(city='Rome')}\n{ANSWER}"
-MEMORY_TOOL = "core_memory_append"
 NOTE = f'!call {MEMORY_TOOL} {{"label": "human", "content": "tea"}}'
 
 

@@ -9,6 +9,7 @@ import pytest
 import requests
 
 from bridge.directory import LIST_KEPT_SECONDS
+from tests.real.talk import MEMORY_TOOL
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
@@ -17,7 +18,6 @@ pytestmark = pytest.mark.real
 LEARNING = ("/v1/health/", "/openapi.json")
 
 ODD_TEXT = 'He said "hi" \\ café 😀 50% <b> {"status": "OK"} \u2028 end'
-MEMORY_TOOL = "core_memory_append"
 # As many agents as Letta lists where nobody says how many.
 LETTAS_PAGE = 50
 

@@ -10,6 +10,7 @@ import pytest
 from tests.real.talk import (
     ANSWER,
     CLOCK,
+    MEMORY_TOOL,
     OSLO,
     WEATHER,
     Talk,
@@ -23,7 +24,6 @@ from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
 
-MEMORY_TOOL = "core_memory_append"
 STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}\Z")
 
