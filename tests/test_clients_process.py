@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,9 +54,10 @@ def test_a_client_ends_when_whoever_runs_it_is_killed(scratch: Scratch) -> None:
         "scratch = Scratch(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         f"run_to_end(['sh', '-c', 'touch begun; exec {FOR_EVER}'], scratch, {{}}, seconds=60)\n"
     )
-    tests = subprocess.Popen([sys.executable, "-c", program, str(scratch.home), str(scratch.work)])
-    until(lambda: (scratch.work / "begun").exists())
-    assert living_in(scratch.home)
-    tests.send_signal(signal.SIGKILL)
-    tests.wait()
+    with subprocess.Popen([sys.executable, "-c", program, str(scratch.home), str(scratch.work)]) as tests:
+        try:
+            until(lambda: (scratch.work / "begun").exists())
+            until(lambda: living_in(scratch.home))
+        finally:
+            tests.kill()
     until(lambda: not living_in(scratch.home))

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 SETTLE_SECONDS = 5.0
+BETWEEN_LOOKS_SECONDS = 0.05
 
 
 def living_in(home: Path) -> dict[int, str]:
@@ -31,14 +32,22 @@ def living_in(home: Path) -> dict[int, str]:
 def end_those_living_in(home: Path) -> dict[int, str]:
     """Kill them, those too that have put themselves into sessions of their own; the ones that would not go."""
     deadline = time.monotonic() + SETTLE_SECONDS
-    while left := living_in(home):
+    while left := _seen_in_two_looks(home):
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
             break
-        time.sleep(0.05)
+        time.sleep(BETWEEN_LOOKS_SECONDS)
     return left
+
+
+def _seen_in_two_looks(home: Path) -> dict[int, str]:
+    """Those that either of two looks sees: in the middle of its exec a process shows no environment."""
+    if seen := living_in(home):
+        return seen
+    time.sleep(BETWEEN_LOOKS_SECONDS)
+    return living_in(home)
 
 
 if __name__ == "__main__":
