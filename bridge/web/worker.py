@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from selectors import EVENT_READ
-from socket import SHUT_RD, SHUT_WR, socket
+from socket import SHUT_WR, socket
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
 
@@ -20,7 +20,7 @@ SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 PAUSE = 0.05
 # Larger ones cost fewer switches between threads.
 PIECE = 1 << 18
-# Of requests that are not whole yet, in all.
+# Of requests that are not whole yet, in all, beside one of the largest.
 MOST_HELD = 1 << 27
 # Seconds that a client has to read the end of a reply and to close (RFC 9112, 9.6).
 LEAVE = 2.0
@@ -81,6 +81,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.close()
 
     def on_piece(self, conn: TConn, sock: socket) -> None:
+        if conn not in self.arriving:  # it was cut off since, for what another one sent
+            return
         try:
             piece = sock.recv(PIECE)
         except BlockingIOError:
@@ -104,14 +106,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 conn.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         if arrival.whole:
             self.hand_over(conn)
-        elif self.held > MOST_HELD:
-            self.cut_off(conn)
+        elif self.held > MOST_HELD + self.settings.max_body:
+            self.cut_off(max(self.arriving, key=lambda one: len(self.arriving[one].received)))
 
     def cut_off(self, conn: TConn) -> None:
-        """Nothing more is waited for: the app says what is missing, if the request came as far as to be one."""
+        """Nothing more is waited for: the app says what is missing, if the request came as far as to be one.
+
+        What still comes is read (see on_rest): otherwise its sender would wait for room and not see the reply.
+        """
         if self.arriving[conn].received:
-            with suppress(OSError):
-                conn.sock.shutdown(SHUT_RD)
             self.hand_over(conn)
         else:
             self.forget(conn)

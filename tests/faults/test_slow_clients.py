@@ -68,6 +68,19 @@ def test_slow_clients_hold_up_nobody(bridge: Service, begun: str, cases: Cases) 
     cases.passed(CLIENTS)
 
 
+def test_clients_that_keep_much_waiting_make_nobody_elses_request_fail(bridge: Service) -> None:
+    """They have sent nearly all of the largest body that there may be, and more together than a worker holds."""
+    with ExitStack() as stack:
+        slow = []
+        for _ in range(7):
+            slow.append(stack.enter_context(connected(bridge, HEAD + b"Content-Length: 20000000\r\n\r\n")))
+            slow[-1].sendall(b"x" * 19_900_000)
+        large = BODY | {"user": "x" * 18_000_000}
+        answer = requests.post(f"{bridge.url}/v1/chat/completions", json=large, timeout=SOON)
+        assert b"data: [DONE]" in answer.content
+        assert slow[0].recv(1000).startswith(b"HTTP/1.1 408 ")
+
+
 def milliseconds(bridge: Service) -> list[float]:
     """Of 200 requests, each with a connection of its own."""
     taken = []
