@@ -44,3 +44,11 @@ def connected(bridge: Service, sent: bytes) -> socket.socket:
     connection = socket.create_connection((host, int(port)), timeout=3 * SOON)
     connection.sendall(sent)
     return connection
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """All that comes until it is closed."""
+    got = b""
+    while piece := connection.recv(65536):
+        got += piece
+    return got

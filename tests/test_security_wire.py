@@ -13,7 +13,7 @@ import requests
 
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
-from tests.services import connected, environment
+from tests.services import connected, environment, rest_of
 from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
@@ -35,14 +35,6 @@ def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> 
     more = {"BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", "BRIDGE_API_KEYS": KEY}
     with Service(environment(letta.url, folder, WEB_CONCURRENCY="1", **more), folder / "log") as service:
         yield service
-
-
-def rest_of(connection: socket.socket) -> bytes:
-    """All that comes until it is closed."""
-    got = b""
-    while piece := connection.recv(65536):
-        got += piece
-    return got
 
 
 def replies(bridge: Service, sent: bytes) -> list[int]:

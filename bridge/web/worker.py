@@ -8,7 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from selectors import EVENT_READ
+from select import POLLOUT, poll
+from selectors import EVENT_READ, EVENT_WRITE
 from socket import SHUT_WR, socket
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
@@ -31,9 +32,10 @@ LOOK = 1.0
 class Worker(ThreadWorker):  # type: ignore[misc]
     """gunicorn's own with threads, but that no client can hold up others.
 
-    A request gets a thread when all of it is there, and the thread never reads from the connection. For a client to
-    close its end nobody waits. Where not one more connection can be opened, whoever wants to connect waits until there
-    is a place; gunicorn's own would end with all its turns.
+    A request gets a thread when all of it is there, and the thread never reads from the connection. Nor does it find no
+    room for the reply because those before it were not read. For a client to close its end nobody waits. Where not one
+    more connection can be opened, whoever wants to connect waits until there is a place; gunicorn's own would end with
+    all its turns.
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -104,17 +106,23 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             arrival.wants_go_ahead = False
             with suppress(OSError):
                 conn.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if arrival.whole:
+        if arrival.whole and has_room(conn.sock):
             self.hand_over(conn)
+        elif arrival.whole:
+            self.poller.modify(conn.sock, EVENT_WRITE, partial(self.on_room, conn))
         elif self.held > MOST_HELD + self.settings.max_body:
             self.cut_off(max(self.arriving, key=lambda one: len(self.arriving[one].received)))
+
+    def on_room(self, conn: TConn, sock: socket) -> None:
+        if conn in self.arriving:
+            self.hand_over(conn)
 
     def cut_off(self, conn: TConn) -> None:
         """Nothing more is waited for: the app says what is missing, if the request came as far as to be one.
 
         What still comes is read (see on_rest): otherwise its sender would wait for room and not see the reply.
         """
-        if self.arriving[conn].received:
+        if self.arriving[conn].received and has_room(conn.sock):
             self.hand_over(conn)
         else:
             self.forget(conn)
@@ -190,3 +198,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             silence = pause = LOOK
         for conn in [conn for conn, one in self.arriving.items() if one.is_overdue(now, pause, silence)]:
             self.cut_off(conn)
+
+
+def has_room(sock: socket) -> bool:
+    """Whether a reply can be written; not where a client has left many unread."""
+    ready = poll()  # select() takes no file beyond the 1,024th
+    ready.register(sock, POLLOUT)
+    return bool(ready.poll(0))

@@ -15,8 +15,8 @@ import requests
 from testbed.service import Service
 from tests.faults.scale import FULL, scaled
 from tests.faults.table import Cases
-from tests.letta_server import LettaServerStub
-from tests.services import BODY, connected, environment
+from tests.letta_server import AGENT, LettaServerStub
+from tests.services import BODY, connected, environment, rest_of
 from tests.waiting import SOON
 
 pytestmark = [pytest.mark.servers, pytest.mark.fault("clients that never finish their request")]
@@ -79,6 +79,27 @@ def test_clients_that_keep_much_waiting_make_nobody_elses_request_fail(bridge: S
         answer = requests.post(f"{bridge.url}/v1/chat/completions", json=large, timeout=SOON)
         assert b"data: [DONE]" in answer.content
         assert slow[0].recv(1000).startswith(b"HTTP/1.1 408 ")
+
+
+def test_clients_that_ask_on_and_read_no_reply_hold_up_nobody(tmp_path: Path) -> None:
+    """More than there are threads, and each asks for more than fits between it and the bridge."""
+    with LettaServerStub() as letta, ExitStack() as stack:
+        letta.answer = [AGENT | {"id": f"agent-{number}", "name": f"agent {number}"} for number in range(500)]
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_THREADS="8")
+        bridge = stack.enter_context(Service(settings, tmp_path / "log"))
+        for _ in range(12):
+            stack.enter_context(connected(bridge, b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n" * 200))
+        for _ in range(50):
+            assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok
+            time.sleep(0.1)
+
+
+def test_a_client_that_reads_late_gets_all_that_it_asked_for(bridge: Service) -> None:
+    asks = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 1500
+    with connected(bridge, asks + ANSWERED["a request that ends the connection"]) as late:
+        time.sleep(3)
+        got = rest_of(late)
+    assert got.count(b"HTTP/1.1 200 OK") == 1501
 
 
 def milliseconds(bridge: Service) -> list[float]:
