@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -13,12 +15,14 @@ import requests
 
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
-from tests.services import connected, environment, rest_of
+from tests.services import BODY, connected, environment, rest_of
 from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
 
 KEY = "key-of-the-only-client"
+LARGEST = 1_000_000
+ALLOWED = b"Authorization: Bearer " + KEY.encode() + b"\r\n"
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 SMUGGLED = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + KEY.encode() + b"\r\n\r\n"
 
@@ -32,7 +36,7 @@ def letta() -> Iterator[LettaServerStub]:
 @pytest.fixture(scope="module")
 def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("wire")
-    more = {"BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", "BRIDGE_API_KEYS": KEY}
+    more = {"BRIDGE_MAX_BODY": str(LARGEST), "BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", "BRIDGE_API_KEYS": KEY}
     with Service(environment(letta.url, folder, WEB_CONCURRENCY="1", **more), folder / "log") as service:
         yield service
 
@@ -130,7 +134,7 @@ BEGUN = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: applica
 @pytest.mark.fault("clients that never finish their request")
 def test_clients_that_never_finish_their_request_keep_nobody_out_for_long(bridge: Service) -> None:
     """Of each kind more than the worker has threads: some say nothing, some stop in the head, some in the body."""
-    unfinished = BEGUN + b"Authorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"
+    unfinished = BEGUN + ALLOWED + b"Content-Length: 1000\r\n\r\n{"
     slow = [connected(bridge, sent) for sent in (b"", BEGUN, unfinished) for _ in range(9)]
     try:
         assert requests.get(f"{bridge.url}/healthz", timeout=3 * SOON).ok
@@ -155,7 +159,7 @@ def test_more_clients_than_a_worker_has_places_for_keep_nobody_out(
 
 @pytest.mark.fault("clients that never finish their request")
 def test_a_client_that_ends_in_the_middle_of_its_body_is_told(bridge: Service) -> None:
-    begun = BEGUN + b"Authorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"
+    begun = BEGUN + ALLOWED + b"Content-Length: 1000\r\n\r\n{"
     with connected(bridge, begun) as connection:
         connection.shutdown(socket.SHUT_WR)
         got = rest_of(connection)
@@ -165,13 +169,30 @@ def test_a_client_that_ends_in_the_middle_of_its_body_is_told(bridge: Service) -
 
 def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_ahead(bridge: Service) -> None:
     """As curl does with large ones."""
-    asks = BEGUN + b"Authorization: Bearer " + KEY.encode() + b"\r\nContent-Length: 2\r\nExpect: 100-continue\r\n"
+    asks = BEGUN + ALLOWED + b"Content-Length: 2\r\nExpect: 100-continue\r\n"
     with connected(bridge, asks + b"Connection: close\r\n\r\n") as connection:
         assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(b"{}")
         got = rest_of(connection)
     assert re.findall(rb"HTTP/1\.1 (\d{3})", got)[-1] == b"400"
     assert b"the name or id of an agent" in got
+
+
+@pytest.mark.parametrize(("length", "status"), [(LARGEST, 200), (LARGEST + 1, 413), (LARGEST + 50_000, 413)])
+def test_a_body_in_chunks_may_have_as_many_bytes_as_one_with_a_length(
+    bridge: Service, length: int, status: int
+) -> None:
+    """What is around the chunks is more here than the last body is too large by, and all comes in pieces."""
+    body = json.dumps(BODY).encode().ljust(length)
+    pieces = [body[place : place + 100] for place in range(0, length, 100)]
+    with connected(bridge, BEGUN + ALLOWED + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n") as connection:
+        for number, piece in enumerate(pieces):
+            connection.sendall(b"%X\r\n%s\r\n" % (len(piece), piece))
+            if number % 100 == 0:
+                time.sleep(0.001)
+        connection.sendall(CHUNKS)
+        got = rest_of(connection)
+    assert got.startswith(b"HTTP/1.1 %d " % status)
 
 
 def test_the_log_has_no_line_that_a_request_wrote(bridge: Service) -> None:

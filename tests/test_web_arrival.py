@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.web.arrival import LONGEST_HEAD, MOST_CHUNKS, SLOWEST, Arrival, Gathered
+from bridge.web.arrival import AHEAD, LONGEST_HEAD, MOST_CHUNKS, SLOWEST, Arrival, Gathered
 
 LARGEST = 100
 LINE = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
@@ -81,16 +81,27 @@ def test_what_is_refused_anyway_is_not_waited_for(case: str) -> None:
         (CHUNKED, b"50\r\n" + b"x" * 80 + b"\r\n50\r\n"),
         (CHUNKED, b"5;" + b"x" * 10_000),
         (CHUNKED, b"1\r\nx\r\n" * MOST_CHUNKS),
+        (CHUNKED, (b"1;" + b"x" * 1_000 + b"\r\nx\r\n") * (LONGEST_HEAD // 1_000)),
         (CHUNKED + b"0\r\n", b"X-A: b\r\n" * (LONGEST_HEAD // 8)),
     ],
-    ids=["a head", "chunks", "the line of a chunk", "tiny chunks", "a trailer"],
+    ids=["a head", "chunks", "the line of a chunk", "tiny chunks", "long lines of chunks", "a trailer"],
 )
 def test_what_does_not_end_is_not_gathered_for_ever(begun: bytes, more: bytes) -> None:
     arrival = Arrival(0, 2 * LONGEST_HEAD if len(more) > LONGEST_HEAD // 8 else LARGEST)
     arrival.take(begun, 0)
     assert not arrival.whole
     arrival.take(more, 0)
-    arrival.take(b"1\r\n" + b"x" * LARGEST, 0)
+    arrival.take(b"1\r\n" + b"x" * (LARGEST + AHEAD), 0)
+    assert arrival.whole
+
+
+def test_what_is_around_chunks_counts_for_nothing() -> None:
+    size = 1_000
+    arrival = Arrival(0, 100 * size)
+    arrival.take(CHUNKED + (b"%X\r\n%s\r\n" % (size, b"x" * size)) * 100, 0)
+    assert len(arrival.received) > len(CHUNKED) + 100 * size
+    assert not arrival.whole
+    arrival.take(b"0\r\n\r\n", 0)
     assert arrival.whole
 
 

@@ -13,6 +13,8 @@ LONGEST_HEAD = 1 << 20
 SLOWEST = 4_000
 # Of one body. What has more is looked through no further.
 MOST_CHUNKS = 50_000
+# gunicorn wants to have so much before it gives the app one byte.
+AHEAD = 1 << 10
 
 _END_OF_HEAD = b"\r\n\r\n"
 _CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\Z", re.DOTALL)
@@ -33,6 +35,7 @@ class Arrival:
         self._length: int | None = None  # of the body; None: it comes in chunks
         self._chunk = 0  # where the next line with a chunk's size begins
         self._chunks = 0
+        self._around = 0  # bytes that are around the chunks
         self._trailer = 0  # as far as the end of what follows the last chunk was looked for
 
     def take(self, piece: bytes, now: float) -> None:
@@ -80,13 +83,14 @@ class Arrival:
     def _has_body(self) -> bool:
         if self._length is not None:
             return len(self.received) >= self._head + self._length
-        return len(self.received) > self._head + self._largest or self._has_last_chunk()
+        return self._has_last_chunk() or len(self.received) > self._head + self._around + self._largest + AHEAD
 
     def _has_last_chunk(self) -> bool:
         while not self._trailer and (end := self.received.find(b"\r\n", self._chunk)) >= 0:
             size = _CHUNK_SIZE.match(self.received[self._chunk : end])
             self._chunks += 1
-            if not size or self._chunks > MOST_CHUNKS:
+            self._around += end - self._chunk + 4
+            if not size or self._chunks > MOST_CHUNKS or self._around > LONGEST_HEAD:
                 return True
             if not int(size[1], 16):
                 self._trailer = end

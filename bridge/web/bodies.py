@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 
 from flask import Request
-from werkzeug.exceptions import ClientDisconnected
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from bridge.errors import InvalidRequest, TooLarge, TooSlow
 
@@ -16,12 +16,7 @@ _TOO_SLOW = "The request body did not come whole, or not in time (BRIDGE_READ_TI
 
 def body_of(request: Request, limit: int) -> bytes:
     """Never more than `limit` bytes, however small they were packed."""
-    try:
-        packed = request.get_data(cache=False)
-    except (ClientDisconnected, OSError):
-        raise TooSlow(_TOO_SLOW) from None
-    if len(packed) < (request.content_length or 0):  # gunicorn ends a body where its client's sending ends
-        raise TooSlow(_TOO_SLOW)
+    packed = _received(request)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
         return packed
@@ -37,3 +32,17 @@ def body_of(request: Request, limit: int) -> bytes:
     if not unpacker.eof:
         raise InvalidRequest(f"The request body ends in the middle of its {encoding}.", code="invalid_encoding")
     return body
+
+
+def _received(request: Request) -> bytes:
+    try:
+        received = request.get_data(cache=False)
+        # Of a body in chunks, Flask gives what is allowed, and says nothing of more.
+        more = "wsgi.input_terminated" in request.environ and request.environ["wsgi.input"].read(1)
+    except (ClientDisconnected, OSError):
+        raise TooSlow(_TOO_SLOW) from None
+    if more:
+        raise RequestEntityTooLarge
+    if len(received) < (request.content_length or 0):  # gunicorn ends a body where its client's sending ends
+        raise TooSlow(_TOO_SLOW)
+    return received
