@@ -12,6 +12,7 @@ from select import POLLOUT, poll
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import SHUT_WR, socket
 
+from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
 
 from bridge.config import Settings
@@ -156,6 +157,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.parser.unreader.buf.seek(0, 2)
         conn.parser.unreader.buf.write(arrived.rest())
         return kept
+
+    def handle_request(self, req: Request, conn: TConn) -> object:
+        """gunicorn's own says "go on" once more here, even before it refuses a body by its length."""
+        if not self.cfg.is_ssl:
+            req._expected_100_continue = False
+        return super().handle_request(req, conn)
 
     def finish_request(self, conn: TConn, done: Future[object]) -> None:
         """gunicorn's own waits here until the client has closed, and everybody with it."""
