@@ -201,6 +201,18 @@ def test_a_body_in_chunks_may_have_as_many_bytes_as_one_with_a_length(
     assert got.startswith(b"HTTP/1.1 %d " % status)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"5\r\nhelloXX0\r\n\r\n", b"5;;\r\nhello\r\n0\r\n\r\n", b"five\r\n", b"0\r\nContent-Length: 5\r\n\r\n"],
+    ids=["a chunk that is longer", "an odd extension", "no size", "a length behind it"],
+)
+def test_a_body_in_chunks_that_are_none_is_the_clients_fault(bridge: Service, body: bytes) -> None:
+    with connected(bridge, BEGUN + ALLOWED + b"Transfer-Encoding: chunked\r\n\r\n" + body) as connection:
+        got = rest_of(connection)
+    assert got.startswith(b"HTTP/1.1 400 ")
+    assert b"invalid_chunks" in got
+
+
 def test_the_log_has_no_line_that_a_request_wrote(bridge: Service) -> None:
     forged = "a%0a%7B%22level%22%3A%22critical%22%7D"
     requests.get(f"{bridge.url}/v1/models/{forged}", timeout=SOON, headers={"Authorization": f"Bearer {KEY}"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from logging import Logger
 
 from flask import Flask, Response, jsonify
+from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge, SecurityError
 
 from bridge.errors import BridgeError, InternalFailure, InvalidRequest, NotThere, TooLarge, WrongMethod
@@ -16,6 +17,11 @@ def answer_faults(app: Flask) -> None:
     @app.errorhandler(Exception)
     def failed(fault: Exception) -> Response:
         return _response(as_told(fault, app.logger))
+
+    @app.errorhandler(ParseException)
+    def garbled(fault: Exception) -> Response:
+        """gunicorn finds it while a body is read that comes in chunks."""
+        return failed(InvalidRequest(f"The request body can't be read: {fault}"[:200], code="invalid_chunks"))
 
     @app.errorhandler(HTTPException)
     def http(fault: HTTPException) -> Response:
