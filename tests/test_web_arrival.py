@@ -142,8 +142,18 @@ def test_who_drips_is_too_slow_and_who_sends_steadily_is_not() -> None:
 def test_what_was_gathered_is_read_like_a_socket_that_ends() -> None:
     gathered = Gathered(bytearray(b"hello"))
     assert gathered.recv(2) == b"he"
-    assert gathered.rest() == b"llo"
     assert gathered.recv(100) == b"llo"
     assert not gathered.ran_out
     assert gathered.recv(100) == b""
     assert gathered.ran_out
+
+
+def test_what_was_gathered_is_let_go_of_with_its_rest() -> None:
+    received = bytearray(b"hello")
+    gathered = Gathered(received)
+    assert gathered.recv(2) == b"he"
+    with pytest.raises(BufferError):
+        received.clear()
+    assert gathered.rest() == b"llo"
+    received.clear()
+    assert gathered.rest() == b""

@@ -119,4 +119,6 @@ class Gathered:
         return piece
 
     def rest(self) -> bytes:
-        return bytes(self._rest)
+        """What was not read; nothing of it is kept here."""
+        rest, self._rest = bytes(self._rest), memoryview(b"")
+        return rest

@@ -152,10 +152,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.init()
         conn.parser.unreader.sock = arrived
         kept = super().handle(conn)
+        rest = arrived.rest()
         if not kept or arrived.ran_out:
             return False
         conn.parser.unreader.buf.seek(0, 2)
-        conn.parser.unreader.buf.write(arrived.rest())
+        conn.parser.unreader.buf.write(rest)
         return kept
 
     def handle_request(self, req: Request, conn: TConn) -> object:
