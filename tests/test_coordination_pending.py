@@ -14,12 +14,14 @@ from bridge.coordination.pending import OpenCalls
 from bridge.coordination.store import Store
 from bridge.errors import Busy, InTheWay, StoreUnavailable
 from bridge.turn import Event, Meanwhile, Message, Stopped, ToolCall, ToolSpec, Turn
+from tests.clock import Clock
 
 AGENT = "agent-1"
 CALL = ToolCall("call_1", "weather", "{}")
 ASKS = Turn("Ada", (Message("user", "Weather?"),), (ToolSpec("weather"),), client="roo")
 OTHER = Turn("Ada", (Message("user", "Hello"),), (ToolSpec("clock"),), client="roo")
 NEVER = threading.Event()
+KEEP = 60.0
 
 
 @pytest.fixture
@@ -27,9 +29,9 @@ def store(tmp_path: Path) -> Store:
     return LocalStore(tmp_path / "shared.db")
 
 
-def called(store: Store, mode: Meanwhile = "wait", keep: float = 60) -> OpenCalls:
+def called(store: Store, mode: Meanwhile = "wait") -> OpenCalls:
     """After a turn that ended with a call."""
-    calls = OpenCalls(store, mode, keep)
+    calls = OpenCalls(store, mode, KEEP)
     list(calls.noting(AGENT, ASKS, iter([CALL, Stopped("requires_approval")])))
     return calls
 
@@ -50,10 +52,12 @@ def test_it_does_not_wait_for_ever(store: Store) -> None:
     assert busy.value.retry_after is not None
 
 
-def test_a_call_that_nobody_answers_holds_up_nobody_after_a_while(store: Store) -> None:
-    calls = called(store, keep=0.2)
+def test_a_call_that_nobody_answers_holds_up_nobody_after_a_while(tmp_path: Path) -> None:
+    clock = Clock(1000.0)
+    calls = called(LocalStore(tmp_path / "shared.db", clock))
     noted = calls.in_the_way(AGENT, OTHER)
     assert noted is not None
+    threading.Timer(0.1, setattr, (clock, "now", clock.now + KEEP)).start()
     calls.wait(AGENT, noted, time.monotonic() + 20, NEVER)
     assert calls.in_the_way(AGENT, OTHER) is None
 
@@ -76,7 +80,7 @@ def test_an_answer_is_not_lost_when_its_calls_cannot_be_noted(event: Event) -> N
             raise StoreUnavailable("gone")
 
     store: Any = Gone()
-    assert list(OpenCalls(store, "wait", 60).noting(AGENT, ASKS, iter([event]))) == [event]
+    assert list(OpenCalls(store, "wait", KEEP).noting(AGENT, ASKS, iter([event]))) == [event]
 
 
 def test_agents_that_nobody_called_a_tool_of_are_free(store: Store) -> None:

@@ -21,7 +21,7 @@ from bridge.web.health import Readiness
 from testbed.redis import Redis
 from tests.clock import Clock
 from tests.fakes import FakeGateway
-from tests.waiting import until
+from tests.waiting import SOON, until
 
 pytestmark = pytest.mark.fault("no thread left for a moment")
 
@@ -45,7 +45,7 @@ def begun(name: str) -> set[threading.Thread]:
 
 
 def test_readiness_is_told_again(lack: Lack) -> None:
-    readiness = Readiness({"letta": lambda: None}, longest=0.5)
+    readiness = Readiness({"letta": lambda: None}, longest=SOON)
     lack()
     with pytest.raises(RuntimeError):
         readiness.states()
@@ -89,7 +89,7 @@ def test_a_sweep_is_put_off(lack: Lack, caplog: pytest.LogCaptureFixture) -> Non
     sweeps.start_if_due()
     assert "a sweep is put off: can't start new thread" in caplog.text
     sweeps.start_if_due()
-    assert swept.wait(10)
+    assert swept.wait(SOON)
 
 
 @pytest.mark.servers
