@@ -8,22 +8,28 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import pytest
 
 from bridge.coordination import leases
-from bridge.coordination.locks import AgentLocks
-from bridge.coordination.redis import RedisServer
+from bridge.coordination.leases import LeaseLocker
+from bridge.coordination.locks import AgentLocks, Lease
+from bridge.coordination.redis import RedisServer, milliseconds
 from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
 from testbed.redis import Redis
 from tests.stores import KINDS, Kind, lock_place, locker
+from tests.waiting import SOON, until
 
 pytestmark = pytest.mark.servers
 
 AGENT = "agent-1"
+LEASE = 60.0
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -40,19 +46,27 @@ def redis() -> Iterator[Redis]:
 
 
 @pytest.fixture
-def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "LEASE", 1.0)
-    monkeypatch.setattr(leases, "MARGIN", 0.2)
-    monkeypatch.setattr(leases, "RENEWAL", 0.2)
+def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than any test, and often renewed."""
+    monkeypatch.setattr(leases, "LEASE", LEASE)
+    monkeypatch.setattr(leases, "RENEWAL", 0.05)
 
 
-def locks(place: str, wait: float = 10) -> AgentLocks:
+def locks(place: str, wait: float = SOON) -> AgentLocks:
     return AgentLocks(locker(place), wait)
 
 
-def hold_on_command(place: str, pipe: Connection) -> None:
+def is_lost(lease: Lease) -> bool:
+    try:
+        lease.check()
+    except HoldLost:
+        return True
+    return False
+
+
+def hold_on_command(place: str, pipe: Connection, lease: float) -> None:
     """Another worker: takes the agent at once, and lets go when it is told."""
-    leases.LEASE, leases.RENEWAL, leases.MARGIN = 1.0, 0.2, 0.2
+    leases.LEASE, leases.RENEWAL, leases.MARGIN = lease, 0.2, 0.2
     with locks(place).hold(AGENT):
         pipe.send("held")
         pipe.recv()
@@ -62,12 +76,24 @@ def hold_on_command(place: str, pipe: Connection) -> None:
 class Worker:
     """A process that holds the agent."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, lease: float = LEASE) -> None:
         self._pipe, theirs = SPAWN.Pipe()
-        self.process = SPAWN.Process(target=hold_on_command, args=(place, theirs))
+        self.process = SPAWN.Process(target=hold_on_command, args=(place, theirs, lease))
+
+    def __enter__(self) -> Self:
         self.process.start()
-        assert self._pipe.poll(30)
-        self._pipe.recv()
+        try:
+            assert self._pipe.poll(30)
+            self._pipe.recv()
+        except BaseException:
+            self.dies()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.dies()
 
     def lets_go(self) -> None:
         self._pipe.send("go")
@@ -144,19 +170,20 @@ def test_a_worker_with_many_waiting_lets_another_worker_have_its_turn(place: str
         while not done.is_set():
             with busy.hold(AGENT):
                 taken[0] += 1
-                time.sleep(0.002)
+                time.sleep(0.02)
 
-    crowd = [threading.Thread(target=again_and_again) for _ in range(4)]
-    for thread in crowd:
-        thread.start()
-    for _ in range(3):
-        before = taken[0]
-        with other.hold(AGENT):
-            overtaken = taken[0] - before
-        assert overtaken < 100
-    done.set()
-    for thread in crowd:
-        thread.join()
+    with ThreadPoolExecutor(4) as crowd:
+        turns = [crowd.submit(again_and_again) for _ in range(4)]
+        try:
+            for _ in range(3):
+                before = taken[0]
+                with other.hold(AGENT):
+                    overtaken = taken[0] - before
+                assert overtaken < 100
+        finally:
+            done.set()
+    for each in turns:
+        each.result()
 
 
 def test_who_waits_for_nothing_any_more_leaves_the_queue(place: str) -> None:
@@ -174,7 +201,7 @@ def test_who_waits_for_nothing_any_more_leaves_the_queue(place: str) -> None:
         thread = threading.Thread(target=wait_in_vain)
         thread.start()
         gone.set()
-        thread.join(10)
+        thread.join(SOON)
     assert len(left) == 1
 
 
@@ -200,10 +227,10 @@ def fails_while_it_holds(held: AgentLocks) -> bool:
 
 
 def test_another_process_has_to_wait(place: str) -> None:
-    worker = Worker(place)
-    with pytest.raises(Busy), locks(place, wait=0.05).hold(AGENT):
-        pass
-    worker.lets_go()
+    with Worker(place) as worker:
+        with pytest.raises(Busy), locks(place, wait=0.05).hold(AGENT):
+            pass
+        worker.lets_go()
     with locks(place).hold(AGENT) as lease:
         assert lease.settled
 
@@ -213,8 +240,9 @@ def test_another_process_has_to_wait(place: str) -> None:
 def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
     """A file at once, a lease when it has expired."""
     with lock_place(kind, tmp_path) as where:
-        Worker(where).dies()
-        with locks(where, wait=0 if kind == "local" else 10).hold(AGENT) as lease:
+        with Worker(where, lease=1.0) as worker:
+            worker.dies()
+        with locks(where, wait=0 if kind == "local" else SOON).hold(AGENT) as lease:
             assert not lease.settled
 
 
@@ -252,12 +280,12 @@ def test_who_waited_for_a_lock_that_was_removed_waits_for_the_one_that_all_see(t
         first.enter_context(locks(str(tmp_path)).hold(AGENT))
         waiting = threading.Thread(target=lambda: got.append(late.take(AGENT, patience)))
         waiting.start()
-        assert waits.wait(10)
+        assert waits.wait(SOON)
         removed(tmp_path)
         with locks(str(tmp_path)).hold(AGENT):
             first.close()
             waits.clear()
-            assert waits.wait(10)
+            assert waits.wait(SOON)
             goes_on.set()
             waiting.join()
     assert got == [None]
@@ -266,48 +294,58 @@ def test_who_waited_for_a_lock_that_was_removed_waits_for_the_one_that_all_see(t
 # --- leases -------------------------------------------------------------------------------------------
 
 
-def test_a_lease_is_renewed_for_as_long_as_it_is_held(redis: Redis, short_leases: None) -> None:
-    held, other = locks(redis.url), locks(redis.url, wait=2.5)
-    with held.hold(AGENT) as lease:
-        with pytest.raises(Busy), other.hold(AGENT):
-            pass
-        lease.check()
-
-
-@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
-def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: Redis, short_leases: None) -> None:
-    worker = Worker(redis.url)
-    worker.send(signal.SIGSTOP)
-    with locks(redis.url).hold(AGENT) as lease:
-        worker.send(signal.SIGCONT)
-        worker.lets_go()  # late, and it must not let go of what is ours
+@pytest.mark.usefixtures("long_leases")
+def test_a_lease_is_renewed_for_as_long_as_it_is_held(redis: Redis) -> None:
+    """By Redis' clock and by its holder's own: whenever it has come nearer to its end, it is put off again."""
+    own = LeaseLocker(RedisServer(redis.url))
+    with AgentLocks(own, SOON).hold(AGENT) as lease, RedisServer(redis.url).client() as client:
+        (grip,), key = own._held, leases._key("lock", AGENT)
+        for _ in range(3):
+            client.pexpire(key, milliseconds(LEASE / 2))
+            grip.until = 0.0
+            until(lambda: client.pttl(key) > milliseconds(LEASE / 2))
+            until(grip.holds)
         with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
             pass
         lease.check()
 
 
 @pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
-def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, short_leases: None) -> None:
+def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: Redis) -> None:
+    with Worker(redis.url, lease=1.0) as worker:
+        worker.send(signal.SIGSTOP)
+        with locks(redis.url).hold(AGENT) as lease:
+            worker.send(signal.SIGCONT)
+            worker.lets_go()  # late, and it must not let go of what is ours
+            with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
+                pass
+            lease.check()
+
+
+@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
+@pytest.mark.usefixtures("long_leases")
+def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     with locks(redis.url).hold(AGENT) as lease:
         lease.check()
+        monkeypatch.setattr(leases, "MARGIN", 0.2)
+        monkeypatch.setattr(leases, "LEASE", 1.0)  # from the next renewal on
+        with RedisServer(redis.url).client() as client:
+            until(lambda: client.pttl(leases._key("lock", AGENT)) <= 1000)
         redis.pause()
-        time.sleep(1.2)
-        with pytest.raises(HoldLost):
-            lease.check()
+        until(lambda: is_lost(lease))
         redis.resume()
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_a_lease_that_redis_forgot_is_lost(redis: Redis, short_leases: None) -> None:
+@pytest.mark.usefixtures("long_leases")
+def test_a_lease_that_redis_forgot_is_lost(redis: Redis) -> None:
     """After a failover somebody else may have had the agent meanwhile."""
     with locks(redis.url).hold(AGENT) as lease:
         redis.stop()
         redis.start()
         with locks(redis.url).hold(AGENT) as other:
             assert not other.settled
-            time.sleep(0.6)
-            with pytest.raises(HoldLost):
-                lease.check()
+            until(lambda: is_lost(lease))
             other.check()
 
 
@@ -327,11 +365,12 @@ HOUR = 3_600_000
 
 @pytest.mark.fault("the clock is set")
 def test_a_dead_holder_keeps_its_agent_no_longer_when_the_clock_of_redis_was_put_back(
-    redis: Redis, short_leases: None
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(leases, "LEASE", 1.0)
     with RedisServer(redis.url).client() as client:
         client.set(leases._key("lock", AGENT), "token-of-the-dead", px=HOUR + 1000)
-    with locks(redis.url, wait=5).hold(AGENT) as lease:
+    with locks(redis.url).hold(AGENT) as lease:
         assert not lease.settled
 
 
@@ -340,7 +379,7 @@ def test_who_died_waiting_is_not_waited_for_when_the_clock_of_redis_was_put_back
     with RedisServer(redis.url).client() as client:
         client.zadd(leases._key("queue", AGENT), {"token-of-the-dead": 1})
         client.zadd(leases._key("heard", AGENT), {"token-of-the-dead": time.time() * 1000 + HOUR})
-    with locks(redis.url, wait=1).hold(AGENT):
+    with locks(redis.url).hold(AGENT):
         pass
 
 
