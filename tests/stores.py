@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,10 +23,10 @@ KINDS = ("local", pytest.param("redis", marks=pytest.mark.servers))
 
 
 @contextmanager
-def opened(kind: Kind, folder: Path) -> Iterator[Callable[[], Store]]:
-    """What opens one and the same store, as each worker does."""
+def opened(kind: Kind, folder: Path, clock: Callable[[], float] = time.monotonic) -> Iterator[Callable[[], Store]]:
+    """What opens one and the same store, as each worker does. Redis has a clock of its own."""
     if kind == "local":
-        yield lambda: LocalStore(folder / "shared.db")
+        yield lambda: LocalStore(folder / "shared.db", clock)
         return
     with Redis() as server:
         yield lambda: RedisStore(RedisServer(server.url))

@@ -14,25 +14,48 @@ import pytest
 
 from bridge.coordination import local
 from bridge.coordination.local import LocalStore
-from bridge.coordination.redis import RedisServer, RedisStore
+from bridge.coordination.redis import RedisServer, RedisStore, milliseconds
 from bridge.coordination.store import Store
 from bridge.errors import StoreUnavailable
 from testbed.redis import Redis
+from tests.clock import Clock
 from tests.stores import KINDS, opened
+from tests.waiting import until
 
 LONG = 60.0
-SHORT = 0.05
+SHORT = 30.0
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(1000.0)
 
 
 @pytest.fixture(params=KINDS)
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    with opened(request.param, tmp_path) as open_one:
+def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Callable[[], Store]]:
+    with opened(request.param, tmp_path, clock) as open_one:
         yield open_one
 
 
 @pytest.fixture
 def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
+
+
+@pytest.fixture
+def passes(store: Store, clock: Clock) -> Callable[[float], None]:
+    """Time: by the clock of the file, and by what Redis has left for each key."""
+
+    def passed(seconds: float) -> None:
+        clock.now += seconds
+        if isinstance(store, RedisStore):
+            with store._server.client() as client:
+                for key in client.scan_iter():
+                    left = client.pttl(key)
+                    assert left > 0, f"{key} is kept for ever"
+                    client.pexpire(key, left - milliseconds(seconds))
+
+    return passed
 
 
 def test_what_is_put_is_there_for_every_worker(open_store: Callable[[], Store]) -> None:
@@ -117,30 +140,30 @@ def test_what_is_removed_is_gone(store: Store) -> None:
     assert store.count("counter", 1, LONG) == 1
 
 
-def test_everything_expires(store: Store) -> None:
+def test_everything_expires(store: Store, passes: Callable[[float], None]) -> None:
     store.put("key", "value", SHORT)
     store.append("list", "item", 5, SHORT)
     store.count("counter", 3, SHORT)
-    time.sleep(SHORT * 3)
+    passes(SHORT)
     assert store.get("key") is None
     assert store.items("list") == []
     assert store.count("counter", 1, LONG) == 1
     assert store.claim("key", "next", LONG) is None
 
 
-def test_a_list_that_expired_begins_anew(store: Store) -> None:
+def test_a_list_that_expired_begins_anew(store: Store, passes: Callable[[float], None]) -> None:
     store.append("list", "old", 5, SHORT)
-    time.sleep(SHORT * 3)
+    passes(SHORT)
     store.append("list", "new", 5, LONG)
     assert store.items("list") == ["new"]
 
 
-def test_each_write_begins_the_time_anew(store: Store) -> None:
+def test_each_write_begins_the_time_anew(store: Store, passes: Callable[[float], None]) -> None:
     store.put("key", "value", SHORT)
     store.put("key", "value", LONG)
     store.append("list", "a", 5, SHORT)
     store.append("list", "b", 5, LONG)
-    time.sleep(SHORT * 3)
+    passes(SHORT + 1)
     assert store.get("key") == "value"
     assert store.items("list") == ["a", "b"]
 
@@ -356,17 +379,25 @@ def test_a_redis_that_is_gone_is_told_and_found_again() -> None:
         assert store.claim("key", "value", LONG) is None
 
 
+def works(store: Store) -> bool:
+    try:
+        store.check()
+    except StoreUnavailable:
+        return False
+    return True
+
+
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.coordination.redis.SECONDS", 0.2)
     with Redis() as server:
         store = RedisStore(RedisServer(server.url))
-        store.check()
+        until(lambda: works(store))
         server.pause()
         with pytest.raises(StoreUnavailable):
             store.check()
         server.resume()
-        store.check()
+        until(lambda: works(store))
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
