@@ -30,11 +30,20 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signs of life come often, and on a busy machine none is missed."""
     monkeypatch.setattr(recording, "PULSE", 0.05)
     monkeypatch.setattr(following, "PULSE", 0.05)
+    monkeypatch.setattr(recording, "ALIVE", KEEP)
+    monkeypatch.setattr(following, "ALIVE", KEEP)
+    monkeypatch.setattr(following, "FOLLOWED", KEEP)
+    monkeypatch.setattr(following, "LOOK", 0.02)
+
+
+@pytest.fixture
+def short_lives(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is silent for a moment is taken for dead."""
     monkeypatch.setattr(recording, "ALIVE", 0.5)
     monkeypatch.setattr(following, "ALIVE", 0.5)
-    monkeypatch.setattr(following, "LOOK", 0.02)
 
 
 class Agent:

@@ -26,11 +26,11 @@ from bridge.turn import (
     ToolCall,
     Used,
 )
-from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, open_store, quick, read
+from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, open_store, quick, read, short_lives
 from tests.stores import opened
 from tests.waiting import SOON
 
-__all__ = ["agent", "open_store", "quick"]
+__all__ = ["agent", "open_store", "quick", "short_lives"]
 
 
 def test_the_turn_itself_is_run_once_and_as_it_is(open_store: Callable[[], Store], agent: Agent) -> None:
@@ -101,8 +101,9 @@ def test_the_same_request_after_its_answer_arrived_is_a_new_turn(open_store: Cal
 
 
 def test_a_client_that_asks_again_in_the_moment_it_has_its_answer_begins_a_new_turn(
-    open_store: Callable[[], Store], agent: Agent
+    open_store: Callable[[], Store], agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(journal, "MOMENT", SOON)
     worker = Journal(open_store(), KEEP)
     attempt, feed = ask(worker, agent)
     read(feed)
@@ -183,6 +184,7 @@ def test_who_joined_a_turn_that_fails_is_told_the_same(
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
+@pytest.mark.usefixtures("short_lives")
 def test_a_turn_whose_worker_died_is_attempted_anew(open_store: Callable[[], Store], agent: Agent) -> None:
     dead = Journal(open_store(), KEEP)
     claim = recording.Claim("turn-1", SAME.body, "token-1", dead.worker.id)

@@ -14,10 +14,10 @@ from bridge.coordination.journal import Journal
 from bridge.coordination.records import to_text
 from bridge.coordination.store import Store
 from bridge.errors import StoreUnavailable, UnknownModel
-from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, open_store, quick, read
+from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, open_store, quick, read, short_lives
 from tests.waiting import SOON, until
 
-__all__ = ["agent", "open_store", "quick"]
+__all__ = ["agent", "open_store", "quick", "short_lives"]
 
 
 # --- what the store was told, and may have done or not ----------------------------------------------------
@@ -84,6 +84,7 @@ def test_an_answer_whose_beginning_the_store_lost_is_not_taken_for_whole(
 
 
 @pytest.mark.fault("the clock is set")
+@pytest.mark.usefixtures("short_lives")
 def test_a_dead_worker_whose_last_word_does_not_expire_is_not_waited_for(
     open_store: Callable[[], Store], agent: Agent
 ) -> None:

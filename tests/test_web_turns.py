@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from bridge import errors, sse
+from bridge.coordination.recording import Recording, Worker
 from bridge.interception.method import GO_ON
 from bridge.turn import AgentCall, Event, RunStarted, Stopped, Text
 from bridge.web import chat as web_chat
@@ -41,14 +41,21 @@ def at_once(app: Flask, pool: ThreadPoolExecutor, **asked: Any) -> Future[Reply]
 @pytest.mark.fault("the same request again")
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_request_that_comes_again_while_it_is_answered_gets_the_same_answer(
-    app: Flask, letta: FakeGateway, streamed: bool
+    app: Flask, letta: FakeGateway, streamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = Slow(letta)
+    slow, joined, join = Slow(letta), threading.Event(), Worker.join
+
+    def told(worker: Worker, token: str) -> Recording | None:
+        recording = join(worker, token)
+        joined.set()
+        return recording
+
+    monkeypatch.setattr(Worker, "join", told)
     with ThreadPoolExecutor() as pool:
         first = at_once(app, pool)
         assert slow.begun.wait(SOON)
         again = at_once(app, pool, stream=streamed)
-        time.sleep(0.1)
+        assert joined.wait(SOON)
         slow.go_on.set()
         assert first.result(SOON).text == again.result(SOON).text == "Hello"
     assert len(letta.prompts) == 1

@@ -12,6 +12,8 @@ from bridge.coordination.store import Store
 from bridge.turn import Event, Reasoning, Text, ToolCall
 
 LOOK = 0.1
+# A follower that is silent for as long follows no more.
+FOLLOWED = 3 * PULSE
 NOTHING_SHOWN = 0
 
 
@@ -100,7 +102,7 @@ class _Watch:
         if now - self._looked < PULSE / 2:
             return True
         self._looked = now
-        self._store.put(f"followed:{self._token}", "1", 3 * PULSE)
+        self._store.put(f"followed:{self._token}", "1", FOLLOWED)
         sign = sign_of_life(self._store, self._worker)
         if sign is None:
             return False
