@@ -9,6 +9,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from tests.waiting import SOON
+
 WAIT = threading.Event()
 
 
@@ -39,7 +41,7 @@ class RawServer:
     ) -> None:
         self._over.set()
         self._listening.shutdown(socket.SHUT_RDWR)
-        self._thread.join(10)
+        self._thread.join(SOON)
         self._listening.close()
 
     def _serve(self) -> None:
@@ -58,7 +60,7 @@ class RawServer:
                 if isinstance(piece, bytes):
                     connection.sendall(piece)
                 else:
-                    self._over.wait(piece if isinstance(piece, float) else 10)
+                    self._over.wait(piece if isinstance(piece, float) else None)
 
 
 def _read_request(connection: socket.socket) -> bytes:

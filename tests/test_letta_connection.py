@@ -25,6 +25,7 @@ from bridge.letta.gateway import Say
 from bridge.turn import Event, Stopped, Text
 from tests.raw_server import WAIT, RawServer
 from tests.stream_cases import CASES, expected, outcome, stream
+from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
 
@@ -167,8 +168,8 @@ def test_a_stream_that_is_left_is_closed() -> None:
         events: Any = ask(server_at(f"http://127.0.0.1:{listening.getsockname()[1]}"))
         assert next(events) == Text("Hello")
         events.close()
-        assert left.wait(10)
-        thread.join(10)
+        assert left.wait(SOON)
+        thread.join(SOON)
 
 
 # --- how the bytes stop -----------------------------------------------------------------------------------
@@ -242,8 +243,9 @@ def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[byte
 @pytest.mark.fault("Letta takes a request and never answers")
 def test_pings_are_no_sign_of_the_agent() -> None:
     ping = chunk(b'data: {"message_type": "ping"}\n\n')
-    with RawServer([CHUNKED, chunk(HELLO), *[ping, 0.05] * 50]) as server:
-        bridge = server_at(server.url, turn_timeout=0.2)
+    with RawServer([CHUNKED, chunk(HELLO), *[ping, 0.05] * 500]) as server:
+        bridge = server_at(server.url)
+        bridge._turn_timeout = 0.2  # of the agent; the pings may come late on a busy machine
         with pytest.raises(errors.LettaTimeout, match="silent for more than"):
             list(ask(bridge))
 
@@ -251,12 +253,13 @@ def test_pings_are_no_sign_of_the_agent() -> None:
 @pytest.mark.fault("Letta drips bytes and says nothing")
 def test_a_server_that_drips_bytes_and_says_nothing_is_waited_for_only_so_long() -> None:
     drips: list[bytes | float | threading.Event] = [CLOSING, HELLO, b"data: "]
-    for _ in range(500):
+    for _ in range(1000):
         drips += [b"x", 0.02]
     with RawServer(drips) as server:
-        bridge = server_at(server.url, turn_timeout=0.3)
+        bridge = server_at(server.url)
         seen = ask(bridge)
         assert next(seen) == Text("Hello")
+        bridge._http._turn_timeout = 0.3  # from this event on, and not for a byte
         with pytest.raises(errors.LettaTimeout):
             list(seen)
 
@@ -345,7 +348,7 @@ def test_a_connection_opens_nothing_by_itself(monkeypatch: pytest.MonkeyPatch) -
 
 def test_many_turns_at_once_do_not_wait_for_each_other() -> None:
     """Every stream holds a connection of its own, up to the number of threads."""
-    everyone = threading.Barrier(9, timeout=10)
+    everyone = threading.Barrier(9, timeout=SOON)
 
     def serve(connection: socket.socket) -> None:
         with connection:
@@ -364,5 +367,5 @@ def test_many_turns_at_once_do_not_wait_for_each_other() -> None:
             one.start()
         everyone.wait()
         for one in [*clients, *servers]:
-            one.join(10)
+            one.join(SOON)
     assert answers == [[Text("Hello"), Stopped("end_turn")]] * 8

@@ -12,6 +12,7 @@ import pytest
 
 from bridge.letta.transport import PooledTransport
 from tests.raw_server import WAIT, RawServer
+from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
 
@@ -20,7 +21,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-One: 1\r\nX-Two: a\r\nX-Two: b\
 
 @pytest.fixture
 def client() -> Iterator[httpx.Client]:
-    with httpx.Client(transport=PooledTransport(4), timeout=httpx.Timeout(5.0), trust_env=False) as made:
+    with httpx.Client(transport=PooledTransport(4), timeout=httpx.Timeout(SOON), trust_env=False) as made:
         yield made
 
 
@@ -52,7 +53,7 @@ def test_a_redirect_is_an_answer(client: httpx.Client) -> None:
 def test_a_connection_is_used_again(client: httpx.Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        listening.settimeout(5)
+        listening.settimeout(SOON)
         sent = list[str]()
         for _ in range(2):
             asking = threading.Thread(target=lambda: sent.append(client.get(url).text))
