@@ -15,9 +15,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 from app import create_app
 from bridge.config import Settings, read_settings
+from bridge.coordination import local, redis
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.faults.table import FAULT, fault_of, outcomes, table
+from tests.waiting import SOON
 
 
 class ByServer(LoadScopeScheduling):
@@ -55,6 +57,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("faults")
     for line in lines:
         terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """A store is waited for as anything else: a busy machine may stop it for longer than a service puts up with."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(redis, "SECONDS", SOON)
+        patched.setattr(local, "WAIT_FOR_OTHERS", SOON)
+        yield
 
 
 @pytest.fixture

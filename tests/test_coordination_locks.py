@@ -18,6 +18,7 @@ from typing import Self
 import pytest
 
 from bridge.coordination import leases
+from bridge.coordination import redis as redis_module
 from bridge.coordination.leases import LeaseLocker
 from bridge.coordination.locks import AgentLocks, Lease
 from bridge.coordination.redis import RedisServer, milliseconds
@@ -67,6 +68,7 @@ def is_lost(lease: Lease) -> bool:
 def hold_on_command(place: str, pipe: Connection, lease: float) -> None:
     """Another worker: takes the agent at once, and lets go when it is told."""
     leases.LEASE, leases.RENEWAL, leases.MARGIN = lease, 0.2, 0.2
+    redis_module.SECONDS = SOON
     with locks(place).hold(AGENT):
         pipe.send("held")
         pipe.recv()
