@@ -26,7 +26,7 @@ KEYED = {"BRIDGE_API_KEYS": "key-of-roo", "BRIDGE_KEY_RATE": "10000"}
 def bridge(tmp_path: Path) -> Iterator[Service]:
     """Whose one worker has a thread for each of a few clients."""
     with LettaServerStub(["word "] * 3, pause=0.05) as letta:
-        more = {"WEB_CONCURRENCY": "1", "BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", **KEYED, **PROMPT}
+        more = {"WEB_CONCURRENCY": "1", "BRIDGE_THREADS": "8", **KEYED, **PROMPT}
         with Service(environment(letta.url, tmp_path, **more), tmp_path / "log") as service:
             yield service
 
