@@ -37,6 +37,7 @@ from testbed.proxy import (
 )
 from testbed.proxy.strike import throttled
 from tests.http_target import EVENTS, Target, started_target
+from tests.waiting import until
 
 pytestmark = pytest.mark.servers
 
@@ -399,17 +400,15 @@ def test_of_two_answers_the_one_injected_first_wins(proxy: FaultProxy) -> None:
     assert requests.get(f"{proxy.url}/a", timeout=20).status_code == 500
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_callback_that_fails_ends_the_call_and_is_reported(proxy: FaultProxy) -> None:
     reported: list[str] = []
     hook, threading.excepthook = threading.excepthook, lambda failed: reported.append(str(failed.exc_value))
     try:
         proxy.inject(Before(lambda call: 1 // 0))
         assert exchange(proxy, "/a")[0] == b""
-        proxy.wait_until_idle()
-        while proxy.open_connections:
-            time.sleep(0.01)
+        until(lambda: reported)  # by a thread that has closed its connection before
     finally:
         threading.excepthook = hook
+    assert proxy.open_connections == 0
     assert len(reported) == 1
     assert "the callback of a fault failed on Call(number=1" in reported[0]

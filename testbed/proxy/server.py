@@ -27,7 +27,8 @@ from testbed.proxy.passage import Passage
 from testbed.proxy.rules import Condition, Rule, matches
 
 ACCEPT_SECONDS = 0.05
-CLOSE_SECONDS = 5.0
+CLOSE_SECONDS = 20.0
+CALL_SECONDS = 20.0
 KEPT_BYTES = 1_000_000
 BACKLOG = 512
 
@@ -151,7 +152,7 @@ class FaultProxy:
             self._calls.clear()
 
     def wait_for_calls(
-        self, count: int = 1, method: str = "*", path: str = "**", seconds: float = 10.0, ended: bool = False
+        self, count: int = 1, method: str = "*", path: str = "**", seconds: float = CALL_SECONDS, ended: bool = False
     ) -> list[Call]:
         """Wait until that many calls match (and have ended); TimeoutError if they do not."""
 
@@ -171,7 +172,7 @@ class FaultProxy:
         with self._changed:
             return len(self._open)
 
-    def wait_until_idle(self, seconds: float = 10.0) -> None:
+    def wait_until_idle(self, seconds: float = CALL_SECONDS) -> None:
         """Wait until no call is in progress; TimeoutError if one stays."""
         with self._changed:
             if not self._changed.wait_for(lambda: all(call.ended for call in self._calls), seconds):
