@@ -22,6 +22,7 @@ from bench.mock.wire import Exchange
 from bridge.config import read_settings
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
+from tests.waiting import SOON
 
 PLAIN = {"GET /v1/agents/{id}": 1, "POST /v1/agents/{id}/messages/stream": 1}
 ANSWER = "!bench say 1"
@@ -83,12 +84,12 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     stopped = asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(SOON)
     made = Bench(letta, f"http://127.0.0.1:{ports[0]}", tmp_path)
     yield made
     made.connection.close()
     loop.call_soon_threadsafe(stopped.set)
-    thread.join(10)
+    thread.join(SOON)
     loop.close()
 
 

@@ -24,6 +24,7 @@ from bridge.letta.gateway import Agent
 from bridge.sync import cleanup
 from bridge.sync.ownership import idle_since, marked_idle
 from tests.toolsets import Bridge, SharedLetta, stub
+from tests.waiting import SOON
 
 ROOT = Path(__file__).parent.parent
 READ, WRITE = stub("fs.read/file"), stub("write_file")
@@ -196,4 +197,4 @@ def asked(app: Flask, agent: Agent) -> None:
 def wait_for_sweep() -> None:
     for thread in threading.enumerate():
         if thread.name == "sweep":
-            thread.join(10)
+            thread.join(SOON)

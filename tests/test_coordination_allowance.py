@@ -10,6 +10,7 @@ import pytest
 from bridge.coordination.allowance import Allowance
 from bridge.errors import Busy, StoreUnavailable
 from tests.clock import Clock
+from tests.waiting import SOON
 
 
 @pytest.fixture
@@ -105,9 +106,9 @@ def test_the_turns_of_a_killed_worker_count_no_more(allowance: Allowance, tmp_pa
 
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()
-    assert ready.wait(10)
+    assert ready.wait(SOON)
     with pytest.raises(Busy):
         allowance.begin("roo", 1)
     os.kill(worker.pid or 0, signal.SIGKILL)
-    worker.join(10)
+    worker.join(SOON)
     allowance.begin("roo", 1).leave()

@@ -34,7 +34,7 @@ from bridge.turn import (
     Turn,
     Used,
 )
-from tests.waiting import until
+from tests.waiting import SOON, until
 
 READ = make_stub(ToolSpec("fs/read", "Reads.", {"type": "object", "properties": {}}), SchemaDialect())
 TURN = Turn("Ada", (), stream=True)
@@ -167,7 +167,7 @@ def test_a_turn_is_seen_while_it_runs(recorder: Recorder, activity: Activity) ->
 
     def waiting() -> Iterator[Event]:
         yield OFFERED
-        goes_on.wait(10)
+        goes_on.wait(SOON)
         yield Text("Done")
 
     reading = threading.Thread(target=lambda: list(recorder.watch(TURN, waiting())))

@@ -12,6 +12,7 @@ from bridge.errors import LettaUnreachable, StoreUnavailable
 from bridge.operation.snapshots import FRESH, STALE, Snapshots
 from tests.clock import Clock
 from tests.fakes import FakeGateway
+from tests.waiting import SOON
 
 ONCE = ["features", "tools", "whole_agents"]
 
@@ -34,7 +35,7 @@ def snapshots(letta: FakeGateway, store: LocalStore, clock: Clock) -> Snapshots:
 def wait() -> None:
     for thread in threading.enumerate():
         if thread.name == "snapshot":
-            thread.join(10)
+            thread.join(SOON)
 
 
 def test_a_fresh_one_is_shown_as_it_is(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:

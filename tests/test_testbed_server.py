@@ -6,8 +6,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from testbed.server import Server, running, running_all
 from testbed.slots import Slot
 from testbed.standing import bring_down, bring_up
 from tests.fake_letta import DYING, cache_with, install_fake
+from tests.waiting import until
 
 pytestmark = pytest.mark.servers
 
@@ -46,15 +45,6 @@ def told(server: Server) -> dict[str, Any]:
     """What the server was started with."""
     environment: dict[str, Any] = json.loads((server.slot.home / "environment.json").read_text())
     return environment
-
-
-def becomes_true(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_a_server_answers_within_the_block_and_is_gone_after_it(cache: Cache) -> None:
@@ -211,7 +201,7 @@ def test_a_server_ends_with_its_owner_however_that_ends(cache: Cache, number: si
         assert health(address) == VERSION
         owner.send_signal(number)
         owner.wait()
-    assert becomes_true(lambda: not Slot(cache, VERSION, "1").is_taken())
+    until(lambda: not Slot(cache, VERSION, "1").is_taken())
     assert health(address) is None
 
 
@@ -260,7 +250,7 @@ def test_a_server_that_is_up_is_asked_to_come_down_before_it_is_started_otherwis
 def test_the_process_of_a_crashed_server_is_not_needed_to_start_the_next(cache: Cache) -> None:
     up = bring_up(VERSION, cache)
     os.killpg(up.state.pid, signal.SIGKILL)
-    assert becomes_true(lambda: not up.slot.is_taken())
+    until(lambda: not up.slot.is_taken())
     try:
         assert bring_up(VERSION, cache).base_url == up.base_url
     finally:

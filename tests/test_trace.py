@@ -10,6 +10,7 @@ import pytest
 from bridge.errors import Busy
 from bridge.sync.parallel import at_once
 from bridge.trace import Trace, current, enter, known, waiting_for
+from tests.waiting import SOON
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -57,9 +58,9 @@ def test_work_done_side_by_side_is_all_counted_and_its_time_once() -> None:
     def call(number: int) -> Trace:
         current().counts("PUT /v1/tools/")
         with current().at_letta():
-            inside.wait(10)
+            inside.wait(SOON)
             before = current().letta_seconds
-            inside.wait(10)
+            inside.wait(SOON)
             assert current().letta_seconds >= before
         return current()
 

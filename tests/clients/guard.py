@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-SETTLE_SECONDS = 5.0
+SETTLE_SECONDS = 20.0
 BETWEEN_LOOKS_SECONDS = 0.05
 
 
