@@ -1,8 +1,14 @@
 """Loopback HTTP and ports."""
 
+import fcntl
+import os
 import random
 import socket
+import tempfile
+import threading
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -13,18 +19,49 @@ PORTS = range(20_000, 30_000)
 ATTEMPTS = 200
 
 
+_given: set[int] = set()
+_guard = threading.Lock()
+
+
 def free_port(preferred: int | None = None) -> int:
-    """A port of the loopback that nobody listens on, the preferred one if possible."""
-    candidates = random.sample(PORTS, ATTEMPTS)
-    for port in [preferred, *candidates] if preferred else candidates:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+    """A port of the loopback that nobody listens on, the preferred one if possible.
+
+    It is this process's for as long as that lives: nobody else is given it before its server listens, or between two
+    servers there.
+    """
+    with _guard:
+        candidates = [port for port in random.sample(PORTS, ATTEMPTS) if port not in _given]
+        for port in [preferred, *candidates] if preferred else candidates:
+            if _is_ours(port) and _is_free(port):
+                _given.add(port)
+                return port
     raise OSError(f"no port of 127.0.0.1 between {PORTS.start} and {PORTS.stop} is free")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _is_ours(port: int) -> bool:
+    """Taken, for this process, from all of this user; the system lets go of it when the process ends."""
+    try:
+        fcntl.lockf(_ports(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _ports() -> int:
+    """A file with a byte for each port, which stays open: to close it would let go of them all."""
+    path = Path(tempfile.gettempdir()) / f"testbed-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def send(
