@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -20,6 +22,15 @@ from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.faults.table import FAULT, fault_of, outcomes, table
 from tests.waiting import SOON
+
+# The same examples in every run, and as much time for each as a busy machine needs.
+hypothesis.settings.register_profile(
+    "suite",
+    derandomize="HYPOTHESIS_EXAMPLES" not in os.environ,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("suite")
 
 
 class ByServer(LoadScopeScheduling):
