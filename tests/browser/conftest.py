@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from testbed.browser import ARGUMENTS, browser
 from tests.browser.world import Served, furnish, served
+from tests.waiting import SOON
 
 # What the browser says of the page that follows a wrong password.
 REFUSED = "the server responded with a status of 401"
 
 Open = Callable[..., Page]
+PATIENCE = 1000 * SOON
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,7 +64,7 @@ def open_page(chromium: Browser, world: Served) -> Iterator[Open]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE)
         page.on("console", lambda said: complaints.append(said.text) if _matters(said) else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))

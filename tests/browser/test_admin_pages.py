@@ -11,6 +11,7 @@ from tests.admin import PASSWORD
 from tests.browser.conftest import Open
 from tests.browser.world import HOSTILE, Served, poison
 from tests.test_complaints import tool
+from tests.waiting import SOON, until
 
 SIZES = [(1400, "light"), (1400, "dark"), (360, "light"), (360, "dark")]
 # The contrast of every text with what is behind it, by WCAG's formula; what is too weak is told.
@@ -71,7 +72,7 @@ def test_a_day_of_the_operator(open_page: Open, world: Served, width: int, schem
     expect(page).to_have_url(re.compile(r"/admin/tools\?q=lookup$"))
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Clear").click()
-    assert page.locator("tbody tr").count() > 10
+    expect(page.locator("tbody tr").nth(10)).to_be_visible()
     page.get_by_label("Search").fill("file")
     page.locator("select[name=agent]").select_option("coder")
     page.get_by_role("button", name="Filter").click()
@@ -135,7 +136,7 @@ def test_a_page_is_all_there_without_script(open_page: Open, world: Served) -> N
     page.goto("/admin/sign-in")
     page.locator("#password").fill(PASSWORD)
     page.locator("button.main").click()
-    assert "read_file" in page.content()
+    expect(page.locator("body")).to_contain_text("read_file")
     page.goto("/admin/activity")
     assert "coder" in page.content()
 
@@ -147,6 +148,7 @@ def test_the_keyboard_is_enough(open_page: Open, world: Served) -> None:
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Synced tools")
+    page.wait_for_load_state()
     page.keyboard.press("Tab")
     focused = page.evaluate("document.activeElement.textContent")
     assert focused == "Skip to the content"
@@ -165,13 +167,19 @@ def test_the_keyboard_is_enough(open_page: Open, world: Served) -> None:
 def test_columns_sort_by_a_click(open_page: Open, world: Served) -> None:
     page = sign_in(open_page())
     page.get_by_role("link", name="Calls").click()
-    calls = [int(text) for text in page.locator('td[data-label="Calls"]').all_inner_texts()]
+    calls = _calls(page, "descending")
     assert calls == sorted(calls, reverse=True)
     assert calls[0] > 0
-    expect(page.get_by_role("columnheader", name="Calls")).to_have_attribute("aria-sort", "descending")
     page.get_by_role("link", name=re.compile("^Calls")).click()
-    calls = [int(text) for text in page.locator('td[data-label="Calls"]').all_inner_texts()]
+    calls = _calls(page, "ascending")
     assert calls == sorted(calls)
+
+
+def _calls(page: Page, order: str) -> list[int]:
+    """The column of the page that comes, when all of it is there."""
+    expect(page.get_by_role("columnheader", name="Calls")).to_have_attribute("aria-sort", order)
+    page.wait_for_load_state()
+    return [int(text) for text in page.locator('td[data-label="Calls"]').all_inner_texts()]
 
 
 def test_a_running_turn_is_watched_without_a_touch(open_page: Open, world: Served) -> None:
@@ -179,7 +187,7 @@ def test_a_running_turn_is_watched_without_a_touch(open_page: Open, world: Serve
 
     goes_on = threading.Event()
     page = sign_in(open_page())
-    world.letta.will(lambda: goes_on.wait(20))
+    world.letta.will(lambda: goes_on.wait(3 * SOON))
     asking = threading.Thread(
         target=world.ask, args=("support-desk", [{"role": "user", "content": "Hi"}], [tool("lookup_order")])
     )
@@ -200,9 +208,12 @@ def test_a_running_turn_is_watched_without_a_touch(open_page: Open, world: Serve
 
 def _reload_until(page: Page, words: str) -> None:
     """What a worker tells of its turns comes a second later; from then on the page reloads by itself."""
-    for _ in range(20):
+
+    def there() -> bool:
         if words in page.content():
-            return
+            return True
         page.wait_for_timeout(200)
         page.reload()
-    raise AssertionError(f"{words!r} did not come up")
+        return False
+
+    until(there)
