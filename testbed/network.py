@@ -82,7 +82,7 @@ def send(
 def health(base_url: str) -> str | None:
     """The version that a Letta server names, or None if it does not answer. Asks for no password."""
     try:
-        answer = send("GET", f"{base_url}/v1/health/", timeout=5.0)
+        answer = send("GET", f"{base_url}/v1/health/", timeout=20.0)
         return str(answer.json()["version"]) if answer.status_code == 200 else None
     except (requests.RequestException, ValueError, KeyError):
         return None

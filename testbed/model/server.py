@@ -32,7 +32,7 @@ from testbed.model.refusal import Refusal
 from testbed.model.strictness import Limits
 
 OWN_PATHS = ("/", "/_requests", "/_refusals")
-CLOSE_SECONDS = 5.0
+CLOSE_SECONDS = 20.0
 
 GREETING = {
     "scripted model": "answers as the messages dictate; see testbed/model/script.py",
@@ -93,7 +93,7 @@ class ScriptedModel:
         return found[-1]
 
     def wait_for_requests(
-        self, count: int = 1, containing: str | None = None, path: str | None = CHAT, seconds: float = 10.0
+        self, count: int = 1, containing: str | None = None, path: str | None = CHAT, seconds: float = 20.0
     ) -> list[Recorded]:
         """Wait until that many of them have arrived; TimeoutError if they do not."""
         return self._records.wait(count, containing, path, seconds)
