@@ -16,7 +16,7 @@ from testbed.errors import RedisFailed, tail
 from testbed.install import redis_program
 from testbed.network import free_port
 
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 
 
 class Redis:
@@ -35,7 +35,11 @@ class Redis:
         return f"redis://{secret}127.0.0.1:{self.port}/0"
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(

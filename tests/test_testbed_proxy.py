@@ -14,6 +14,7 @@ import requests
 from testbed.proxy import Call, FaultProxy, Refuse, Status
 from testbed.proxy.rules import matches
 from tests.http_target import EVENTS, Target, started_target
+from tests.waiting import until
 
 pytestmark = pytest.mark.servers
 
@@ -149,7 +150,7 @@ def test_a_target_that_breaks_off_breaks_the_answer(session: requests.Session) -
                 connection.recv(10_000)
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 
-        thread = threading.Thread(target=answer_in_part)
+        thread = threading.Thread(target=answer_in_part, daemon=True)
         thread.start()
         with FaultProxy(f"http://127.0.0.1:{listening.getsockname()[1]}") as proxy:
             with pytest.raises(requests.exceptions.ChunkedEncodingError):
@@ -338,13 +339,12 @@ def test_healing_removes_every_rule_and_listens_again(proxy: FaultProxy, session
 def test_closing_leaves_no_thread_and_no_connection(target: Target) -> None:
     before = set(threading.enumerate())
     with FaultProxy(target.url) as proxy, requests.Session() as session:
-        get(session, proxy, "/steps", stream=True)
-        idle = socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])), timeout=20)
-        proxy.wait_for_calls()
-        proxy.close()
-        assert proxy.open_connections == 0
-        assert idle.recv(1) == b""
-    idle.close()
+        address = ("127.0.0.1", int(proxy.url.rpartition(":")[2]))
+        with get(session, proxy, "/steps", stream=True), socket.create_connection(address, timeout=20) as idle:
+            until(lambda: proxy.open_connections == 2)
+            proxy.close()
+            assert proxy.open_connections == 0
+            assert idle.recv(1) == b""
     target.go_on.release(1000)
     assert target.left.wait(20)
     new = set(threading.enumerate()) - before

@@ -279,7 +279,7 @@ def test_events_with_carriage_returns_are_counted_too() -> None:
                     for byte in head + events:
                         connection.sendall(bytes([byte]))
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         with FaultProxy(f"http://127.0.0.1:{listening.getsockname()[1]}") as proxy:
             proxy.inject(Cut(after_events=1))
