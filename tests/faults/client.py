@@ -10,7 +10,9 @@ import requests
 from tests.real.talk import Talk
 from tests.real.world import Reply
 
+# At least so many tries, and for at least so many seconds: a busy machine may take some to start anything anew.
 TRIES = 30
+PATIENCE = 60.0
 # Shorter than a client's own: the service must not depend on its patience.
 LONGEST_PAUSE = 0.25
 MAY_BE_REPEATED = (409, 429, 500, 502, 503, 504)
@@ -18,8 +20,8 @@ MAY_BE_REPEATED = (409, 429, 500, 502, 503, 504)
 
 def persist(ask: Callable[[], Reply]) -> Reply:
     """The answer, by as many requests as it takes."""
-    told: list[str] = []
-    for _ in range(TRIES):
+    told, latest = list[str](), time.monotonic() + PATIENCE
+    while len(told) < TRIES or time.monotonic() < latest:
         try:
             reply = ask()
         except requests.RequestException as fault:
