@@ -18,7 +18,7 @@ from bridge.web import chat as web_chat
 from tests.actors import Chat, Reply
 from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
-from tests.waiting import SOON
+from tests.waiting import SOON, until
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,14 @@ def test_an_unstreamed_answer_that_takes_too_long_is_had_by_asking_again(
     assert (late.status, late.error and late.error["code"]) == (504, "still_running")
     assert 1 <= int(late.headers["Retry-After"]) <= 60
     slow.go_on.set()
-    assert chat.ask("Hello").text == "Hello"
+
+    def answered() -> Reply | None:
+        reply = chat.ask("Hello")
+        return None if reply.status == 504 else reply  # on a busy machine it may take another second
+
+    had = until(answered)
+    assert had is not None
+    assert had.text == "Hello"
     assert len(letta.prompts) == 1
     assert letta.cancelled == []
 
@@ -107,16 +114,21 @@ def test_a_client_that_left_gets_the_answer_when_it_comes_back(
 def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back(
     environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
-    environment["BRIDGE_HEADER_WAIT"] = "0"
+    environment |= {"BRIDGE_HEADER_WAIT": "0", "BRIDGE_TOOL_WAIT": "60"}
     client: FlaskClient = request.getfixturevalue("client")
     chat = Chat(client)
     letta.will(AgentCall(new_id("message"), "call_1", "clock", "{}", held=True), Stopped("requires_approval"))
     clock = {"type": "function", "function": {"name": "clock"}}
-    assert chat.ask("What time is it?", tools=[clock]).finish_reason == "tool_calls"
+    called = chat.ask("What time is it?", tools=[clock])
+    assert called.finish_reason == "tool_calls"
     body = {"model": "Ada", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
     response = client.post("/v1/chat/completions", json=body, buffered=False)
     assert next(response.response) == sse.PING  # type: ignore[call-overload] # it waits for the other client's result
     response.close()
+    result = {"role": "tool", "tool_call_id": called.message["tool_calls"][0]["id"], "content": "noon"}
+    messages = [{"role": "user", "content": "What time is it?"}, called.message, result]
+    letta.will_say("It is noon.")
+    assert chat.ask(messages=messages, tools=[clock]).text == "It is noon."
     assert chat.ask("Hello", stream=True, usage=False).text == "You said: Hello"
 
 
