@@ -128,6 +128,7 @@ def test_the_target_sees_at_once_that_the_client_left(
     answer.close()
     (call,) = proxy.wait_for_calls(path="/steps", ended=True)
     assert call.outcome == "client left"
+    until(lambda: proxy.open_connections == 0)  # both sides of it, a moment after the call has ended
     target.go_on.release(1000)
     assert target.left.wait(20)
 
