@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from select import POLLOUT, poll
 from selectors import EVENT_READ, EVENT_WRITE
-from socket import SHUT_WR, socket
+from socket import SHUT_RD, SHUT_WR, socket
 
 from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
@@ -121,7 +121,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def cut_off(self, conn: TConn) -> None:
         """Nothing more is waited for: the app says what is missing, if the request came as far as to be one.
 
-        What still comes is read (see on_rest): otherwise its sender would wait for room and not see the reply.
+        From who is sending just now more is read (see on_rest): it would wait for room, and not see the reply.
         """
         if self.arriving[conn].received and has_room(conn.sock):
             self.hand_over(conn)
@@ -205,6 +205,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if self.nr_conns >= self.worker_connections:
             silence = pause = LOOK
         for conn in [conn for conn, one in self.arriving.items() if one.is_overdue(now, pause, silence)]:
+            with suppress(OSError):
+                conn.sock.shutdown(SHUT_RD)  # its place is free with the reply
             self.cut_off(conn)
 
 
