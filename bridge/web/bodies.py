@@ -11,7 +11,7 @@ from bridge.errors import InvalidRequest, TooLarge, TooSlow
 
 # The forms that zlib reads: with gzip's head, and with zlib's.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-_TOO_SLOW = "The request body did not come whole, or not in time (BRIDGE_READ_TIMEOUT)."
+_TOO_SLOW = "The request body did not come whole, not in time (BRIDGE_READ_TIMEOUT), or in too many small chunks."
 
 
 def body_of(request: Request, limit: int) -> bytes:
