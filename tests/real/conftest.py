@@ -37,10 +37,15 @@ def wanted_versions() -> tuple[str, ...]:
     return tuple(wanted.split(",")) if wanted else ONE_OF_EACH_GENERATION
 
 
+def is_shortened(test: pytest.Item) -> bool:
+    """Whether a long test tries the newest type of agent alone."""
+    return bool(test.get_closest_marker("long")) and "TEST_LETTA" not in os.environ and not FULL
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     versions = wanted_versions()
     if "agent_type" in metafunc.fixturenames:
-        short = metafunc.definition.get_closest_marker("long") and "TEST_LETTA" not in os.environ and not FULL
+        short = is_shortened(metafunc.definition)
         only = getattr(metafunc.module, "AGENT_TYPE", None)
         types = {version: (only,) if only else agent_types(version)[-1 if short else None :] for version in versions}
         pairs = [(version, kind) for version in versions for kind in types[version]]

@@ -16,6 +16,7 @@ from bridge.turn import Stub, ToolChoice
 from testbed.agents import MODEL
 from testbed.versions import V1_AGENT, agent_types
 from tests.letta_schemas import DIALECTS, seen_by_model
+from tests.real.conftest import is_shortened
 from tests.real.toolsets import LETTA_PARAMETERS, stubs_of, whole_state
 from tests.real.world import Agent, World
 from tests.stub_cases import calls_of, read, spec_of, tool_folders
@@ -27,10 +28,11 @@ GROUP = 10
 
 
 @pytest.fixture
-def agents(world: World) -> Iterator[list[Agent]]:
+def agents(request: pytest.FixtureRequest, world: World) -> Iterator[list[Agent]]:
     """One agent for each loop that the server has."""
     types = agent_types(world.version)
-    made = [world.agent(kind) for kind in (types[1:2] or types) + ((V1_AGENT,) if V1_AGENT in types else ())]
+    types = (types[1:2] or types) + ((V1_AGENT,) if V1_AGENT in types else ())
+    made = [world.agent(kind) for kind in (types[-1:] if is_shortened(request.node) else types)]
     yield made
     for agent in made:
         agent.delete()
@@ -74,6 +76,7 @@ def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Age
     assert not world.model.refusals
 
 
+@pytest.mark.long
 def test_the_client_gets_the_arguments_that_the_model_gave(
     world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
 ) -> None:

@@ -37,6 +37,7 @@ def test_it_reads_a_file_and_answers_with_its_word(agent: Agent, tmp_path: Path,
     check_that_it_reads(program, how, agent, Scratch.below(tmp_path))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_ten_calls_in_a_row_run_here(world: World, agent_type: str, stream: bool) -> None:
     world.model.clear()
