@@ -68,9 +68,11 @@ def test_slow_clients_hold_up_nobody(bridge: Service, begun: str, cases: Cases) 
     cases.passed(CLIENTS)
 
 
-def test_clients_that_keep_much_waiting_make_nobody_elses_request_fail(bridge: Service) -> None:
+def test_clients_that_keep_much_waiting_make_nobody_elses_request_fail(tmp_path: Path) -> None:
     """They have sent nearly all of the largest body that there may be, and more together than a worker holds."""
-    with ExitStack() as stack:
+    with LettaServerStub() as letta, ExitStack() as stack:
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_READ_TIMEOUT="600")
+        bridge = stack.enter_context(Service(settings, tmp_path / "log"))
         slow = []
         for _ in range(7):
             slow.append(stack.enter_context(connected(bridge, HEAD + b"Content-Length: 20000000\r\n\r\n")))
