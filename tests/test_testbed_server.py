@@ -25,11 +25,13 @@ pytestmark = pytest.mark.servers
 VERSION = "0.11.7"
 OTHER = "0.8.17"
 
+# What a shell starts in the background ignores SIGINT, and so would the owner.
 OWNER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from testbed.cache import Cache
 from testbed.server import running
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with running(sys.argv[1], cache=Cache(Path(sys.argv[2]))) as server:
     print(server.base_url, flush=True)
     time.sleep(600)
