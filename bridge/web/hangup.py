@@ -1,4 +1,4 @@
-"""Whether the client is still there, asked of its socket: a write would tell only after the second one."""
+"""What the socket of a client tells: whether it is still there (a write would tell only after the second one)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ def client_is_gone(environ: Mapping[str, Any]) -> bool:
     if not isinstance(connection, socket.socket) or isinstance(connection, ssl.SSLSocket):
         return False
     try:
-        waiting = select.poll()  # select() takes no file beyond the 1,024th
-        waiting.register(connection, select.POLLIN)
-        return bool(waiting.poll(0)) and connection.recv(1, socket.MSG_PEEK) == b""
+        return is_ready(connection, select.POLLIN) and connection.recv(1, socket.MSG_PEEK) == b""
     except (OSError, ValueError):
         return True
+
+
+def is_ready(connection: socket.socket, event: int) -> bool:
+    """Whether the connection can be read (POLLIN) or written (POLLOUT) now."""
+    waiting = select.poll()  # select() takes no file beyond the 1,024th
+    waiting.register(connection, event)
+    return bool(waiting.poll(0))
 
 
 def cut(environ: Mapping[str, Any]) -> bool:

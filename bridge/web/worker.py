@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from select import POLLOUT, poll
+from select import POLLOUT
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import SHUT_RD, SHUT_WR, socket
 
@@ -17,6 +17,7 @@ from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker 
 
 from bridge.config import Settings
 from bridge.web.arrival import Arrival, Gathered
+from bridge.web.hangup import is_ready
 
 SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 PAUSE = 0.05
@@ -212,6 +213,4 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 def has_room(sock: socket) -> bool:
     """Whether a reply can be written; not where a client has left many unread."""
-    ready = poll()  # select() takes no file beyond the 1,024th
-    ready.register(sock, POLLOUT)
-    return bool(ready.poll(0))
+    return is_ready(sock, POLLOUT)
