@@ -10,26 +10,26 @@ from flask import Flask, Response, request
 from bridge.cli.group import commands, is_command_of_flask
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
-from bridge.coordination.activity import Activity
-from bridge.coordination.allowance import Allowance
-from bridge.coordination.journal import Journal
-from bridge.coordination.once import Background, OnceAnInterval
-from bridge.coordination.recorder import Recorder
-from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
+from bridge.history.activity import Activity
+from bridge.history.recorder import Recorder
+from bridge.journal.journal import Journal
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Observer
 from bridge.letta.gateway import Gateway
+from bridge.limits.allowance import Allowance
 from bridge.operation.actions import Operator
+from bridge.operation.background import Background
+from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
+from bridge.shared import shared_by_workers
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
 from bridge.trace import known, waiting_for
+from bridge.turns.admission import Admission
 from bridge.web.account import log_turn
 from bridge.web.admin.site import admin
-from bridge.web.admission import Admission
-from bridge.web.closing import EXTENSION, Closing
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
 from bridge.web.health import Readiness, health
@@ -38,6 +38,7 @@ from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.prefix import below
 from bridge.web.security import harden
+from bridge.web.shutdown import EXTENSION, Closing
 from bridge.web.tracing import follow_requests
 from bridge.web.turns import Told, Turns
 

@@ -15,7 +15,7 @@ from typing import Any
 from bridge.config import environment_with_dotenv, make_data_folder, read_settings
 from bridge.errors import SettingsError
 from bridge.logs import log_config
-from bridge.web.closing import EXTENSION
+from bridge.web.shutdown import EXTENSION
 
 try:
     settings = read_settings(environment_with_dotenv(os.environ, Path.cwd()))

@@ -8,16 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.config import Settings
-from bridge.coordination.locks import Lease
-from bridge.coordination.pending import OpenCalls
-from bridge.coordination.shared import Shared
+from bridge.dialects.openai.side_requests import side_rule, told_at_once
+from bridge.dialects.openai.transcript import instructions_of, what_is_new
 from bridge.directory import Directory
 from bridge.errors import ClientGone, InvalidRequest, LettaError
 from bridge.interception.choose import choose_method
-from bridge.interception.closing import close_held
+from bridge.interception.close_held import close_held
+from bridge.interception.delivered import without_delivered
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
-from bridge.interception.fate import as_it_stands
-from bridge.interception.method import Interception, Scene
+from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.underway import wait_for_its_runs
 from bridge.letta.capabilities import (
     agent_loop,
@@ -27,8 +26,9 @@ from bridge.letta.capabilities import (
 )
 from bridge.letta.fence import fenced
 from bridge.letta.gateway import Agent, Gateway, Say
-from bridge.openai.side_requests import side_rule, told_at_once
-from bridge.openai.transcript import instructions_of, what_is_new
+from bridge.locks.agents import AgentHold
+from bridge.locks.open_calls import OpenCalls
+from bridge.shared import Shared
 from bridge.stubs.checks import limits_of
 from bridge.stubs.remembered import RememberedStubs
 from bridge.sync.instructions import apply_instructions, plan_instructions
@@ -39,15 +39,15 @@ from bridge.toolsets import read_toolsets
 from bridge.trace import current, waiting_for
 from bridge.turn import (
     Binding,
-    Happening,
     MethodChosen,
-    News,
-    Offered,
+    NewInput,
     SchemaDialect,
     Stub,
     ToolChoice,
+    ToolsOffered,
     ToolSpec,
     Turn,
+    TurnEvent,
     Used,
 )
 
@@ -70,7 +70,7 @@ class Conversation:
         self._toolsets = read_toolsets(settings.toolsets, settings.max_tools, limits)
         self._stubs = RememberedStubs(limits)
 
-    def events(self, turn: Turn, gone: threading.Event) -> Iterator[Happening]:
+    def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
         rule = side_rule(turn, self._settings.side_rules)
         if turn.aside or rule:
@@ -108,23 +108,23 @@ class Conversation:
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
 
     def _with_agent(
-        self, turn: Turn, news: News, agent: Agent, lease: Lease, gone: threading.Event
-    ) -> Iterator[Happening]:
+        self, turn: Turn, news: NewInput, agent: Agent, lease: AgentHold, gone: threading.Event
+    ) -> Iterator[TurnEvent]:
         """The turn, once a run that a broken-off turn left behind has ended."""
         gateway = fenced(self._gateway, lease.check)
-        if not lease.settled:
+        if not lease.previous_turn_ended:
             wait_for_its_runs(gateway, agent.id, gone)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # a run may have ended after the agent was read, before it was asked for
         turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
-        yield from self._turn(gateway, turn, news, agent, lease.settled)
+        yield from self._turn(gateway, turn, news, agent, lease.previous_turn_ended)
 
-    def _ended(self, turn: Turn, events: Iterator[Happening]) -> Iterator[Happening]:
+    def _ended(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool) if tool else events
 
-    def _aside(self, turn: Turn) -> Iterator[Happening]:
+    def _aside(self, turn: Turn) -> Iterator[TurnEvent]:
         """A request that must not reach the agent: answered by its model through an agent made for this one request."""
         news = told_at_once(turn)
         helper = self._gateway.make_helper(self._directory.find(turn.model).id, instructions_of(turn))
@@ -139,7 +139,9 @@ class Conversation:
         except LettaError as fault:  # the sweep finds it
             log.warning("a helper agent could not be removed: %s", fault.message)
 
-    def _turn(self, gateway: Gateway, turn: Turn, news: News, agent: Agent, settled: bool) -> Iterator[Happening]:
+    def _turn(
+        self, gateway: Gateway, turn: Turn, news: NewInput, agent: Agent, previous_turn_ended: bool
+    ) -> Iterator[TurnEvent]:
         current().meets(agent.id, agent.name, agent.type)
         features = features_for(gateway.features(), sleeptime=agent.sleeptime)
         if any(said.images for said in news.said) and not features.takes_images:
@@ -151,10 +153,10 @@ class Conversation:
         dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
         stubs = self._stubs_of(turn, dialect, method)
         self._keep_instructions(gateway, agent, news)
-        unsettled = None if settled else tuple(tool.name for tool in agent.tools if is_ours(tool))
+        unsettled = None if previous_turn_ended else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(gateway, agent, stubs, method, turn)
-        yield Offered(agent.id, agent.name, tuple(bindings), news.results)
-        scene = Scene(
+        yield ToolsOffered(agent.id, agent.name, tuple(bindings), news.results)
+        scene = PreparedTurn(
             gateway=gateway,
             agent=agent,
             features=features,
@@ -167,7 +169,7 @@ class Conversation:
             unsettled=unsettled,
             turn_id=turn.id,
         )
-        for event in method.play(as_it_stands(scene) if turn.repeated else scene):
+        for event in method.run(without_delivered(scene) if turn.repeated else scene):
             yield self._last_step(event) if isinstance(event, Used) else event
 
     def _stubs_of(self, turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:
@@ -176,7 +178,7 @@ class Conversation:
             for index, spec in enumerate(turn.tools)
         ]
 
-    def _keep_instructions(self, gateway: Gateway, agent: Agent, news: News) -> None:
+    def _keep_instructions(self, gateway: Gateway, agent: Agent, news: NewInput) -> None:
         wanted = news.instructions if self._settings.system_prompt == "block" else ""
         apply_instructions(gateway, agent, plan_instructions(agent, wanted))
 
@@ -190,7 +192,7 @@ class Conversation:
         )
         return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
 
-    def _opening(self, turn: Turn, news: News) -> Sequence[Say]:
+    def _opening(self, turn: Turn, news: NewInput) -> Sequence[Say]:
         """Instructions where no block has them. The form of the reply is asked for in every turn that wants one."""
         if self._settings.system_prompt == "block" or not news.instructions:
             return ()

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import inf
 
+from bridge.dialects.chat_completions.request import ASIDE
 from bridge.errors import LettaMissing, UnknownModel
 from bridge.letta.gateway import AGENT_ID, HELPER_PREFIX, Agent, AgentSummary, Gateway
-from bridge.openai.requests import ASIDE
 
 # Names and ids of agents; empty is all.
 Visible = frozenset[str]

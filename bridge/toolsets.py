@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bridge.dialects.openai.tools import parse_tools
 from bridge.errors import InvalidRequest, SettingsError
-from bridge.openai.tools import parse_tools
 from bridge.stubs.checks import Limits
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.turn import SchemaDialect, ToolSpec, Turn

@@ -64,7 +64,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """What the user says in one message."""
 
     text: str
@@ -127,14 +127,14 @@ class SideRule:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class NewInput:
     """What a transcript holds that the agent has not been told: the part after the last assistant message.
 
     `instructions` are the system and developer messages of the whole transcript, joined; "" when there are none.
     `opens_conversation` is true when the transcript has no assistant message yet.
     """
 
-    said: tuple[Said, ...]
+    said: tuple[UserMessage, ...]
     results: tuple[ToolResult, ...] = ()
     instructions: str = ""
     opens_conversation: bool = True
@@ -211,7 +211,7 @@ class MethodChosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class ToolsOffered:
     """The agent has the tools of this turn, under the names of `bindings`; `results` are what the client gave."""
 
     agent_id: str
@@ -283,6 +283,6 @@ class Stopped:
     reason: str
 
 
-Event = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+AgentEvent = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
 # What a turn yields: events for the client, and what is for the record only.
-Happening = Event | Offered
+TurnEvent = AgentEvent | ToolsOffered

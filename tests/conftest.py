@@ -17,7 +17,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from app import create_app
 from bridge.config import Settings, read_settings
-from bridge.coordination import local, redis
+from bridge.store import redis
+from bridge.store import sqlite as local
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.faults.table import FAULT, fault_of, outcomes, table

@@ -22,11 +22,11 @@ from bridge.letta.gateway import (
     StoredMessage,
     Tool,
 )
-from bridge.turn import AgentCall, AgentReturn, Event, JsonObject, Stopped, Stub, Text, Used
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Stopped, Stub, Text, Used
 from tests.fake_agent import KeptAgent, new_id
 
 # An event is yielded, an exception is raised, and anything else that can be called is called, to wait or to look.
-Step = Event | BaseException | Callable[[], object]
+Step = AgentEvent | BaseException | Callable[[], object]
 
 FEATURES = ServerFeatures(
     version=(0, 16, 1),
@@ -190,7 +190,7 @@ class FakeGateway:
         *,
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
-    ) -> Iterator[Event]:
+    ) -> Iterator[AgentEvent]:
         self._called("send")
         kept = self._kept(agent_id)
         kept.take(messages)
@@ -319,7 +319,7 @@ class FakeGateway:
             raise _missing(agent_id)
         return self._agents[agent_id]
 
-    def _happening(self, kept: KeptAgent, steps: Sequence[Step]) -> Iterator[Event]:
+    def _happening(self, kept: KeptAgent, steps: Sequence[Step]) -> Iterator[AgentEvent]:
         said: list[str] = []
         for step in steps:
             if isinstance(step, BaseException):

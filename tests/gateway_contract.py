@@ -11,7 +11,7 @@ from bridge import errors
 from bridge.letta.capabilities import agent_loop, streams_tokens_faithfully
 from bridge.letta.gateway import HELPER_PREFIX, AgentChange, Block, Gateway, Say
 from bridge.stubs.converter import make_stub
-from bridge.turn import AgentCall, AgentReturn, Event, SchemaDialect, Stopped, Stub, Text, ToolSpec, Used
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, SchemaDialect, Stopped, Stub, Text, ToolSpec, Used
 
 ODD = 'He said "hi" \\ caf\u00e9 \U0001f600 50% <b> {"status": "OK"}\n\t\u2028 end'
 LONG = " ".join(f"word{number}" for number in range(3_000))
@@ -19,7 +19,7 @@ NOBODY = "agent-00000000-0000-4000-8000-000000000000"
 MARK = {"owner": "contract", "purpose": "test"}
 
 
-class Scene(Protocol):
+class PreparedTurn(Protocol):
     """A gateway, one agent on its server, and what a test needs to dictate and to look at."""
 
     gateway: Gateway
@@ -52,11 +52,11 @@ def new_stub(city: str = "city") -> Stub:
     return make_stub(ToolSpec(name, "Tells the weather.", parameters), SchemaDialect())
 
 
-def blocks_of(scene: Scene) -> dict[str, Block]:
+def blocks_of(scene: PreparedTurn) -> dict[str, Block]:
     return {block.label: block for block in scene.gateway.agent(scene.agent_id).blocks}
 
 
-def holders_of(scene: Scene, tool_id: str) -> list[str]:
+def holders_of(scene: PreparedTurn, tool_id: str) -> list[str]:
     """The agents that have a tool."""
     agents = scene.gateway.whole_agents()
     return [agent.id for agent in agents if tool_id in {tool.id for tool in agent.tools}]
@@ -65,24 +65,24 @@ def holders_of(scene: Scene, tool_id: str) -> list[str]:
 class GatewayContract:
     """Subclasses have a fixture `scene`."""
 
-    def tell(self, scene: Scene, text: str, *, by_token: bool = False) -> list[Event]:
+    def tell(self, scene: PreparedTurn, text: str, *, by_token: bool = False) -> list[AgentEvent]:
         return list(scene.gateway.send(scene.agent_id, [Say("user", text)], by_token=by_token))
 
-    def say(self, scene: Scene, text: str, *, by_token: bool = False) -> str:
+    def say(self, scene: PreparedTurn, text: str, *, by_token: bool = False) -> str:
         events = self.tell(scene, scene.to_say(text), by_token=by_token)
         return "".join(event.text for event in events if isinstance(event, Text))
 
     # --- server and agents ----------------------------------------------------------------------------
 
-    def test_the_features_of_a_server_stay_the_same(self, scene: Scene) -> None:
+    def test_the_features_of_a_server_stay_the_same(self, scene: PreparedTurn) -> None:
         features = scene.gateway.features()
         assert (0, 6, 0) <= features.version < (1, 0, 0)
         assert scene.gateway.features() == features
 
-    def test_a_server_that_answers_passes_the_check(self, scene: Scene) -> None:
+    def test_a_server_that_answers_passes_the_check(self, scene: PreparedTurn) -> None:
         scene.gateway.check()
 
-    def test_an_agent_made_a_second_ago_is_listed_and_found(self, scene: Scene) -> None:
+    def test_an_agent_made_a_second_ago_is_listed_and_found(self, scene: PreparedTurn) -> None:
         name = new_name()
         assert scene.gateway.agents_named(name) == []
         agent_id = scene.make_agent(name)
@@ -90,26 +90,26 @@ class GatewayContract:
         assert (agent_id, name) in [(agent.id, agent.name) for agent in scene.gateway.agents()]
         assert scene.gateway.agent(agent_id).name == name
 
-    def test_an_agent_is_found_by_its_whole_name_only(self, scene: Scene) -> None:
+    def test_an_agent_is_found_by_its_whole_name_only(self, scene: PreparedTurn) -> None:
         for other in (scene.agent_name[:-1], scene.agent_name.upper(), f"{scene.agent_name} ", "%", "_" * 5, "*"):
             assert scene.gateway.agents_named(other) == []
 
-    def test_agents_of_one_name_are_all_found(self, scene: Scene) -> None:
+    def test_agents_of_one_name_are_all_found(self, scene: PreparedTurn) -> None:
         name = new_name()
         ids = {scene.make_agent(name), scene.make_agent(name)}
         assert {agent.id for agent in scene.gateway.agents_named(name)} == ids
 
-    def test_all_agents_are_listed_whatever_the_page(self, scene: Scene) -> None:
+    def test_all_agents_are_listed_whatever_the_page(self, scene: PreparedTurn) -> None:
         ids = {scene.make_agent(new_name()) for _ in range(5)}
         listed = [agent.id for agent in scene.gateway.agents()]
         assert ids <= set(listed)
         assert len(listed) == len(set(listed))
 
-    def test_an_agent_that_is_not_there_is_missing(self, scene: Scene) -> None:
+    def test_an_agent_that_is_not_there_is_missing(self, scene: PreparedTurn) -> None:
         with pytest.raises(errors.LettaMissing):
             scene.gateway.agent(NOBODY)
 
-    def test_an_agent_comes_with_what_it_has(self, scene: Scene) -> None:
+    def test_an_agent_comes_with_what_it_has(self, scene: PreparedTurn) -> None:
         agent = scene.gateway.agent(scene.agent_id)
         assert (agent.id, agent.name) == (scene.agent_id, scene.agent_name)
         assert agent.blocks
@@ -117,7 +117,7 @@ class GatewayContract:
         assert all(block.id and block.label for block in agent.blocks)
         assert all(tool.id and tool.name and tool.json_schema for tool in agent.tools)
 
-    def test_a_helper_has_nothing_of_its_own_and_goes_again(self, scene: Scene) -> None:
+    def test_a_helper_has_nothing_of_its_own_and_goes_again(self, scene: PreparedTurn) -> None:
         helper = scene.gateway.make_helper(scene.agent_id, "You give titles.")
         assert helper.name.startswith(HELPER_PREFIX)
         assert helper.blocks == ()
@@ -133,7 +133,7 @@ class GatewayContract:
 
     # --- messages -------------------------------------------------------------------------------------
 
-    def test_the_agent_answers_and_the_run_ends_with_its_stop(self, scene: Scene) -> None:
+    def test_the_agent_answers_and_the_run_ends_with_its_stop(self, scene: PreparedTurn) -> None:
         events = self.tell(scene, scene.to_say("Hello"))
         assert "".join(event.text for event in events if isinstance(event, Text)) == "Hello"
         (used,) = [event for event in events if isinstance(event, Used)]
@@ -142,25 +142,25 @@ class GatewayContract:
         assert events[-1] == Stopped("end_turn")
 
     @pytest.mark.parametrize("text", [ODD, LONG], ids=["odd", "long"])
-    def test_a_text_arrives_as_it_is(self, scene: Scene, text: str) -> None:
+    def test_a_text_arrives_as_it_is(self, scene: PreparedTurn, text: str) -> None:
         assert self.say(scene, text) == text
 
-    def test_a_text_arrives_as_it_is_by_token_where_that_does_no_damage(self, scene: Scene) -> None:
+    def test_a_text_arrives_as_it_is_by_token_where_that_does_no_damage(self, scene: PreparedTurn) -> None:
         loop = agent_loop(scene.gateway.features().version, scene.gateway.agent(scene.agent_id).type)
         assert self.say(scene, ODD, by_token=streams_tokens_faithfully(loop)) == ODD
 
-    def test_messages_reach_the_model_in_their_order_and_as_they_are(self, scene: Scene) -> None:
+    def test_messages_reach_the_model_in_their_order_and_as_they_are(self, scene: PreparedTurn) -> None:
         for text in (ODD, "second"):
             list(scene.gateway.send(scene.agent_id, [Say("user", text), Say("user", "last")], by_token=False))
             assert scene.shown(text)
             assert scene.shown("last")
 
-    def test_a_system_message_reaches_the_model(self, scene: Scene) -> None:
+    def test_a_system_message_reaches_the_model(self, scene: PreparedTurn) -> None:
         told = [Say("system", "Be kind to birds."), Say("user", scene.to_say("Yes"))]
         list(scene.gateway.send(scene.agent_id, told, by_token=False))
         assert scene.shown("Be kind to birds.")
 
-    def test_a_turn_is_kept_in_the_context(self, scene: Scene) -> None:
+    def test_a_turn_is_kept_in_the_context(self, scene: PreparedTurn) -> None:
         before = scene.gateway.agent(scene.agent_id).message_ids
         self.say(scene, "Hello")
         after = scene.gateway.agent(scene.agent_id).message_ids
@@ -168,7 +168,7 @@ class GatewayContract:
         assert len(after) > len(before)
         assert {message.id for message in scene.gateway.newest_messages(scene.agent_id, 2)} & set(after[len(before) :])
 
-    def test_a_message_is_found_again_by_its_mark_and_the_answer_behind_it(self, scene: Scene) -> None:
+    def test_a_message_is_found_again_by_its_mark_and_the_answer_behind_it(self, scene: PreparedTurn) -> None:
         mark = f"turn-{uuid.uuid4().hex}-0"
         list(scene.gateway.send(scene.agent_id, [Say("user", scene.to_say("Yes"), otid=mark)], by_token=False))
         places = {message_id: n for n, message_id in enumerate(scene.gateway.agent(scene.agent_id).message_ids)}
@@ -177,11 +177,11 @@ class GatewayContract:
         place = next(number for number, row in enumerate(rows) if row.otid == mark)
         assert "Yes" in [row.text for row in rows[place + 1 :] if row.kind == "assistant_message"]
 
-    def test_an_agent_at_rest_has_no_run_under_way(self, scene: Scene) -> None:
+    def test_an_agent_at_rest_has_no_run_under_way(self, scene: PreparedTurn) -> None:
         self.say(scene, "Hello")
         assert scene.gateway.runs_under_way(scene.agent_id) == []
 
-    def test_a_tool_of_the_agents_own_runs_on_the_server(self, scene: Scene) -> None:
+    def test_a_tool_of_the_agents_own_runs_on_the_server(self, scene: PreparedTurn) -> None:
         events = self.tell(scene, scene.to_note_first("Noted."))
         calls = [event for event in events if isinstance(event, AgentCall)]
         returns = [event for event in events if isinstance(event, AgentReturn)]
@@ -191,18 +191,18 @@ class GatewayContract:
         (used,) = [event for event in events if isinstance(event, Used)]
         assert used.steps == 2
 
-    def test_a_model_that_fails_is_told_as_a_failure_and_the_agent_goes_on(self, scene: Scene) -> None:
+    def test_a_model_that_fails_is_told_as_a_failure_and_the_agent_goes_on(self, scene: PreparedTurn) -> None:
         with pytest.raises(errors.LettaError):
             self.tell(scene, scene.to_fail())
         assert self.say(scene, "Hello again") == "Hello again"
 
-    def test_nobody_can_be_told_nothing(self, scene: Scene) -> None:
+    def test_nobody_can_be_told_nothing(self, scene: PreparedTurn) -> None:
         with pytest.raises(errors.LettaMissing):
             scene.gateway.send(NOBODY, [Say("user", "Hello")], by_token=False)
 
     # --- blocks ---------------------------------------------------------------------------------------
 
-    def test_a_block_is_seen_by_the_model_from_the_next_call_on(self, scene: Scene) -> None:
+    def test_a_block_is_seen_by_the_model_from_the_next_call_on(self, scene: PreparedTurn) -> None:
         own = blocks_of(scene)
         block = scene.gateway.add_block(scene.agent_id, "notes", "Value the first.", "What to heed.", MARK)
         self.say(scene, "one")
@@ -219,32 +219,32 @@ class GatewayContract:
         assert not scene.shown("Value the second.")
         assert blocks_of(scene) == own
 
-    def test_a_block_keeps_what_marks_it(self, scene: Scene) -> None:
+    def test_a_block_keeps_what_marks_it(self, scene: PreparedTurn) -> None:
         scene.gateway.add_block(scene.agent_id, "notes", ODD, "What to heed.", MARK)
         found = blocks_of(scene)["notes"]
         assert (found.value, found.metadata) == (ODD, MARK)
 
-    def test_a_block_can_be_of_any_length(self, scene: Scene) -> None:
+    def test_a_block_can_be_of_any_length(self, scene: PreparedTurn) -> None:
         scene.gateway.add_block(scene.agent_id, "notes", "short", "What to heed.", MARK)
         scene.gateway.set_block(scene.agent_id, "notes", LONG)
         self.say(scene, "one")
         assert scene.shown(LONG)
 
-    def test_a_block_that_is_gone_comes_again(self, scene: Scene) -> None:
+    def test_a_block_that_is_gone_comes_again(self, scene: PreparedTurn) -> None:
         for value in ("Value the first.", "Value the second."):
             block = scene.gateway.add_block(scene.agent_id, "notes", value, "What to heed.", MARK)
             self.say(scene, "one")
             assert scene.shown(value)
             scene.gateway.remove_block(scene.agent_id, block)
 
-    def test_an_agent_has_no_two_blocks_of_one_label(self, scene: Scene) -> None:
+    def test_an_agent_has_no_two_blocks_of_one_label(self, scene: PreparedTurn) -> None:
         scene.gateway.add_block(scene.agent_id, "notes", "one", "What to heed.", MARK)
         with pytest.raises(errors.LettaError):
             scene.gateway.add_block(scene.agent_id, "notes", "two", "What to heed.", MARK)
 
     # --- tools ----------------------------------------------------------------------------------------
 
-    def test_a_tool_is_put_found_tagged_and_deleted(self, scene: Scene) -> None:
+    def test_a_tool_is_put_found_tagged_and_deleted(self, scene: PreparedTurn) -> None:
         stub = new_stub()
         assert scene.gateway.tools_named([stub.name]) == []
         tool = scene.gateway.put_tool(stub, ["one", "two"])
@@ -261,7 +261,7 @@ class GatewayContract:
         scene.gateway.delete_tool(tool.id)
         assert scene.gateway.tools_named([stub.name]) == []
 
-    def test_a_tool_put_again_is_the_same_one_with_the_new_schema(self, scene: Scene) -> None:
+    def test_a_tool_put_again_is_the_same_one_with_the_new_schema(self, scene: PreparedTurn) -> None:
         first, second = new_stub(), new_stub("town")
         renamed = make_stub(
             ToolSpec(first.name, "Tells it better.", second.spec.parameters),
@@ -273,7 +273,7 @@ class GatewayContract:
         assert set(again.json_schema["parameters"]["properties"]) == {"town"}
         scene.gateway.delete_tool(tool.id)
 
-    def test_tools_and_rules_of_an_agent_are_set_in_one_call(self, scene: Scene) -> None:
+    def test_tools_and_rules_of_an_agent_are_set_in_one_call(self, scene: PreparedTurn) -> None:
         own = scene.gateway.agent(scene.agent_id)
         tool = scene.gateway.put_tool(new_stub(), ["one"])
         rule = {"type": "exit_loop", "tool_name": tool.name}
@@ -293,7 +293,7 @@ class GatewayContract:
         assert {one.id for one in back.tools} == set(own_ids)
         assert (len(back.rules), back.message_ids) == (len(own.rules), own.message_ids)
 
-    def test_variables_are_replaced_as_a_whole(self, scene: Scene) -> None:
+    def test_variables_are_replaced_as_a_whole(self, scene: PreparedTurn) -> None:
         assert scene.gateway.variables(scene.agent_id) == {}
         # 0.6 can't be told to have none; variables only serve servers with approvals.
         none: list[dict[str, str]] = [{}] if scene.gateway.features().approvals else []
@@ -301,7 +301,7 @@ class GatewayContract:
             scene.gateway.change_agent(scene.agent_id, AgentChange(variables=variables))
             assert scene.gateway.variables(scene.agent_id) == variables
 
-    def test_messages_can_be_taken_out_of_the_context(self, scene: Scene) -> None:
+    def test_messages_can_be_taken_out_of_the_context(self, scene: PreparedTurn) -> None:
         before = scene.gateway.agent(scene.agent_id).message_ids
         self.say(scene, "Nightingale")
         scene.gateway.change_agent(scene.agent_id, AgentChange(message_ids=before))

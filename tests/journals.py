@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from bridge.coordination import following, recording
-from bridge.coordination.feed import Feed, run_in_thread
-from bridge.coordination.journal import Attempt, Identity, Journal
-from bridge.coordination.store import Store
 from bridge.errors import UnknownModel
-from bridge.turn import Event, MethodChosen, Stopped, Text, Used
+from bridge.journal import follower as following
+from bridge.journal import recording
+from bridge.journal.journal import Attempt, Identity, Journal
+from bridge.journal.stream import TurnStream, run_in_thread
+from bridge.store.port import Store
+from bridge.turn import AgentEvent, MethodChosen, Stopped, Text, Used
 from tests.stores import KINDS, opened
 from tests.waiting import SOON
 
 KEEP = 60.0
 SAME = Identity("turn-a", "body-a")
-ANSWER: list[Event] = [MethodChosen("native"), Text("Hel"), Text("lo"), Used(10, 2), Stopped("end_turn")]
+ANSWER: list[AgentEvent] = [MethodChosen("native"), Text("Hel"), Text("lo"), Used(10, 2), Stopped("end_turn")]
 
 
 @pytest.fixture(params=KINDS)
@@ -52,11 +53,11 @@ class Agent:
     def __init__(self) -> None:
         self.runs: list[tuple[str, bool]] = []
         self.fails_with: list[Exception] = []
-        self.answers: list[list[Event]] = []
+        self.answers: list[list[AgentEvent]] = []
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
 
-    def run(self, turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[Event]:
+    def run(self, turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[AgentEvent]:
         self.runs.append((turn_id, repeated))
         failure = self.fails_with.pop(0) if self.fails_with else None
         answer = self.answers.pop(0) if self.answers else ANSWER
@@ -76,10 +77,10 @@ def agent() -> Agent:
     return Agent()
 
 
-def ask(worker: Journal, agent: Agent, identity: Identity = SAME) -> tuple[Attempt, Feed]:
+def ask(worker: Journal, agent: Agent, identity: Identity = SAME) -> tuple[Attempt, TurnStream]:
     attempt = worker.attempt(identity, agent.run)
     return attempt, run_in_thread(attempt.events)
 
 
-def read(feed: Feed) -> list[Event]:
+def read(feed: TurnStream) -> list[AgentEvent]:
     return [event for event in feed.read(SOON) if event is not None]

@@ -10,12 +10,12 @@ from typing import Literal
 
 import pytest
 
-from bridge.coordination.files import FileLocker
-from bridge.coordination.leases import LeaseLocker
-from bridge.coordination.local import LocalStore
-from bridge.coordination.locks import Locker
-from bridge.coordination.redis import RedisServer, RedisStore
-from bridge.coordination.store import Store
+from bridge.locks.agents import Locker
+from bridge.locks.files import FileLocker
+from bridge.locks.leases import LeaseLocker
+from bridge.store.port import Store
+from bridge.store.redis import RedisServer, RedisStore
+from bridge.store.sqlite import LocalStore
 from testbed.redis import Redis
 
 Kind = Literal["local", "redis"]

@@ -11,7 +11,7 @@ from typing import Any
 from bridge import sse
 from bridge.errors import BridgeError
 from bridge.letta.events import read_run
-from bridge.turn import Event, JsonObject
+from bridge.turn import AgentEvent, JsonObject
 
 CASES = {folder.name: folder for folder in sorted((Path(__file__).parent / "cases" / "streams").iterdir())}
 
@@ -23,7 +23,7 @@ def messages(pieces: Iterable[bytes]) -> Iterator[JsonObject | None]:
 
 def outcome(pieces: Iterable[bytes]) -> dict[str, Any]:
     """The events of a stream, those of their fields that say something, and the failure that ended it, if any."""
-    events: list[Event] = []
+    events: list[AgentEvent] = []
     failure = None
     try:
         for event in read_run(messages(pieces)):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bridge.errors import ModelFailed
-from bridge.turn import AgentCall, Event, Reasoning, Stopped, Text, Used
+from bridge.turn import AgentCall, AgentEvent, Reasoning, Stopped, Text, Used
 from tests.actors import Chat, Reply
 from tests.fakes import FakeGateway
 
@@ -32,7 +32,7 @@ def tool(name: str, parameters: Any = CITY, **more: Any) -> Json:
 WEATHER, NEWS = tool("get_weather"), tool("get_news")
 
 
-def held(*calls: tuple[str, str]) -> list[Event]:
+def held(*calls: tuple[str, str]) -> list[AgentEvent]:
     """A run that stops at these calls of (name, arguments)."""
     message = f"message-{uuid.uuid4()}"
     events = [AgentCall(message, f"call_{n}", name, arguments, True, n) for n, (name, arguments) in enumerate(calls)]

@@ -11,19 +11,19 @@ import pytest
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
-from bridge.coordination.shared import shared_by_workers
 from bridge.directory import Directory
 from bridge.letta.gateway import Agent, Say
+from bridge.shared import shared_by_workers
 from bridge.sync.instructions import LABEL
 from bridge.sync.registry import Registry
-from bridge.turn import AgentCall, Event, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
+from bridge.turn import AgentCall, AgentEvent, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway
 
 HELLO = Message("user", "Hello")
 KIND = Message("system", "be kind")
 
-Ask = Callable[..., list[Event]]
+Ask = Callable[..., list[AgentEvent]]
 
 
 def made(letta: FakeGateway, settings: Settings) -> Conversation:
@@ -34,7 +34,7 @@ def made(letta: FakeGateway, settings: Settings) -> Conversation:
 def ask(letta: FakeGateway, settings: Settings) -> Ask:
     conversation = made(letta, settings)
 
-    def ask(*messages: Message, **fields: Any) -> list[Event]:
+    def ask(*messages: Message, **fields: Any) -> list[AgentEvent]:
         turn = Turn(fields.pop("model", "Ada"), messages or (HELLO,), **fields)
         return [event for event in conversation.events(turn, Signal()) if isinstance(event, Text | Used | Stopped)]
 

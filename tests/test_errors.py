@@ -5,8 +5,8 @@ import re
 import pytest
 
 from bridge import errors
+from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError
-from bridge.openai.errors import error_object
 from tests.sse_checker import check_error
 
 

@@ -8,7 +8,7 @@ from bridge import errors
 from bridge.letta.gateway import Gateway
 from bridge.turn import AgentCall, AgentReturn, Stopped, Text, Used
 from tests.fakes import FakeGateway
-from tests.gateway_contract import GatewayContract, Scene
+from tests.gateway_contract import GatewayContract, PreparedTurn
 
 
 class FakeScene:
@@ -42,5 +42,5 @@ class FakeScene:
 
 class TestInMemory(GatewayContract):
     @pytest.fixture
-    def scene(self) -> Scene:
+    def scene(self) -> PreparedTurn:
         return FakeScene()

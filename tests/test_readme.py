@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bridge.config import variables
-from bridge.openai.parameters import PARAMETERS
+from bridge.dialects.chat_completions.parameters import PARAMETERS
 
 README = Path(__file__).parent.parent / "README.md"
 

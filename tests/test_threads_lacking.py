@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bridge.coordination.activity import Activity
-from bridge.coordination.leases import LeaseLocker
-from bridge.coordination.local import LocalStore
-from bridge.coordination.once import Background
-from bridge.coordination.recorder import Recorder
-from bridge.coordination.recording import Worker
-from bridge.coordination.redis import RedisServer
+from bridge.history.activity import Activity
+from bridge.history.recorder import Recorder
+from bridge.journal.recording import Worker
+from bridge.locks.leases import LeaseLocker
+from bridge.operation.background import Background
 from bridge.operation.snapshots import FRESH, Snapshots
+from bridge.store.redis import RedisServer
+from bridge.store.sqlite import LocalStore
 from bridge.turn import Text, Turn
 from bridge.web.health import Readiness
 from testbed.redis import Redis

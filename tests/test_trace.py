@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from bridge.errors import Busy
-from bridge.sync.parallel import at_once
+from bridge.sync.concurrently import at_once
 from bridge.trace import Trace, current, enter, known, waiting_for
 from tests.waiting import SOON
 

@@ -6,8 +6,8 @@ import click
 
 from bridge.cli.showing import Row, as_json, moment, show, telling_failures
 from bridge.cli.tools import Shop
-from bridge.coordination.history import TurnRecord
 from bridge.errors import StoreUnavailable
+from bridge.history.records import TurnRecord
 from bridge.operation.overview import AgentRow, agent_rows
 from bridge.operation.parts import Parts
 

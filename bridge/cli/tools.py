@@ -13,8 +13,8 @@ import click
 
 from bridge.cli.showing import Row, as_json, moment, show, show_json, table, telling_failures, visible
 from bridge.config import Settings
-from bridge.coordination.history import PastCall, ToolUse
 from bridge.errors import StoreUnavailable
+from bridge.history.records import PastCall, ToolUse
 from bridge.letta.gateway import Tool
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
 from bridge.operation.parts import Parts

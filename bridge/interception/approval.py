@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import LettaError
-from bridge.interception.context import Context
+from bridge.interception.context_editor import ContextEditor
 from bridge.interception.held import ended_at, given_up
 from bridge.interception.method import (
     NO_RESULT,
-    Scene,
+    PreparedTurn,
     begun,
     for_client,
     forcing_rules,
     refuse_stale,
     results_for,
 )
-from bridge.interception.parallel import settle_parallel_calls
-from bridge.interception.past import Past
+from bridge.interception.parallel_calls import settle_parallel_calls
+from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.gateway import CallResult, Outgoing, Results, StoredMessage
 from bridge.turn import (
     AgentCall,
+    AgentEvent,
     Binding,
-    Event,
     JsonObject,
     Method,
     StubKind,
@@ -49,62 +49,60 @@ class Approval:
         gates: list[JsonObject] = [{"type": "requires_approval", "tool_name": b.stub.name} for b in bindings]
         return [*gates, *forcing_rules(bindings, choice)]
 
-    def client_tools(self, scene: Scene) -> Sequence[JsonObject]:
+    def client_tools(self, turn: PreparedTurn) -> Sequence[JsonObject]:
         return ()
 
-    def play(self, scene: Scene) -> Iterator[Event]:
-        settle_parallel_calls(scene)
-        past, context = Past(scene), Context(scene)
-        answers, repeated = _answers(scene, past)
-        outgoing = self._together(scene, answers, scene.says)
+    def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        settle_parallel_calls(turn)
+        past, context = StoredMessages(turn), ContextEditor(turn)
+        answers, repeated = _answers(turn, past)
+        outgoing = self._together(turn, answers, turn.says)
         if not outgoing:
             missed = past.answer(max(repeated, past.told()), called_by_return=False)
             if missed:
                 yield from missed
                 return
             outgoing = [context.nudge()]
-        yield from _calls_for_client(scene, self._sent(scene, past, outgoing))
+        yield from _calls_for_client(turn, self._sent(turn, past, outgoing))
         context.drop_nudge()
 
-    def _sent(self, scene: Scene, past: Past, outgoing: Sequence[Outgoing]) -> Iterator[Event]:
+    def _sent(self, turn: PreparedTurn, past: StoredMessages, outgoing: Sequence[Outgoing]) -> Iterator[AgentEvent]:
         """A call that was given up still holds the agent: it is closed in the same request that brings the news."""
         try:
-            return begun(self._send(scene, outgoing))
+            return begun(self._send(turn, outgoing))
         except LettaError as fault:
-            request = given_up(scene, past, fault)
-            return begun(self._send(scene, self._together(scene, [_answer(scene, request, {})], outgoing)))
+            request = given_up(turn, past, fault)
+            return begun(self._send(turn, self._together(turn, [_answer(turn, request, {})], outgoing)))
 
-    def _together(self, scene: Scene, answers: Sequence[Results], messages: Sequence[Outgoing]) -> list[Outgoing]:
+    def _together(self, turn: PreparedTurn, answers: Sequence[Results], messages: Sequence[Outgoing]) -> list[Outgoing]:
         """What goes out in one request. Where a message beside an answer would be lost, the answer goes out first."""
-        if messages and not scene.features.takes_messages_beside_results:
+        if messages and not turn.features.takes_messages_beside_results:
             for answer in answers:
-                scene.gateway.give(scene.agent.id, answer)
+                turn.gateway.give(turn.agent.id, answer)
             return [*messages]
         return [*answers, *messages]
 
-    def _send(self, scene: Scene, outgoing: Sequence[Outgoing]) -> Iterator[Event]:
-        return scene.gateway.send(
-            scene.agent.id, outgoing, by_token=scene.by_token, client_tools=self.client_tools(scene)
-        )
+    def _send(self, turn: PreparedTurn, outgoing: Sequence[Outgoing]) -> Iterator[AgentEvent]:
+        return turn.gateway.send(turn.agent.id, outgoing, by_token=turn.by_token, client_tools=self.client_tools(turn))
 
 
-def _answers(scene: Scene, past: Past) -> tuple[list[Results], int]:
+def _answers(turn: PreparedTurn, past: StoredMessages) -> tuple[list[Results], int]:
     """The client's results for the calls that the agent waits at; or where in the past it got them already."""
-    if not scene.news.results:
+    if not turn.news.results:
         return [], 0
     request = past.held()
-    given = results_for(scene, request.id) if request is not None else {}
+    given = results_for(turn, request.id) if request is not None else {}
     if request is not None and given:
-        return [_answer(scene, request, given)], 0
-    places = [place for place in map(past.place_of, scene.news.results) if place is not None]
+        return [_answer(turn, request, given)], 0
+    places = [place for place in map(past.place_of, turn.news.results) if place is not None]
     if not places:
-        refuse_stale(scene)
+        refuse_stale(turn)
     return [], max(places, default=0)
 
 
-def _answer(scene: Scene, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
+def _answer(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
     """Letta takes the results of all calls or none, so those that the client left out are said to have none."""
-    missing = NO_RESULT if scene.parallel or not given else ONE_AT_A_TIME
+    missing = NO_RESULT if turn.parallel or not given else ONE_AT_A_TIME
     results = []
     for call in request.calls:
         result = given.get(call.index)
@@ -115,9 +113,9 @@ def _answer(scene: Scene, request: StoredMessage, given: dict[int, ToolResult]) 
     return Results(tuple(results))
 
 
-def _calls_for_client(scene: Scene, events: Iterator[Event]) -> Iterator[Event]:
-    for event in ended_at(scene, events):
+def _calls_for_client(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
+    for event in ended_at(turn, events):
         if not (isinstance(event, AgentCall) and event.held):
             yield event
-        elif event.index == 0 or scene.parallel:
-            yield for_client(scene.bound[event.name], event, event.message_id)
+        elif event.index == 0 or turn.parallel:
+            yield for_client(turn.bound[event.name], event, event.message_id)

@@ -12,7 +12,18 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bridge.turn import Event, Happening, JsonObject, MethodChosen, News, Said, Stopped, Text, ToolCall, ToolSpec
+from bridge.turn import (
+    AgentEvent,
+    JsonObject,
+    MethodChosen,
+    NewInput,
+    Stopped,
+    Text,
+    ToolCall,
+    ToolSpec,
+    TurnEvent,
+    UserMessage,
+)
 
 _ID = "call_end_"
 # What clients send for a tool that returned nothing.
@@ -26,7 +37,7 @@ def ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec |
     return next((tool for tool in tools if tool.name in names), None)
 
 
-def ended_by_call(events: Iterator[Happening], tool: ToolSpec) -> Iterator[Happening]:
+def ended_by_call(events: Iterator[TurnEvent], tool: ToolSpec) -> Iterator[TurnEvent]:
     """The same events; text that ends the turn is given as a call of `tool`, text before a call stays text."""
     held: list[str] = []
     called = False
@@ -47,24 +58,24 @@ def ended_by_call(events: Iterator[Happening], tool: ToolSpec) -> Iterator[Happe
         yield event
 
 
-def without_endings(news: News) -> News:
+def without_endings(news: NewInput) -> NewInput:
     """What is new for the agent: no results of calls that it never made, but what the user said in them."""
     ours = [result for result in news.results if result.call_id.startswith(_ID)]
     if not ours:
         return news
-    said = tuple(Said(result.text) for result in ours if result.text.strip().lower() not in _EMPTY)
+    said = tuple(UserMessage(result.text) for result in ours if result.text.strip().lower() not in _EMPTY)
     others = tuple(result for result in news.results if result not in ours)
     return replace(news, results=others, said=(*said, *news.said))
 
 
-def nothing_to_do() -> Iterator[Event]:
+def nothing_to_do() -> Iterator[AgentEvent]:
     """The turn that follows such a result when nobody said anything."""
     yield MethodChosen("none")
     yield Text("Done.")
     yield Stopped("end_turn")
 
 
-def _released(held: list[str]) -> Iterator[Event]:
+def _released(held: list[str]) -> Iterator[AgentEvent]:
     if held:
         yield Text("".join(held))
         held.clear()

@@ -5,39 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import LettaConflict, LettaError
-from bridge.interception.context import Context
-from bridge.interception.method import Scene, begun
-from bridge.interception.past import Past
+from bridge.interception.context_editor import ContextEditor
+from bridge.interception.method import PreparedTurn, begun
+from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.failures import WAITS_FOR_APPROVAL
 from bridge.letta.gateway import Outgoing, StoredMessage
 from bridge.sync.ownership import is_ours
-from bridge.turn import AgentCall, AgentReturn, Event, Stopped
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, Stopped
 
 
-def sent(scene: Scene, past: Past, context: Context, outgoing: Sequence[Outgoing]) -> Iterator[Event]:
+def sent(
+    turn: PreparedTurn, past: StoredMessages, context: ContextEditor, outgoing: Sequence[Outgoing]
+) -> Iterator[AgentEvent]:
     """The events of a run, begun. A held call that no client has, or that it gave up, is taken out of the way first."""
     try:
-        return begun(scene.gateway.send(scene.agent.id, outgoing, by_token=scene.by_token))
+        return begun(turn.gateway.send(turn.agent.id, outgoing, by_token=turn.by_token))
     except LettaError as fault:
-        context.drop(given_up(scene, past, fault).id)
-        return begun(scene.gateway.send(scene.agent.id, outgoing, by_token=scene.by_token))
+        context.drop(given_up(turn, past, fault).id)
+        return begun(turn.gateway.send(turn.agent.id, outgoing, by_token=turn.by_token))
 
 
-def given_up(scene: Scene, past: Past, fault: LettaError) -> StoredMessage:
+def given_up(turn: PreparedTurn, past: StoredMessages, fault: LettaError) -> StoredMessage:
     """The client's calls for whose sake a message was refused; raises the refusal when there are none."""
-    if fault.code != WAITS_FOR_APPROVAL and not scene.features.hides_conflicts:
+    if fault.code != WAITS_FOR_APPROVAL and not turn.features.hides_conflicts:
         raise fault
     request = past.held()
     if request is None:
         raise fault
-    own = {tool.name for tool in scene.agent.tools if not is_ours(tool)}
+    own = {tool.name for tool in turn.agent.tools if not is_ours(tool)}
     foreign = next((call.name for call in request.calls if call.name in own), None)
     if foreign is not None:
         raise waits_for_its_own(foreign) from fault
     return request
 
 
-def ended_at(scene: Scene, events: Iterator[Event]) -> Iterator[Event]:
+def ended_at(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
     """The events of a run, the calls at which it ended last; it fails where a gated tool of the agent's own is one.
 
     By token, 0.12 announces every call of an agent with gated tools as held. One that returns was not.
@@ -50,7 +52,7 @@ def ended_at(scene: Scene, events: Iterator[Event]) -> Iterator[Event]:
         if isinstance(event, AgentReturn):
             held.clear()
         elif isinstance(event, Stopped):
-            own = next((call.name for call in held if call.name not in scene.bound), None)
+            own = next((call.name for call in held if call.name not in turn.bound), None)
             if own is not None:
                 raise waits_for_its_own(own)
             yield from held

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bridge.interception.method import GO_ON, Scene, provisional
-from bridge.interception.past import CALL, REQUEST, RETURN, SYSTEM, Past, is_heartbeat
+from bridge.interception.method import GO_ON, PreparedTurn, provisional
+from bridge.interception.stored_messages import CALL, REQUEST, RETURN, SYSTEM, StoredMessages, is_heartbeat
 from bridge.letta.gateway import AgentChange, StoredMessage
 
 _RESPONSE = "approval_response_message"
@@ -23,17 +23,17 @@ class Leftovers:
     denied: Mapping[str, str]
 
 
-def tidied(scene: Scene) -> Scene:
-    """The scene without what a turn that was broken off left behind."""
-    if not scene.unsettled:
-        return scene
-    found = leftovers(Past(scene).rows, scene.unsettled)
-    for message_id, meant in found.denied.items() if scene.features.message_rewrite else ():
-        scene.gateway.rewrite_return(scene.agent.id, message_id, meant, False)
+def tidied(turn: PreparedTurn) -> PreparedTurn:
+    """The turn without what a turn that was broken off left behind."""
+    if not turn.unsettled:
+        return turn
+    found = leftovers(StoredMessages(turn).rows, turn.unsettled)
+    for message_id, meant in found.denied.items() if turn.features.message_rewrite else ():
+        turn.gateway.rewrite_return(turn.agent.id, message_id, meant, False)
     if not found.cut:
-        return scene
-    kept = [message_id for message_id in scene.agent.message_ids if message_id not in found.cut]
-    return replace(scene, agent=scene.gateway.change_agent(scene.agent.id, AgentChange(message_ids=kept)))
+        return turn
+    kept = [message_id for message_id in turn.agent.message_ids if message_id not in found.cut]
+    return replace(turn, agent=turn.gateway.change_agent(turn.agent.id, AgentChange(message_ids=kept)))
 
 
 def leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> Leftovers:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.interception.method import NO_RESULT_HERE, Scene, provisional
-from bridge.interception.past import Past
+from bridge.interception.method import NO_RESULT_HERE, PreparedTurn, provisional
 from bridge.interception.quoting import quoted
 from bridge.interception.rewrite import Given, Rewrite
+from bridge.interception.stored_messages import StoredMessages
 from bridge.turn import Method, ToolResult
 
 
@@ -15,7 +15,7 @@ class Message(Rewrite):
     name: Method = "message"
     until_then = NO_RESULT_HERE
 
-    def _give(self, scene: Scene, past: Past, result: ToolResult) -> Given | None:
+    def _give(self, turn: PreparedTurn, past: StoredMessages, result: ToolResult) -> Given | None:
         """A call may have the same result as one before it: only what stands behind its own return quotes it."""
         quote = quoted(result)
         returned, text = past.return_of(result) or (-1, None)

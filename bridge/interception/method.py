@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
 
+from bridge.dialects.openai.call_ids import client_id, message_of
 from bridge.errors import InvalidRequest
-from bridge.interception.ids import client_id, message_of
 from bridge.letta.capabilities import Loop, ServerFeatures
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.source import PLACEHOLDER
 from bridge.turn import (
     AgentCall,
+    AgentEvent,
     Binding,
-    Event,
     JsonObject,
     Method,
-    News,
+    NewInput,
     RunStarted,
     StubKind,
     ToolCall,
@@ -36,7 +36,7 @@ GO_ON = "[The tool has returned.]"
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PreparedTurn:
     """One turn as its method finds it: the toolset is in place, nothing is sent yet.
 
     `parallel`: the client takes several calls in one reply. `unsettled` are the names of the stubs that the agent had
@@ -49,7 +49,7 @@ class Scene:
     features: ServerFeatures
     loop: Loop
     bindings: Sequence[Binding]
-    news: News
+    news: NewInput
     opening: Sequence[Say]
     by_token: bool
     parallel: bool = True
@@ -96,7 +96,7 @@ class Interception(Protocol):
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         """The tool rules that go with the stubs."""
 
-    def play(self, scene: Scene) -> Iterator[Event]:
+    def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
         """Give the agent what is new, and yield what happens; calls for the client as ToolCall."""
 
 
@@ -114,21 +114,21 @@ def for_client(binding: Binding, call: AgentCall, message_id: str) -> ToolCall:
     return ToolCall(client_id(message_id, call.index), binding.stub.spec.name, arguments)
 
 
-def results_for(scene: Scene, message_id: str) -> dict[int, ToolResult]:
+def results_for(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
     """The results that the client gave for the calls of this message, by index; the first one of each counts."""
     found: dict[int, ToolResult] = {}
-    for result in scene.news.results:
+    for result in turn.news.results:
         place = message_of(result.call_id)
         if place is not None and place[0] == message_id:
             found.setdefault(place[1], result)
     return found
 
 
-def refuse_stale(scene: Scene) -> None:
+def refuse_stale(turn: PreparedTurn) -> None:
     """Results that belong to no waiting call are passed over beside a user's message, and refused without one."""
-    if scene.news.said or scene.arrived:
+    if turn.news.said or turn.arrived:
         return
-    named = ", ".join(repr(result.call_id)[:60] for result in scene.news.results[:5])
+    named = ", ".join(repr(result.call_id)[:60] for result in turn.news.results[:5])
     raise InvalidRequest(
         f"No call is waiting for the result of {named}: it has been answered or given up, or it was never made by this"
         " agent. Send a user message to go on.",
@@ -142,9 +142,9 @@ def provisional(text: str) -> str | None:
     return next((known for known in (NO_RESULT, NO_RESULT_HERE) if text.endswith(known)), None)
 
 
-def begun(events: Iterator[Event]) -> Iterator[Event]:
+def begun(events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
     """The same events, after the agent gave its first sign; what fails before that is raised here."""
-    ahead: list[Event] = []
+    ahead: list[AgentEvent] = []
     for event in events:
         ahead.append(event)
         if not isinstance(event, RunStarted):

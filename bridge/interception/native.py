@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.interception.approval import Approval
-from bridge.interception.method import Scene
+from bridge.interception.method import PreparedTurn
 from bridge.turn import Binding, JsonObject, Method, ToolChoice
 
 
@@ -19,5 +19,5 @@ class Native(Approval):
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         return []
 
-    def client_tools(self, scene: Scene) -> Sequence[JsonObject]:
-        return [binding.stub.json_schema for binding in scene.bindings]
+    def client_tools(self, turn: PreparedTurn) -> Sequence[JsonObject]:
+        return [binding.stub.json_schema for binding in turn.bindings]

@@ -12,14 +12,14 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from bridge.interception.context import Context
+from bridge.interception.context_editor import ContextEditor
 from bridge.interception.held import ended_at, sent
-from bridge.interception.method import Scene
-from bridge.interception.past import SYSTEM, Past
+from bridge.interception.method import PreparedTurn
 from bridge.interception.quoting import quoted
+from bridge.interception.stored_messages import SYSTEM, StoredMessages
 from bridge.interception.tagged import TaggedCall, TaggedText
 from bridge.letta.gateway import AgentChange, Say
-from bridge.turn import Binding, Event, JsonObject, Method, Stopped, StubKind, Text, ToolCall, ToolChoice, ToolSpec
+from bridge.turn import AgentEvent, Binding, JsonObject, Method, Stopped, StubKind, Text, ToolCall, ToolChoice, ToolSpec
 
 # How often an agent is told that a call was wrong before its turn ends as it is.
 CORRECTIONS = 2
@@ -46,14 +46,14 @@ class Prompt:
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         return []
 
-    def play(self, scene: Scene) -> Iterator[Event]:
-        scene = _tidied(scene)
-        tools = {binding.stub.spec.name: binding.stub.spec for binding in scene.bindings}
-        nonce = _nonce(scene.turn_id)
+    def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        turn = _tidied(turn)
+        tools = {binding.stub.spec.name: binding.stub.spec for binding in turn.bindings}
+        nonce = _nonce(turn.turn_id)
         guide = [Say("system", _GUIDE.format(nonce=nonce, tools=_described(tools.values())))] if tools else []
-        quotes = [] if scene.arrived else scene.marked([quoted(result) for result in scene.news.results], "result-")
-        past, context = Past(scene), Context(scene)
-        run = _begun(scene, past, context, guide, [*quotes, *scene.says])
+        quotes = [] if turn.arrived else turn.marked([quoted(result) for result in turn.news.results], "result-")
+        past, context = StoredMessages(turn), ContextEditor(turn)
+        run = _begun(turn, past, context, guide, [*quotes, *turn.says])
         for corrections in range(CORRECTIONS + 1):
             text = TaggedText(nonce, tools)
             wrong: list[TaggedCall] = []
@@ -64,23 +64,25 @@ class Prompt:
                     wrong.append(event)
                 elif isinstance(event, Stopped):
                     last = event
-                elif not isinstance(event, ToolCall) or scene.parallel or not called:
+                elif not isinstance(event, ToolCall) or turn.parallel or not called:
                     called = called or isinstance(event, ToolCall)
                     yield event
             if called or not wrong or corrections == CORRECTIONS:
                 break
             correction = Say("system", f"Your call was not made: {wrong[0].fault}. Write it again, corrected.")
-            run = ended_at(scene, sent(scene, past, context, [correction]))
+            run = ended_at(turn, sent(turn, past, context, [correction]))
         if tools:
-            _forget_guide(scene, context.before)
+            _forget_guide(turn, context.before)
         context.drop_nudge()
         yield last or Stopped("end_turn")
 
 
-def _begun(scene: Scene, past: Past, context: Context, guide: Sequence[Say], says: Sequence[Say]) -> Iterator[Event]:
+def _begun(
+    turn: PreparedTurn, past: StoredMessages, context: ContextEditor, guide: Sequence[Say], says: Sequence[Say]
+) -> Iterator[AgentEvent]:
     """The run that the news begins; where all of it had arrived before, the answer that the client missed, if any."""
     missed = [] if says else past.answer(past.told(), called_by_return=False)
-    return iter(missed) if missed else ended_at(scene, sent(scene, past, context, [*guide, *says] or [context.nudge()]))
+    return iter(missed) if missed else ended_at(turn, sent(turn, past, context, [*guide, *says] or [context.nudge()]))
 
 
 def _nonce(turn_id: str) -> str:
@@ -88,7 +90,7 @@ def _nonce(turn_id: str) -> str:
     return hashlib.sha256(turn_id.encode()).hexdigest()[:8] if turn_id else secrets.token_hex(4)
 
 
-def _read(events: Iterator[Event], text: TaggedText) -> Iterator[Event | TaggedCall]:
+def _read(events: Iterator[AgentEvent], text: TaggedText) -> Iterator[AgentEvent | TaggedCall]:
     for event in events:
         if isinstance(event, Text):
             yield from _told_apart(text.feed(event.text))
@@ -99,7 +101,7 @@ def _read(events: Iterator[Event], text: TaggedText) -> Iterator[Event | TaggedC
             yield event
 
 
-def _told_apart(parts: Iterator[str | TaggedCall]) -> Iterator[Event | TaggedCall]:
+def _told_apart(parts: Iterator[str | TaggedCall]) -> Iterator[AgentEvent | TaggedCall]:
     for part in parts:
         if isinstance(part, str):
             yield Text(part)
@@ -114,20 +116,20 @@ def _described(tools: Iterable[ToolSpec]) -> str:
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
 
-def _forget_guide(scene: Scene, before: Sequence[str]) -> None:
+def _forget_guide(turn: PreparedTurn, before: Sequence[str]) -> None:
     """The guide is the first message after those that were there before; a compaction may have taken it already."""
-    after = scene.gateway.agent(scene.agent.id).message_ids
+    after = turn.gateway.agent(turn.agent.id).message_ids
     if len(after) > len(before) and tuple(after[: len(before)]) == tuple(before):
         kept = [*before, *after[len(before) + 1 :]]
-        scene.gateway.change_agent(scene.agent.id, AgentChange(message_ids=kept))
+        turn.gateway.change_agent(turn.agent.id, AgentChange(message_ids=kept))
 
 
-def _tidied(scene: Scene) -> Scene:
-    """The scene without the guide of a turn that was broken off."""
-    if scene.unsettled is None:
-        return scene
-    guides = {row.id for row in Past(scene).rows if row.kind == SYSTEM and _BEGIN in row.text}
+def _tidied(turn: PreparedTurn) -> PreparedTurn:
+    """The turn without the guide of a turn that was broken off."""
+    if turn.unsettled is None:
+        return turn
+    guides = {row.id for row in StoredMessages(turn).rows if row.kind == SYSTEM and _BEGIN in row.text}
     if not guides:
-        return scene
-    kept = [message_id for message_id in scene.agent.message_ids if message_id not in guides]
-    return replace(scene, agent=scene.gateway.change_agent(scene.agent.id, AgentChange(message_ids=kept)))
+        return turn
+    kept = [message_id for message_id in turn.agent.message_ids if message_id not in guides]
+    return replace(turn, agent=turn.gateway.change_agent(turn.agent.id, AgentChange(message_ids=kept)))

@@ -13,16 +13,16 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bridge.interception.context import Context
+from bridge.interception.context_editor import ContextEditor
 from bridge.interception.leftovers import tidied
-from bridge.interception.method import Scene, for_client, refuse_stale, results_for
-from bridge.interception.past import Past
+from bridge.interception.method import PreparedTurn, for_client, refuse_stale, results_for
 from bridge.interception.quoting import quoted
 from bridge.interception.rewrite import Given, Rewrite
+from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.gateway import AgentChange, StoredMessage
 from bridge.stubs.naming import LETTA_PARAMETERS, is_script_safe
 from bridge.stubs.source import RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX
-from bridge.turn import AgentCall, Event, JsonObject, Method, StubKind, ToolResult
+from bridge.turn import AgentCall, AgentEvent, JsonObject, Method, StubKind, ToolResult
 
 # Letta refuses nothing, but a variable of 128 KiB or more does not reach the sandbox.
 PIECE = 100_000
@@ -37,30 +37,30 @@ class Relay(Rewrite):
         super().__init__(gated=True)
         self.runs_stubs = True
 
-    def _tidied(self, scene: Scene) -> Scene:
+    def _tidied(self, turn: PreparedTurn) -> PreparedTurn:
         """The agent's variables too are as its owner made them."""
-        if scene.unsettled:
-            variables = scene.gateway.variables(scene.agent.id)
+        if turn.unsettled:
+            variables = turn.gateway.variables(turn.agent.id)
             own = without_relayed(variables)
             if own != variables:
-                scene.gateway.change_agent(scene.agent.id, AgentChange(variables=own))
-        return tidied(scene)
+                turn.gateway.change_agent(turn.agent.id, AgentChange(variables=own))
+        return tidied(turn)
 
-    def _give_results(self, scene: Scene, past: Past, context: Context) -> Given:
-        if not scene.news.results:
+    def _give_results(self, turn: PreparedTurn, past: StoredMessages, context: ContextEditor) -> Given:
+        if not turn.news.results:
             return Given()
         request = past.held()
-        result = results_for(scene, request.id).get(0) if request is not None else None
+        result = results_for(turn, request.id).get(0) if request is not None else None
         if request is not None and result is not None:
-            return self._relayed(scene, context, request, result)
-        places = [place for place in map(past.place_of, scene.news.results) if place is not None]
+            return self._relayed(turn, context, request, result)
+        places = [place for place in map(past.place_of, turn.news.results) if place is not None]
         if not places:
-            refuse_stale(scene)
+            refuse_stale(turn)
         return Given(place=max(places, default=0))
 
-    def _relayed(self, scene: Scene, context: Context, request: StoredMessage, result: ToolResult) -> Given:
-        if _runs(scene, request.calls[0]):
-            gateway, agent_id = scene.gateway, scene.agent.id
+    def _relayed(self, turn: PreparedTurn, context: ContextEditor, request: StoredMessage, result: ToolResult) -> Given:
+        if _runs(turn, request.calls[0]):
+            gateway, agent_id = turn.gateway, turn.agent.id
             own = without_relayed(gateway.variables(agent_id))
             gateway.change_agent(agent_id, AgentChange(variables={**own, **relayed(result)}))
             returned = gateway.approve(agent_id, request.id)
@@ -72,16 +72,18 @@ class Relay(Rewrite):
             context.drop(request.id)
         return Given(anew=True, quoted=(quoted(result),))
 
-    def _gated_calls(self, scene: Scene, context: Context, events: Iterator[Event]) -> Iterator[Event]:
+    def _gated_calls(
+        self, turn: PreparedTurn, context: ContextEditor, events: Iterator[AgentEvent]
+    ) -> Iterator[AgentEvent]:
         for event in events:
             if isinstance(event, AgentCall) and event.held:
-                yield for_client(scene.bound[event.name], event, event.message_id)
+                yield for_client(turn.bound[event.name], event, event.message_id)
             else:
                 yield event
 
 
-def _runs(scene: Scene, call: AgentCall) -> bool:
-    binding = scene.bound.get(call.name)
+def _runs(turn: PreparedTurn, call: AgentCall) -> bool:
+    binding = turn.bound.get(call.name)
     return binding is not None and is_runnable(call.arguments, binding.stub.json_schema["parameters"])
 
 

@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bridge.interception.context import Context
+from bridge.dialects.openai.call_ids import message_of
+from bridge.interception.context_editor import ContextEditor
 from bridge.interception.held import ended_at, sent
-from bridge.interception.ids import message_of
 from bridge.interception.leftovers import tidied
-from bridge.interception.method import NO_RESULT, Scene, for_client, forcing_rules, provisional, refuse_stale
-from bridge.interception.past import Past
+from bridge.interception.method import NO_RESULT, PreparedTurn, for_client, forcing_rules, provisional, refuse_stale
 from bridge.interception.quoting import quoted
+from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.gateway import Outgoing, Say
 from bridge.turn import (
     AgentCall,
+    AgentEvent,
     AgentReturn,
     Binding,
-    Event,
     JsonObject,
     Method,
     Stopped,
@@ -72,73 +72,75 @@ class Rewrite:
         stops = [{**self._stop, "tool_name": binding.stub.name} for binding in bindings]
         return [*stops, *forcing_rules(bindings, choice)]
 
-    def play(self, scene: Scene) -> Iterator[Event]:
-        scene = self._tidied(scene)
-        past, context = Past(scene), Context(scene)
-        given = Given() if scene.arrived else self._give_results(scene, past, context)
-        outgoing: list[Outgoing] = [*scene.marked(list(given.quoted), "result-"), *scene.says]
+    def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        turn = self._tidied(turn)
+        past, context = StoredMessages(turn), ContextEditor(turn)
+        given = Given() if turn.arrived else self._give_results(turn, past, context)
+        outgoing: list[Outgoing] = [*turn.marked(list(given.quoted), "result-"), *turn.says]
         if not outgoing and not given.anew:
-            missed = self._not_closed(scene, past, context) or past.answer(
+            missed = self._not_closed(turn, past, context) or past.answer(
                 max(given.place, past.told()), called_by_return=self.called_by_return
             )
             if missed:
                 yield from missed
                 return
-        if not outgoing and not scene.features.continues_without_message:
+        if not outgoing and not turn.features.continues_without_message:
             outgoing = [context.nudge()]
-        events = ended_at(scene, sent(scene, past, context, outgoing))
-        yield from self._gated_calls(scene, context, events) if self._gated else _ungated_calls(scene, events)
+        events = ended_at(turn, sent(turn, past, context, outgoing))
+        yield from self._gated_calls(turn, context, events) if self._gated else _ungated_calls(turn, events)
         context.drop_nudge()
 
-    def _not_closed(self, scene: Scene, past: Past, context: Context) -> list[Event]:
+    def _not_closed(self, turn: PreparedTurn, past: StoredMessages, context: ContextEditor) -> list[AgentEvent]:
         """The call at which the turn was broken off before it was closed, so that it has no return to go by."""
         held = past.held() if self._gated and self.called_by_return else None
-        if held is None or any(call.name not in scene.bound for call in held.calls):
+        if held is None or any(call.name not in turn.bound for call in held.calls):
             return []
-        return [*self._gated_calls(scene, context, iter(held.calls)), Stopped("end_turn")]
+        return [*self._gated_calls(turn, context, iter(held.calls)), Stopped("end_turn")]
 
-    def _tidied(self, scene: Scene) -> Scene:
-        return tidied(scene)
+    def _tidied(self, turn: PreparedTurn) -> PreparedTurn:
+        return tidied(turn)
 
-    def _give_results(self, scene: Scene, past: Past, context: Context) -> Given:
+    def _give_results(self, turn: PreparedTurn, past: StoredMessages, context: ContextEditor) -> Given:
         """Results in the place of provisional returns, wherever in the context these stand by now."""
-        given = [self._give(scene, past, result) for result in scene.news.results]
+        given = [self._give(turn, past, result) for result in turn.news.results]
         found = [one for one in given if one is not None]
         if given and not found:
-            refuse_stale(scene)
+            refuse_stale(turn)
         quotes = tuple(say for one in found for say in one.quoted)
         return Given(any(one.anew for one in found), quotes, max((one.place for one in found), default=0))
 
-    def _give(self, scene: Scene, past: Past, result: ToolResult) -> Given | None:
+    def _give(self, turn: PreparedTurn, past: StoredMessages, result: ToolResult) -> Given | None:
         """What became of one result, None if no call waits for it. The usual one is for the end of the context."""
         message_id, _ = message_of(result.call_id) or ("", 0)
-        if message_id != scene.last_message_id:
+        if message_id != turn.last_message_id:
             place, text = past.return_of(result) or (0, None)
             if text is None or provisional(text) is None:
                 return Given(place=place) if text == result.text else None
-        return self._deliver(scene, message_id, result)
+        return self._deliver(turn, message_id, result)
 
-    def _deliver(self, scene: Scene, message_id: str, result: ToolResult) -> Given:
-        if scene.gateway.rewrite_return(scene.agent.id, message_id, result.text, not result.is_error):
+    def _deliver(self, turn: PreparedTurn, message_id: str, result: ToolResult) -> Given:
+        if turn.gateway.rewrite_return(turn.agent.id, message_id, result.text, not result.is_error):
             return Given(anew=True)
         return Given(anew=True, quoted=(quoted(result),))
 
-    def _gated_calls(self, scene: Scene, context: Context, events: Iterator[Event]) -> Iterator[Event]:
+    def _gated_calls(
+        self, turn: PreparedTurn, context: ContextEditor, events: Iterator[AgentEvent]
+    ) -> Iterator[AgentEvent]:
         for event in events:
             if isinstance(event, AgentCall) and event.held:
                 return_id = context.close(event.message_id, self.until_then)
-                yield for_client(scene.bound[event.name], event, return_id)
+                yield for_client(turn.bound[event.name], event, return_id)
             else:
                 yield event
 
 
-def _ungated_calls(scene: Scene, events: Iterator[Event]) -> Iterator[Event]:
+def _ungated_calls(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
     called: dict[str, AgentCall] = {}
     for event in events:
-        if isinstance(event, AgentCall) and event.name in scene.bound:
+        if isinstance(event, AgentCall) and event.name in turn.bound:
             called[event.call_id] = event
         elif isinstance(event, AgentReturn) and event.call_id in called:
             call = called.pop(event.call_id)
-            yield for_client(scene.bound[call.name], call, event.message_id)
+            yield for_client(turn.bound[call.name], call, event.message_id)
         else:
             yield event

@@ -31,7 +31,7 @@ from bridge.letta.gateway import (
     Tool,
 )
 from bridge.trace import carried
-from bridge.turn import Event, JsonObject, Stub
+from bridge.turn import AgentEvent, JsonObject, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
 NAMES_AT_ONCE = 100
@@ -205,7 +205,7 @@ class LettaServer:
         *,
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
-    ) -> Iterator[Event]:
+    ) -> Iterator[AgentEvent]:
         body: dict[str, Any] = {"messages": [payloads.outgoing(item) for item in messages], "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)

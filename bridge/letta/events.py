@@ -11,10 +11,10 @@ from typing import Any
 
 from bridge import errors
 from bridge.letta import failures
-from bridge.turn import AgentCall, AgentReturn, Event, JsonObject, Reasoning, RunStarted, Stopped, Text, Used
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Reasoning, RunStarted, Stopped, Text, Used
 
 
-def read_run(raws: Iterable[JsonObject | None]) -> Iterator[Event]:
+def read_run(raws: Iterable[JsonObject | None]) -> Iterator[AgentEvent]:
     """Events of one run. `raws` are the messages of its stream, then None when the server said that it is done.
 
     The last event is Stopped, always. A run that failed, and a stream that breaks off before the server said how
@@ -42,7 +42,7 @@ class _Run:
         self.counted: Counter[str] = Counter()
         self.spoken: dict[str, str] = {}
 
-    def read(self, raw: JsonObject) -> Iterator[Event]:
+    def read(self, raw: JsonObject) -> Iterator[AgentEvent]:
         if "error" in raw and "message_type" not in raw:
             raise _failure(raw["error"], "")
         kind = str(raw.get("message_type"))
@@ -57,7 +57,7 @@ class _Run:
         if reader is not None:
             yield from reader(self, raw)
 
-    def end(self) -> Iterator[Event]:
+    def end(self) -> Iterator[AgentEvent]:
         if not self.complete and not self.stop_reason:
             raise errors.LettaUnreachable(failures.CUT, code="stream_cut")
         yield from self._finish_call()
@@ -68,17 +68,17 @@ class _Run:
             yield Used(self.used.prompt_tokens, self.used.completion_tokens, self.used.steps, self.step_id)
         yield Stopped(self.stop_reason or "end_turn")
 
-    def reasoning(self, raw: JsonObject) -> Iterator[Event]:
+    def reasoning(self, raw: JsonObject) -> Iterator[AgentEvent]:
         text = self._apart(raw, _content(raw.get("reasoning")))
         if text:
             yield Reasoning(text)
 
-    def answer(self, raw: JsonObject) -> Iterator[Event]:
+    def answer(self, raw: JsonObject) -> Iterator[AgentEvent]:
         text = self._apart(raw, _content(raw.get("content")))
         if text:
             yield Text(text)
 
-    def calls(self, raw: JsonObject) -> Iterator[Event]:
+    def calls(self, raw: JsonObject) -> Iterator[AgentEvent]:
         """`tool_calls` holds all of them from 0.13 on; before, and in pieces, there is the one `tool_call`.
 
         0.16 puts the one piece into `tool_calls`, too, without a list around it. What is held of a step and what is not
@@ -100,21 +100,21 @@ class _Run:
                 self.counted[message_id] += 1
             self.call = AgentCall(message_id, call_id, name, arguments, held, self.counted[message_id] - 1)
 
-    def returned(self, raw: JsonObject) -> Iterator[Event]:
+    def returned(self, raw: JsonObject) -> Iterator[AgentEvent]:
         ok = raw.get("status") != "error"
         yield AgentReturn(_text(raw.get("id")), _text(raw.get("tool_call_id")), _content(raw.get("tool_return")), ok)
 
-    def usage(self, raw: JsonObject) -> Iterator[Event]:
+    def usage(self, raw: JsonObject) -> Iterator[AgentEvent]:
         self.used = Used(
             _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens")), _count(raw.get("step_count")) or 1
         )
         yield from ()
 
-    def stopped(self, raw: JsonObject) -> Iterator[Event]:
+    def stopped(self, raw: JsonObject) -> Iterator[AgentEvent]:
         self.stop_reason = _text(raw.get("stop_reason")) or "end_turn"
         yield from ()
 
-    def failed(self, raw: JsonObject) -> Iterator[Event]:
+    def failed(self, raw: JsonObject) -> Iterator[AgentEvent]:
         raise _failure([raw.get("error_type"), raw.get("message"), raw.get("detail")], self.stop_reason)
         yield
 
@@ -126,7 +126,7 @@ class _Run:
             self.spoken[kind] = message_id
         return f"\n\n{text}" if text and last is not None and last != message_id else text
 
-    def _finish_call(self) -> Iterator[Event]:
+    def _finish_call(self) -> Iterator[AgentEvent]:
         if self.call is not None:
             call, self.call = self.call, None
             yield call

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bridge.letta.capabilities import AgentModel, ServerFeatures
-from bridge.turn import AgentCall, Event, Image, JsonObject, Stub
+from bridge.turn import AgentCall, AgentEvent, Image, JsonObject, Stub
 
 # Agents whose names begin so are the bridge's own, and no models.
 HELPER_PREFIX = "letta-tool-bridge-helper-"
@@ -166,7 +166,7 @@ class Gateway(Protocol):
         *,
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
-    ) -> Iterator[Event]:
+    ) -> Iterator[AgentEvent]:
         """Give the agent messages and yield what happens until its run ends.
 
         `by_token`: text comes in pieces as the model writes it, where the server can do that without damage.

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bridge.config import Settings
-from bridge.coordination.activity import Activity
-from bridge.coordination.history import ToolCard
 from bridge.errors import BridgeError, NotThere, StoreUnavailable
-from bridge.interception.closing import held_request, own_calls
-from bridge.interception.parallel import is_switched_on, switched_back
+from bridge.history.activity import Activity
+from bridge.history.records import ToolCard
+from bridge.interception.close_held import held_request, own_calls
+from bridge.interception.parallel_calls import is_switched_on, switched_back
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.operation.snapshots import Snapshots
 from bridge.operation.wording import counted, in_brackets, listed

@@ -15,7 +15,7 @@ from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
 from bridge.operation.wording import counted
 from bridge.sync.inventory import inventory
-from bridge.turn import Happening, Message, MethodChosen, Text, ToolCall, ToolChoice, ToolSpec, Turn
+from bridge.turn import Message, MethodChosen, Text, ToolCall, ToolChoice, ToolSpec, Turn, TurnEvent
 
 OLDEST, NEWEST = (0, 6, 54), (0, 16, 8)
 MOST_CLOCK_DIFFERENCE = 60.0
@@ -204,7 +204,7 @@ def _talk(conversation: Conversation, model: str) -> tuple[str, str]:
     return method, answer
 
 
-def _turn(conversation: Conversation, turn: Turn) -> list[Happening]:
+def _turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
     return list(conversation.events(turn, threading.Event()))
 
 

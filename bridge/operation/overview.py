@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bridge.coordination.history import ToolUse, TurnRecord
 from bridge.errors import InvalidRequest
+from bridge.history.records import ToolUse, TurnRecord
 from bridge.interception.choose import choose_method, reason
 from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Tool

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from bridge.config import Settings
 from bridge.conversation import Conversation
-from bridge.coordination.activity import Activity
-from bridge.coordination.recorder import Recorder
-from bridge.coordination.store import Store
 from bridge.directory import Directory
+from bridge.history.activity import Activity
+from bridge.history.recorder import Recorder
 from bridge.letta.gateway import Gateway
 from bridge.operation.actions import Operator
 from bridge.operation.snapshots import Snapshots
+from bridge.store.port import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from bridge.errors import LettaMissing
-from bridge.interception.closing import close_request, held_request, own_calls
-from bridge.interception.parallel import is_switched_on
+from bridge.interception.close_held import close_request, held_request, own_calls
+from bridge.interception.parallel_calls import is_switched_on
 from bridge.interception.relay import without_relayed
 from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentChange, Block, Gateway, Tool
 from bridge.operation.actions import Offering, detach_all

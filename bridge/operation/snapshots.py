@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bridge.coordination.store import Store
 from bridge.errors import LettaError, StoreUnavailable
 from bridge.letta.capabilities import ServerFeatures
 from bridge.letta.gateway import Agent, Gateway, Tool
+from bridge.store.port import Store
 
 # Until then a snapshot is shown as it is; then also, but a new one is made beside; and after the last it is too old.
 FRESH = 10.0

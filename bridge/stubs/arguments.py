@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.stubs.naming import LETTA_PARAMETERS
+from bridge.stubs.normalise import tidied
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of
-from bridge.stubs.tidy import tidied
 from bridge.turn import ArgumentPath, Stub
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")

@@ -7,11 +7,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from bridge.stubs.as_sent import NON_STRICT_MARK, is_strict, plain_text
 from bridge.stubs.checks import Limits, storable
 from bridge.stubs.naming import check_tool_name, server_name, suffixed
 from bridge.stubs.schema import Conversion, convert
 from bridge.stubs.source import stub_source, template_digest
-from bridge.stubs.verbatim import NON_STRICT_MARK, is_strict, plain_text
 from bridge.turn import JsonObject, SchemaDialect, Stub, StubKind, ToolSpec
 
 USUAL_LIMITS = Limits()

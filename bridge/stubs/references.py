@@ -13,9 +13,9 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from bridge.stubs.checks import is_well_formed
+from bridge.stubs.in_words import described
+from bridge.stubs.normalise import tidied
 from bridge.stubs.subschemas import KINDS, Schema, found_at, is_schema, kinds, mapped
-from bridge.stubs.tidy import tidied
-from bridge.stubs.words import described
 
 # How often a definition may contain itself when it is unrolled, and how much unrolling may yield in all.
 UNROLLED = 2

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bridge.stubs.as_sent import kept_verbatim, plain_text
 from bridge.stubs.checks import Limits, check_schema, check_spelt_out
+from bridge.stubs.in_words import described
 from bridge.stubs.naming import parameter_names
+from bridge.stubs.normalise import tidied
 from bridge.stubs.references import Definitions, Inlining
-from bridge.stubs.root import object_root
-from bridge.stubs.simplified import Simplification
+from bridge.stubs.strict_form import Simplification
 from bridge.stubs.subschemas import Schema
-from bridge.stubs.tidy import tidied
-from bridge.stubs.verbatim import kept_verbatim, plain_text
-from bridge.stubs.words import described
+from bridge.stubs.top_level import object_root
 from bridge.turn import ArgumentPath, JsonObject, SchemaDialect
 
 

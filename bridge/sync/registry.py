@@ -11,9 +11,9 @@ from typing import Any
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Agent, Gateway, Tool
 from bridge.stubs.converter import renamed_stub
+from bridge.sync.concurrently import at_once
 from bridge.sync.names import alternative_names, first_free_name
 from bridge.sync.ownership import digest_of, drifted, is_leaving, is_ours, tags_for
-from bridge.sync.parallel import at_once
 from bridge.sync.plan import OUR_RULES
 from bridge.turn import Binding, Stub
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from bridge.errors import LettaError, LettaUnavailable
 from bridge.letta.gateway import Agent, AgentChange, Gateway
+from bridge.sync.concurrently import at_once
 from bridge.sync.ownership import is_marked, is_ours, unmarked
-from bridge.sync.parallel import at_once
 from bridge.sync.plan import plan_toolset
 from bridge.sync.races import may_be_a_race
 from bridge.sync.registry import Registry, unfit

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from bridge.errors import BridgeError
 from bridge.letta.gateway import HELPER_PREFIX
 from bridge.trace import Trace, current
-from bridge.turn import AgentCall, Event, Message, MethodChosen, Stopped, Text, ToolCall, Turn, Used
+from bridge.turn import AgentCall, AgentEvent, Message, MethodChosen, Stopped, Text, ToolCall, Turn, Used
 
 log = logging.getLogger("bridge.turn")
 
@@ -43,7 +43,7 @@ class Account:
     used: Used | None = None
     seconds: float = 0.0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: AgentEvent) -> None:
         match event:
             case Text(text):
                 self.characters += len(text)
@@ -113,7 +113,9 @@ def log_turn(account: Account) -> None:
     log.info("turn", extra={"fields": account.fields()})
 
 
-def accounted(events: Iterable[Event], turn: Turn, gone: Signal, readers: Iterable[Reader]) -> Iterator[Event]:
+def accounted(
+    events: Iterable[AgentEvent], turn: Turn, gone: Signal, readers: Iterable[Reader]
+) -> Iterator[AgentEvent]:
     """The same events, and the account of them for the readers, whatever ends them."""
     trace = current()
     trace.is_turn = True

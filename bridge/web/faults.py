@@ -8,8 +8,8 @@ from flask import Flask, Response, jsonify
 from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge, SecurityError
 
+from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError, InternalFailure, InvalidRequest, NotThere, TooLarge, WrongMethod
-from bridge.openai.errors import error_object
 from bridge.trace import current
 
 

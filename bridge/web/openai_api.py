@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, jsonify, request
 
 from bridge.config import Settings
+from bridge.dialects.openai.models import model_list, model_object
 from bridge.directory import ALL, Directory, Visible
-from bridge.openai.models import model_list, model_object
 from bridge.trace import current
 from bridge.web.security import client_key
 from bridge.web.turns import Turns

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Flask, Response, request
 
 from bridge.trace import Trace, current, enter
-from bridge.turn import Event
+from bridge.turn import AgentEvent
 from bridge.web.metrics import Metrics
 
 log = logging.getLogger("bridge.request")
@@ -53,11 +53,11 @@ def follow_requests(app: Flask, metrics: Metrics) -> None:
         return response
 
 
-def followed(events: Callable[[Signal], Iterable[Event]]) -> Callable[[Signal], Iterator[Event]]:
+def followed(events: Callable[[Signal], Iterable[AgentEvent]]) -> Callable[[Signal], Iterator[AgentEvent]]:
     """The same events for a thread of their own, which then works for the request of this one."""
     trace = current()
 
-    def begin(gone: Signal) -> Iterator[Event]:
+    def begin(gone: Signal) -> Iterator[AgentEvent]:
         enter(trace)
         yield from events(gone)
 

@@ -11,20 +11,20 @@ from flask import Request, Response
 
 from bridge.config import Settings
 from bridge.conversation import Conversation
-from bridge.coordination.feed import Feed, run_in_thread
-from bridge.coordination.gate import Gate, Slot
-from bridge.coordination.journal import Identity, Journal
-from bridge.coordination.recorder import Recorder
+from bridge.dialects.chat_completions.request import parse_chat_request, parse_json
 from bridge.errors import BridgeError
+from bridge.history.recorder import Recorder
+from bridge.journal.journal import Identity, Journal
+from bridge.journal.stream import TurnStream, run_in_thread
 from bridge.keys import ApiKey
-from bridge.openai.requests import parse_chat_request, parse_json
-from bridge.turn import Event, Turn
+from bridge.limits.gate import Gate, Slot
+from bridge.turn import AgentEvent, Turn
+from bridge.turns.admission import Admission
+from bridge.turns.identity import KEY_HEADER, identity_of
 from bridge.web.account import Reader, accounted
-from bridge.web.admission import Admission
 from bridge.web.bodies import body_of
-from bridge.web.chat import Listener
-from bridge.web.closing import Closing
-from bridge.web.identity import identity_of
+from bridge.web.listener import Listener
+from bridge.web.shutdown import Closing
 from bridge.web.tracing import followed
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
@@ -79,7 +79,9 @@ class Turns:
         if request.headers.get(ASIDE_HEADER) == "1" or request.headers.get(PARENT_HEADER):
             turn = replace(turn, aside=True)
         turn = self._admission.admitted(replace(turn, client=key.name if key else ""), key)
-        listener = self._listener(request, turn, identity_of(request, key, body, turn), slot)
+        listener = self._listener(
+            request, turn, identity_of(request.headers.get(KEY_HEADER, ""), key, body, turn), slot
+        )
         if not turn.stream:
             whole = listener.whole(settings.reply_wait)
             headers = {"Content-Length": str(len(whole))}
@@ -89,12 +91,12 @@ class Turns:
         return _named(Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS), listener.feed)
 
     def _listener(self, request: Request, turn: Turn, identity: Identity, slot: Slot) -> Listener:
-        def run(turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[Event]:
+        def run(turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[AgentEvent]:
             begun = replace(turn, id=turn_id, repeated=repeated)
             watched = self._told.recorder.watch(begun, self._conversation.events(begun, gone))
             return accounted(watched, begun, gone, self._told.readers)
 
-        def events(gone: threading.Event) -> Iterator[Event]:
+        def events(gone: threading.Event) -> Iterator[AgentEvent]:
             with slot.turn():
                 yield from attempt.events(gone)
 
@@ -117,6 +119,6 @@ class Turns:
             self._told.log.warning("a run that nobody waits for could not be cancelled: %s", failure.message)
 
 
-def _named(response: Response, feed: Feed) -> Response:
+def _named(response: Response, feed: TurnStream) -> Response:
     response.headers["X-Bridge-Method"] = feed.method
     return response

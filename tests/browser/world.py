@@ -16,13 +16,13 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from app import create_app
 from bridge.config import read_settings
-from bridge.coordination.history import TurnRecord
 from bridge.errors import LettaTimeout, ModelOverloaded
+from bridge.history.records import TurnRecord
 from bridge.letta.capabilities import AgentModel
 from bridge.letta.gateway import Agent
 from bridge.stubs.naming import server_name
 from bridge.sync.ownership import OWNER
-from bridge.turn import AgentCall, AgentReturn, Event, Reasoning, Stopped, Text, Used
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, Reasoning, Stopped, Text, Used
 from tests.admin import PASSWORD
 from tests.test_complaints import Json, held, tool
 from tests.toolsets import SharedLetta
@@ -181,7 +181,7 @@ def _task(
 ) -> None:
     """A question, a call, its result and the answer."""
     question = {"role": "user", "content": "Please do it."}
-    thought: list[Event] = [Reasoning("The user wants this done. "), Reasoning("I'll begin with a look.")]
+    thought: list[AgentEvent] = [Reasoning("The user wants this done. "), Reasoning("I'll begin with a look.")]
     world.letta.will(lambda: time.sleep(pace), *thought, *held((server_name(name, False), json.dumps(arguments))))
     call = world.ask(agent, [question], tools)
     given_back = {"role": "tool", "tool_call_id": call["tool_calls"][0]["id"], "content": given, "is_error": not ok}

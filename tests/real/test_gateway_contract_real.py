@@ -11,7 +11,7 @@ from bridge.letta import connection
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
 from bridge.letta.gateway import Gateway
-from tests.gateway_contract import GatewayContract, Scene, new_name
+from tests.gateway_contract import GatewayContract, PreparedTurn, new_name
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
@@ -53,7 +53,7 @@ def _one_line(text: str) -> str:
 
 class TestRealServers(GatewayContract):
     @pytest.fixture
-    def scene(self, world: World, agent_type: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    def scene(self, world: World, agent_type: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PreparedTurn]:
         """Lists come in pages of two."""
         monkeypatch.setattr(connection, "PAGE", 2)
         world.model.clear()

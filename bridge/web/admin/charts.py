@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bridge.coordination.history import Minute
+from bridge.history.records import Minute
 
 WIDTH, HEIGHT = 600.0, 96.0
 GAP = 0.25

@@ -18,8 +18,8 @@ from typing import Any
 from flask import Flask, Request, request
 from flask.sessions import SecureCookieSessionInterface
 
-from bridge.coordination.store import Store
 from bridge.errors import Busy, Forbidden, StoreUnavailable, Unauthorized
+from bridge.store.port import Store
 from bridge.web.security import password_matches
 
 LIFETIME = 12 * 3600
@@ -69,7 +69,7 @@ def refuse_others(request: Request) -> None:
 
 
 @dataclass(slots=True)
-class Door:
+class SignIn:
     """Lets in who knows the password. Wrong ones are counted in the store, for all workers together."""
 
     password: str

@@ -24,13 +24,13 @@ from flask import (
 from werkzeug.exceptions import HTTPException, NotFound
 
 from bridge import __version__
+from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, NotThere, Unauthorized
-from bridge.openai.errors import error_object
 from bridge.operation.parts import Parts
 from bridge.web.admin import views
-from bridge.web.admin.desk import Desk
-from bridge.web.admin.sessions import Door, SignedSessions, refuse_others, secret_key
-from bridge.web.admin.words import teach_words
+from bridge.web.admin.filters import add_filters
+from bridge.web.admin.page_data import PageData
+from bridge.web.admin.sessions import SignedSessions, SignIn, refuse_others, secret_key
 from bridge.web.faults import as_told
 
 View = Callable[..., views.Data]
@@ -39,8 +39,8 @@ View = Callable[..., views.Data]
 def admin(app: Flask, parts: Parts) -> Blueprint:
     password = parts.settings.admin_password
     site = Blueprint("admin", __name__, url_prefix="/admin", static_folder="../static", static_url_path="static")
-    door = Door(password, parts.store)
-    teach_words(app)
+    door = SignIn(password, parts.store)
+    add_filters(app)
     if password:
         app.secret_key = secret_key(password)
         app.session_interface = SignedSessions()
@@ -60,7 +60,7 @@ def admin(app: Flask, parts: Parts) -> Blueprint:
 _OPEN = frozenset({"admin.sign_in", "admin.try_to_sign_in"})
 
 
-def _let_in(door: Door) -> Response | None:
+def _let_in(door: SignIn) -> Response | None:
     if request.endpoint == "admin.static":
         return None
     if not door.password:
@@ -78,7 +78,7 @@ def _let_in(door: Door) -> Response | None:
     return _see(url_for("admin.sign_in", next=back))
 
 
-def _add_door(site: Blueprint, door: Door) -> None:
+def _add_door(site: Blueprint, door: SignIn) -> None:
     @site.get("/sign-in")
     def sign_in() -> str:
         return render_template("admin/sign_in.html", next=_own_path(request.args.get("next")))
@@ -118,7 +118,7 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
 
     def add(rule: str, name: str, view: View, takes: bool = False) -> None:
         def data(**names: str) -> views.Data:
-            desk = Desk(parts)
+            desk = PageData(parts)
             shown = view(desk, *names.values(), *([request.args] if takes else []))
             return {**shown, "warnings": desk.warnings}
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge import __version__
-from bridge.coordination.activity import Activity
-from bridge.coordination.history import Minute, PastCall, ToolCard, ToolUse, TurnRecord
 from bridge.errors import LettaError, NotThere, StoreUnavailable
-from bridge.interception.closing import held_request
+from bridge.history.activity import Activity
+from bridge.history.records import Minute, PastCall, ToolCard, ToolUse, TurnRecord
+from bridge.interception.close_held import held_request
 from bridge.letta.gateway import Agent, Tool
 from bridge.operation.masked import masked
 from bridge.operation.overview import MEANINGS, AgentRow, agent_row, agent_rows, tool_rows
@@ -18,8 +18,8 @@ from bridge.sync import instructions
 from bridge.sync.ownership import client_name_of, digest_of, is_ours
 from bridge.turn import JsonObject
 from bridge.web.admin.charts import errors_of, latency_chart, turns_chart
-from bridge.web.admin.desk import Desk
 from bridge.web.admin.listing import Wanted, listed
+from bridge.web.admin.page_data import PageData
 
 Data = dict[str, Any]
 Running = tuple[TurnRecord, str]
@@ -27,7 +27,7 @@ CHART_MINUTES = 60
 RECENT_TURNS = 40
 
 
-def tools(desk: Desk, arguments: Mapping[str, str]) -> Data:
+def tools(desk: PageData, arguments: Mapping[str, str]) -> Data:
     snapshot = desk.snapshot()
     uses: dict[str, ToolUse] = desk.recall(Activity.uses, dict)
     rows = tool_rows(snapshot.tools, snapshot.agents, uses, desk.now, desk.parts.settings.stub_idle)
@@ -37,7 +37,7 @@ def tools(desk: Desk, arguments: Mapping[str, str]) -> Data:
     return {"wanted": wanted, "listing": listing, "agents": agents, "meanings": MEANINGS, "as_of": snapshot.at}
 
 
-def tool(desk: Desk, key: str) -> Data:
+def tool(desk: PageData, key: str) -> Data:
     """One tool: as the client sent it, as Letta has it, and its last calls."""
     snapshot = desk.snapshot()
     uses: dict[str, ToolUse] = desk.recall(Activity.uses, dict)
@@ -59,7 +59,7 @@ def tool(desk: Desk, key: str) -> Data:
     }
 
 
-def agents(desk: Desk, arguments: Mapping[str, str]) -> Data:
+def agents(desk: PageData, arguments: Mapping[str, str]) -> Data:
     snapshot = desk.snapshot()
     turns: list[TurnRecord] = desk.recall(Activity.turns, list)
     running: dict[str, Running] = desk.recall(Activity.holders, dict)
@@ -73,7 +73,7 @@ def _text_of(row: AgentRow) -> str:
     return f"{row.name} {row.id} {row.type} {row.method} {row.model}".lower()
 
 
-def agent(desk: Desk, agent_id: str) -> Data:
+def agent(desk: PageData, agent_id: str) -> Data:
     """One agent as it is now. Without Letta, what the history knows of it."""
     turns: list[TurnRecord] = desk.recall(lambda history: history.turns_of(agent_id), list)
     everywhere: dict[str, Running] = desk.recall(Activity.holders, dict)
@@ -105,7 +105,7 @@ def _tools_of(found: Agent) -> Data:
     }
 
 
-def activity(desk: Desk) -> Data:
+def activity(desk: PageData) -> Data:
     minutes: list[Minute] = desk.recall(lambda history: history.minutes(desk.now, CHART_MINUTES), list)
     turns: list[TurnRecord] = desk.recall(Activity.turns, list)
     actions: list[JsonObject] = desk.recall(Activity.actions, list)
@@ -119,7 +119,7 @@ def activity(desk: Desk) -> Data:
     }
 
 
-def health(desk: Desk) -> Data:
+def health(desk: PageData) -> Data:
     settings = desk.parts.settings
     return {
         "bridge": {"version": __version__, "python": platform.python_version()},
@@ -131,7 +131,7 @@ def health(desk: Desk) -> Data:
     }
 
 
-def _letta(desk: Desk) -> Data:
+def _letta(desk: PageData) -> Data:
     url = desk.parts.settings.letta_base_url
     try:
         features = desk.parts.gateway.features()
@@ -140,7 +140,7 @@ def _letta(desk: Desk) -> Data:
     return {"url": url, "version": features.version_text, "capabilities": features.told()}
 
 
-def _store(desk: Desk) -> Data:
+def _store(desk: PageData) -> Data:
     kind = "Redis (REDIS_URL)" if desk.parts.settings.redis_url else "SQLite file in BRIDGE_DATA_DIR"
     try:
         desk.parts.store.check()

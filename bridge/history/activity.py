@@ -1,0 +1,227 @@
+"""What the turns of all workers did, for the operator: kept for a while, and lost without harm.
+
+The newest turns, the tools that clients offered with how often they were called, the numbers of each minute, and which
+workers there are. Whatever several workers add to is one small document, changed by compare and swap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import asdict, replace
+from typing import Any
+
+from bridge.errors import StoreUnavailable
+from bridge.history.records import (
+    Minute,
+    PastCall,
+    Step,
+    ToolCard,
+    ToolUse,
+    TurnRecord,
+    Worker,
+    made,
+    read,
+    read_all,
+    written,
+)
+from bridge.store.port import Store
+from bridge.turn import JsonObject
+
+MOST_TURNS = 300
+MOST_TURNS_OF_AN_AGENT = 50
+MOST_CALLS_OF_A_TOOL = 60
+MOST_TOOLS = 2_000
+MOST_MINUTES = 90
+MOST_WORKERS = 128
+KEPT = 30 * 86_400.0
+# A worker tells this often that it lives, and one that was silent for the other time does not.
+HEARTBEAT = 20.0
+SILENT = 65.0
+TRIES = 50
+
+Document = dict[str, Any]
+
+
+class Activity:
+    """Written by the workers' recorders, read by pages and commands."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # --- written --------------------------------------------------------------------------------------
+
+    def lives(self, worker: Worker) -> None:
+        """The worker goes on, and these turns in it. That it began, the store may have forgotten or lost."""
+        self._store.put(f"worker {worker.id}", written(worker), SILENT)
+        if worker.id not in self._store.items("workers"):
+            self._store.append("workers", worker.id, MOST_WORKERS, KEPT)
+
+    def ended(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Set[str]:
+        """These turns are over; which of their tools were not counted before, or not since they were forgotten.
+
+        `digests` lead, by turn, from the client's names of its tools to what they are.
+        """
+        for turn in turns:
+            text = written(turn)
+            self._store.append("turns", text, MOST_TURNS, KEPT)
+            if turn.agent_id and not turn.aside:
+                self._store.append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
+            self._keep_calls(turn, digests[turn.id])
+        self._edit("minutes", lambda minutes: _with_minutes(minutes, turns))
+        return self._count_uses(turns, digests) if any(digests[turn.id] for turn in turns) else frozenset()
+
+    def meets(self, cards: Iterable[ToolCard]) -> None:
+        """Tools as they are offered; of one that is known, since when it is stays."""
+        for card in cards:
+            known = self.tool(card.digest)
+            kept = card if known is None else replace(card, since=known.since)
+            self._store.put(f"tool {card.digest}", written(kept), KEPT)
+
+    def acted(self, at: float, text: str) -> None:
+        """The operator did something."""
+        self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
+
+    def _count_uses(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Set[str]:
+        """Of a tool that is not among the newest any more, what else is known goes, too."""
+        fresh: Set[str] = frozenset()
+        dropped: Set[str] = frozenset()
+
+        def change(uses: Document) -> Document:
+            nonlocal fresh, dropped
+            before = frozenset(uses)
+            kept = _newest(_with_uses(uses, turns, digests))
+            fresh, dropped = kept.keys() - before, uses.keys() - kept.keys()
+            return kept
+
+        self._edit("tools", change)
+        if dropped:
+            self._store.remove(*(f"{kind} {digest}" for digest in dropped for kind in ("tool", "calls")))
+        return fresh
+
+    def _keep_calls(self, turn: TurnRecord, digests: Mapping[str, str]) -> None:
+        for step in (*turn.results, *turn.calls):
+            if step.name in digests:
+                key = f"calls {digests[step.name]}"
+                self._store.append(key, json.dumps(_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
+
+    def _edit(self, key: str, change: Callable[[Document], Document]) -> None:
+        for _ in range(TRIES):
+            old = self._store.get(key)
+            new = json.dumps(change(json.loads(old) if old else {}), separators=(",", ":"))
+            done = self._store.claim(key, new, KEPT) is None if old is None else self._store.swap(key, old, new, KEPT)
+            if done:
+                return
+        raise StoreUnavailable(f"The document {key!r} of the bridge's store is changed by others all the time.")
+
+    # --- read -----------------------------------------------------------------------------------------
+
+    def turns(self) -> list[TurnRecord]:
+        """The newest turns that are over, the newest first."""
+        return read_all(TurnRecord, reversed(self._store.items("turns")))
+
+    def turns_of(self, agent_id: str) -> list[TurnRecord]:
+        return read_all(TurnRecord, reversed(self._store.items(f"turns {agent_id}")))
+
+    def workers(self) -> list[Worker]:
+        """Those that live, the newest first."""
+        texts = [self._store.get(f"worker {name}") for name in dict.fromkeys(self._store.items("workers"))]
+        return [read(Worker, text) for text in reversed(texts) if text is not None]
+
+    def running(self) -> list[TurnRecord]:
+        """The turns that are under way, the newest first."""
+        turns = [turn for worker in self.workers() for turn in worker.running]
+        return sorted(turns, key=lambda turn: turn.started, reverse=True)
+
+    def holders(self) -> dict[str, tuple[TurnRecord, str]]:
+        """By agent: its turn under way, and where the worker is that runs it."""
+        return {
+            turn.agent_id: (turn, f"{worker.host}:{worker.pid}")
+            for worker in self.workers()
+            for turn in worker.running
+            if turn.agent_id
+        }
+
+    def tool(self, digest: str) -> ToolCard | None:
+        text = self._store.get(f"tool {digest}")
+        return None if text is None else read(ToolCard, text)
+
+    def uses(self) -> dict[str, ToolUse]:
+        """Of every tool that is known, by digest."""
+        return {digest: made(ToolUse, row) for digest, row in self._document("tools").items()}
+
+    def calls_of(self, digest: str) -> list[PastCall]:
+        """The last calls of a tool with their results, the newest first."""
+        found: dict[str, Document] = {}
+        for entry in map(json.loads, self._store.items(f"calls {digest}")):
+            found[entry["call_id"]] = found.get(entry["call_id"], {}) | entry
+        return [made(PastCall, row) for row in reversed(found.values()) if "at" in row]
+
+    def minutes(self, now: float, count: int) -> list[Minute]:
+        """The last minutes, the oldest first; the one that is running is the last."""
+        known = self._document("minutes")
+        last = int(now // 60)
+        return [
+            made(Minute, {**known.get(str(number), {}), "start": number * 60})
+            for number in range(last - count + 1, last + 1)
+        ]
+
+    def actions(self) -> list[JsonObject]:
+        """What the operator did last, the newest first."""
+        return [json.loads(entry) for entry in reversed(self._store.items("actions"))]
+
+    def _document(self, key: str) -> Document:
+        document: Document = json.loads(self._store.get(key) or "{}")
+        return document
+
+
+def _entry(turn: TurnRecord, step: Step) -> JsonObject:
+    at = turn.started + step.at
+    if step.kind == "result":
+        return {"call_id": step.call_id, "result": step.text, "ok": step.ok, "answered": at}
+    who = {"agent_id": turn.agent_id, "agent_name": turn.agent_name, "turn_id": turn.id}
+    return {"call_id": step.call_id, "at": at, "arguments": step.text, **who}
+
+
+def _with_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
+    for turn in turns:
+        number = str(int((turn.started + turn.seconds) // 60))
+        before = made(Minute, minutes.get(number, {"start": 0}))
+        errors = {**before.errors, turn.outcome: before.errors.get(turn.outcome, 0) + 1} if turn.failed else {}
+        now = replace(
+            before,
+            turns=before.turns + 1,
+            seconds=before.seconds + turn.seconds,
+            letta_seconds=before.letta_seconds + turn.letta_seconds,
+            waited_seconds=before.waited_seconds + turn.waited_seconds,
+            errors=errors or before.errors,
+        )
+        minutes[number] = asdict(now)
+    newest = sorted(minutes, key=int)[-MOST_MINUTES:]
+    return {number: minutes[number] for number in newest}
+
+
+def _with_uses(uses: Document, turns: Iterable[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Document:
+    for turn in turns:
+        for name, digest in digests[turn.id].items():
+            fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
+            uses[digest] = asdict(_used(made(ToolUse, uses[digest]) if digest in uses else fresh, turn, name))
+    return uses
+
+
+def _newest(uses: Document) -> Document:
+    newest = sorted(uses, key=lambda digest: float(uses[digest]["last"]))[-MOST_TOOLS:]
+    return {digest: uses[digest] for digest in newest}
+
+
+def _used(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
+    results = [step for step in turn.results if step.name == name]
+    return replace(
+        before,
+        method=turn.method,
+        offers=before.offers + 1,
+        calls=before.calls + sum(step.name == name for step in turn.calls),
+        results=before.results + len(results),
+        errors=before.errors + sum(not step.ok for step in results),
+        last=round(turn.started + turn.seconds, 3),
+    )

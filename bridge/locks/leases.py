@@ -1,0 +1,183 @@
+"""Locks between machines: leases in Redis that expire unless their holder renews them.
+
+A holder that was stopped for long, or that lost Redis, knows by its own clock that its lease is over and does nothing
+more to the agent. Whoever waits is in a queue; one that is not heard of for a while leaves it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+
+from bridge.errors import StoreUnavailable
+from bridge.locks.agents import HeldLock
+from bridge.store.redis import PREFIX, RedisServer, milliseconds
+
+log = logging.getLogger(__name__)
+
+LEASE = 15.0
+RENEWAL = 4.0
+# The holder counts its lease as over this long before Redis does.
+MARGIN = 2.0
+HEARD = 3.0
+POLL = 0.02
+SLOWEST_POLL = 0.15
+SETTLED_KEPT = 7 * 86400.0
+
+_TAKE = """
+local lock, queue, heard, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local token, lease, patience = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Heard of in the future, or held for longer than a lease: the clock was put back since then.
+for _, span in ipairs({{'-inf', now - patience}, {now + patience, '+inf'}}) do
+  for _, silent in ipairs(redis.call('zrangebyscore', heard, span[1], span[2])) do
+    redis.call('zrem', queue, silent)
+    redis.call('zrem', heard, silent)
+  end
+end
+if redis.call('pttl', lock) > tonumber(lease) then redis.call('pexpire', lock, lease) end
+local first = redis.call('zrange', queue, 0, 0)[1]
+if redis.call('exists', lock) == 0 and (not first or first == token) then
+  redis.call('set', lock, token, 'px', lease)
+  redis.call('zrem', queue, token)
+  redis.call('zrem', heard, token)
+  local previous_turn_ended = redis.call('exists', ended)
+  redis.call('del', ended)
+  return {1, previous_turn_ended}
+end
+if not redis.call('zscore', queue, token) then
+  local last = redis.call('zrange', queue, -1, -1, 'withscores')
+  redis.call('zadd', queue, (last[2] or 0) + 1, token)
+end
+redis.call('zadd', heard, now, token)
+redis.call('pexpire', queue, patience * 10)
+redis.call('pexpire', heard, patience * 10)
+return {0, 0}
+"""
+_LEAVE = """
+redis.call('zrem', KEYS[1], ARGV[1])
+redis.call('zrem', KEYS[2], ARGV[1])
+"""
+_RENEW = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('pexpire', KEYS[1], ARGV[2])
+"""
+_RELEASE = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('del', KEYS[1])
+if ARGV[2] == '1' then redis.call('set', KEYS[2], '1', 'px', ARGV[3]) end
+return 1
+"""
+
+
+class LeaseLocker:
+    """Leases in one Redis. A thread of each process renews all that it holds."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self._server = server
+        self._take = server.script(_TAKE)
+        self._leave = server.script(_LEAVE)
+        self._renewal = server.script(_RENEW)
+        self._release = server.script(_RELEASE)
+        self._held: set[_Lease] = set()
+        self._guard = threading.Lock()
+        self._renewer: tuple[int, threading.Thread] | None = None
+
+    def take(self, name: str, patience: Callable[[], bool]) -> HeldLock | None:
+        self._begin_renewing()
+        token = secrets.token_hex(12)
+        pause = POLL
+        while True:
+            held = self._try(name, token)
+            if held is not None:
+                return held
+            if not patience():
+                with suppress(StoreUnavailable), self._server.client():
+                    self._leave(keys=[_key("queue", name), _key("heard", name)], args=[token])
+                return None
+            time.sleep(pause)
+            pause = min(pause * 1.5, SLOWEST_POLL)
+
+    def _try(self, name: str, token: str) -> HeldLock | None:
+        asked = time.monotonic()
+        keys = [_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
+        with self._server.client():
+            taken, previous_turn_ended = self._take(keys=keys, args=[token, milliseconds(LEASE), milliseconds(HEARD)])
+        if not taken:
+            return None
+        held = _Lease(self, name, token, bool(previous_turn_ended), asked + LEASE - MARGIN)
+        with self._guard:
+            self._held.add(held)
+        return held
+
+    def _renew_one(self, held: _Lease) -> None:
+        asked = time.monotonic()
+        with self._server.client():
+            renewed = self._renewal(keys=[_key("lock", held.name)], args=[held.token, milliseconds(LEASE)])
+        held.until = asked + LEASE - MARGIN if renewed else 0.0
+
+    def release(self, held: _Lease, ended: bool) -> None:
+        with self._guard:
+            self._held.discard(held)
+        keys = [_key("lock", held.name), _key("ended", held.name)]
+        try:
+            with self._server.client():
+                self._release(keys=keys, args=[held.token, int(ended), milliseconds(SETTLED_KEPT)])
+        except StoreUnavailable as fault:
+            log.warning("a lease is left to expire: %s", fault.message)
+
+    def _begin_renewing(self) -> None:
+        """Before anything is taken: where there is no thread left, nobody would renew it or let go of it."""
+        with self._guard:
+            if self._renewer is None or self._renewer[0] != os.getpid():
+                thread = threading.Thread(target=_renew, args=(weakref.ref(self),), name="leases", daemon=True)
+                thread.start()
+                self._renewer = os.getpid(), thread
+
+    def renew_all(self) -> None:
+        with self._guard:
+            locks = [*self._held]
+        for held in locks:
+            try:
+                self._renew_one(held)
+            except StoreUnavailable as fault:
+                log.warning("leases can't be renewed: %s", fault.message)
+                return
+
+
+def _renew(locker: weakref.ref[LeaseLocker]) -> None:
+    """As long as there is the locker and its process."""
+    while True:
+        time.sleep(RENEWAL)
+        here = locker()
+        if here is None:
+            return
+        here.renew_all()
+        del here
+
+
+class _Lease:
+    def __init__(self, locker: LeaseLocker, name: str, token: str, previous_turn_ended: bool, until: float) -> None:
+        self._locker = locker
+        self.name = name
+        self.token = token
+        self.previous_turn_ended = previous_turn_ended
+        self.until = until
+
+    def holds(self) -> bool:
+        return time.monotonic() < self.until
+
+    def release(self, ended: bool) -> None:
+        self._locker.release(self, ended)
+
+
+def _key(kind: str, name: str) -> str:
+    """All keys of a lock in one slot of a cluster."""
+    return f"{PREFIX}{kind}:{{{name}}}"

@@ -1,0 +1,41 @@
+"""Where the workers meet: Redis when there is one, else a folder of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bridge.config import Settings
+from bridge.errors import SettingsError
+from bridge.locks.agents import AgentLocks
+from bridge.locks.files import FileLocker
+from bridge.locks.leases import LeaseLocker
+from bridge.store.port import Store
+from bridge.store.redis import RedisServer, RedisStore
+from bridge.store.sqlite import LocalStore
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all workers have in common."""
+
+    store: Store
+    locks: AgentLocks
+
+
+def shared_by_workers(settings: Settings) -> Shared:
+    """Nothing is opened yet, only the folder made."""
+    folder = _folder(settings.data_dir)
+    if settings.redis_url:
+        server = RedisServer(settings.redis_url, verify=settings.redis_verify)
+        return Shared(RedisStore(server), AgentLocks(LeaseLocker(server), settings.wait))
+    locks = FileLocker(_folder(folder / "locks"))
+    return Shared(LocalStore(folder / "shared.db"), AgentLocks(locks, settings.wait))
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise SettingsError(f"BRIDGE_DATA_DIR: {path} can't be made ({fault.strerror})") from None
+    return path

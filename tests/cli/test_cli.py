@@ -1,0 +1,200 @@
+"""The commands, on a Letta in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from flask import Flask
+
+from app import assemble, create_app
+from bridge.cli.group import commands
+from bridge.cli.showing import table
+from bridge.config import Settings
+from bridge.errors import LettaUnreachable
+from bridge.letta.gateway import Agent
+from bridge.sync import cleanup
+from bridge.sync.ownership import idle_since, marked_idle
+from tests.toolsets import Bridge, SharedLetta, stub
+from tests.waiting import SOON
+
+ROOT = Path(__file__).parents[2]
+READ, WRITE = stub("fs.read/file"), stub("write_file")
+
+TIMES_AND_COUNTS = ("agents", "calls", "errors", "last", "used", "idle", "since")
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def letta() -> SharedLetta:
+    return SharedLetta()
+
+
+@pytest.fixture
+def ada(letta: SharedLetta) -> Agent:
+    agent = letta.has_agent("Ada\nLovelace")
+    letta.has_tool("theirs")
+    return agent
+
+
+@pytest.fixture
+def run(settings: Settings, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(cleanup, "GRACE", 0.0)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(commands(lambda: settings, lambda known: assemble(known, letta)), arguments)
+
+    return run
+
+
+@pytest.fixture
+def placed(letta: SharedLetta, ada: Agent) -> None:
+    """One stub that the agent has, and one that no agent has had for years."""
+    bridge = Bridge(letta)
+    bridge.sync(ada, READ, WRITE)
+    bridge.sync(ada, READ)
+    letta.edits(letta.tool("write_file"), tags=tuple(marked_idle(letta.tool("write_file"), 1_500_000_000)))
+
+
+@pytest.mark.usefixtures("placed")
+def test_the_tools_are_listed_for_people(run: Run) -> None:
+    done = run("tools")
+    assert done.exit_code == 0
+    assert [line.split() for line in done.output.splitlines()] == [
+        [*("client", "name", "server", "name", "state", "digest"), *TIMES_AND_COUNTS],
+        ["fs.read/file", READ.name, "attached", READ.digest[:12], "Ada?Lovelace", "0", "0", "-", "-"],
+        ["write_file", "write_file", "stale", WRITE.digest[:12], "-", "0", "0", "-", "2017-07-14T02:40:00+00:00"],
+    ]
+
+
+@pytest.mark.usefixtures("placed")
+def test_the_tools_are_listed_for_programs(run: Run, ada: Agent) -> None:
+    rows: list[dict[str, Any]] = json.loads(run("tools", "--json").output)
+    assert rows[0] == {
+        "client_name": "fs.read/file",
+        "server_name": READ.name,
+        "state": "attached",
+        "digest": READ.digest[:12],
+        "agents": [{"id": ada.id, "name": "Ada\nLovelace"}],
+        "calls": 0,
+        "errors": 0,
+        "last_used": None,
+        "idle_since": None,
+    }
+    assert rows[1]["agents"] == []
+
+
+def test_where_there_is_no_tool_that_is_said(run: Run, ada: Agent) -> None:
+    assert run("tools").output == "No tool of the bridge is on the server.\n"
+    assert json.loads(run("tools", "--json").output) == []
+
+
+@pytest.mark.usefixtures("placed")
+def test_a_sweep_says_what_it_did(run: Run, letta: SharedLetta) -> None:
+    done = run("sweep")
+    assert [line.split() for line in done.output.splitlines()] == [
+        ["done", "client", "name", "server", "name"],
+        ["deleted", "write_file", "write_file"],
+    ]
+    assert not letta.has("write_file")
+    assert run("sweep").output == "Nothing to do: 1 tools of the bridge are in use or not idle for long.\n"
+
+
+@pytest.mark.usefixtures("placed")
+def test_a_dry_run_says_the_same_and_does_nothing(run: Run, letta: SharedLetta) -> None:
+    told = json.loads(run("sweep", "--dry-run", "--json").output)
+    assert told == [{"done": "deleted", "client_name": "write_file", "server_name": "write_file"}]
+    assert letta.has("write_file")
+    assert json.loads(run("sweep", "--json").output) == told
+
+
+def test_a_sweep_goes_by_the_settings(
+    environment: dict[str, str], letta: SharedLetta, ada: Agent, request: pytest.FixtureRequest
+) -> None:
+    environment["BRIDGE_STUB_IDLE"] = "31536000"
+    bridge = Bridge(letta)
+    bridge.sync(ada, READ)
+    bridge.sync(ada)
+    run = request.getfixturevalue("run")
+    assert "marked idle" in run("sweep").output
+    assert idle_since(letta.tool(READ.name)) is not None
+    assert "Nothing to do" in run("sweep").output
+
+
+@pytest.mark.parametrize("command", ["tools", "sweep"])
+def test_a_server_that_is_down_is_said_in_one_line(run: Run, letta: SharedLetta, command: str) -> None:
+    letta.fails(LettaUnreachable("The Letta server at http://letta.test can't be reached."), at="tools")
+    done = run(command)
+    assert done.exit_code == 1
+    assert done.output == "Error: The Letta server at http://letta.test can't be reached.\n"
+
+
+def test_the_same_commands_are_flasks(settings: Settings, letta: SharedLetta) -> None:
+    app = create_app(settings, letta)
+    done = app.test_cli_runner().invoke(args=["bridge", "tools"])
+    assert done.output == "No tool of the bridge is on the server.\n"
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "LETTA_BASE_URL is not set"),
+        ({"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_ALLOW_ANONYMOUS": "1"}, "Error: The Letta server at"),
+    ],
+)
+def test_the_module_runs_with_the_settings_of_the_environment(
+    tmp_path: Path, environment: dict[str, str], said: str
+) -> None:
+    whole = {**environment, "PATH": os.environ["PATH"], "BRIDGE_DATA_DIR": str(tmp_path), "DYNO": "no .env file"}
+    done = subprocess.run(
+        [sys.executable, "-m", "bridge", "tools"], cwd=ROOT, env=whole, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_table_is_as_wide_as_its_widest_cells() -> None:
+    assert table([{"a_b": "x", "c": []}, {"a_b": None, "c": [{"name": "one"}, {"name": "two"}]}]) == (
+        "a b  c\nx    -\n-    one, two"
+    )
+
+
+# --- beside the turns -------------------------------------------------------------------------------------
+
+
+def test_a_sweep_runs_after_a_turn_when_it_is_due(
+    settings: Settings, letta: SharedLetta, ada: Agent, placed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleanup, "GRACE", 0.0)
+    app = create_app(settings, letta)
+    last = settings.data_dir / "last-sweep"
+    asked(app, ada)
+    assert last.exists()
+    os.utime(last, (0, 0))
+    asked(create_app(settings, letta), ada)
+    wait_for_sweep()
+    assert not letta.has("write_file")
+    assert letta.has(READ.name)
+
+
+def asked(app: Flask, agent: Agent) -> None:
+    body = {"model": agent.id, "messages": [{"role": "user", "content": "Hello"}]}
+    with app.test_client().post("/v1/chat/completions", json=body) as response:
+        assert response.status_code == 200
+
+
+def wait_for_sweep() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "sweep":
+            thread.join(SOON)

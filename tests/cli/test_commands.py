@@ -1,0 +1,447 @@
+"""Every command, on a Letta in memory; on real servers they run in tests/real/test_commands.py."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import assemble
+from bridge.cli.group import commands
+from bridge.config import Settings
+from bridge.errors import LettaConflict, LettaRefusedCredentials, LettaUnreachable, ModelFailed
+from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Say
+from bridge.operation.doctor import TOOL
+from bridge.sync.instructions import OWNER
+from bridge.turn import Stopped, Text, Used
+from tests.actors import Chat
+from tests.test_complaints import held, tool
+from tests.toolsets import SharedLetta
+
+ROOT = Path(__file__).parents[2]
+READ, WRITE = tool("read_file"), tool("write_file")
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "BRIDGE_API_KEYS": "canary-key-1,phone:" + "a" * 64, "BRIDGE_ALLOW_ANONYMOUS": "0"}
+
+
+@pytest.fixture
+def letta() -> SharedLetta:
+    fake = SharedLetta()
+    ada = fake.has_agent("Ada")
+    fake.gives(ada, fake.has_tool("theirs"))
+    return fake
+
+
+@pytest.fixture
+def ada(letta: SharedLetta) -> Agent:
+    return letta.agent(letta.agents_named("Ada")[0].id)
+
+
+@pytest.fixture
+def chat(client: FlaskClient, app: Flask) -> Chat:
+    class Recorded(Chat):
+        def post(self, body: Any, **_: Any) -> Any:
+            reply = super().post(body, headers={"Authorization": "Bearer canary-key-1"})
+            app.extensions["parts"].recorder.flush()
+            return reply
+
+    return Recorded(client)
+
+
+@pytest.fixture
+def run(settings: Settings, letta: SharedLetta) -> Run:
+    """Another process than the one that serves."""
+
+    def run(*arguments: str, given: str | None = None) -> Result:
+        return CliRunner().invoke(commands(lambda: settings, lambda known: assemble(known, letta)), arguments, given)
+
+    return run
+
+
+def bridge(*arguments: str, given: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """As people call it."""
+    whole = {"PATH": os.environ["PATH"], "DYNO": "no .env file", **environment}
+    return subprocess.run(
+        [sys.executable, "-m", "bridge", *arguments],
+        cwd=ROOT,
+        env=whole,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# --- tools ------------------------------------------------------------------------------------------------
+
+
+def test_tools_are_told_with_what_the_service_has_seen_of_them(run: Run, chat: Chat, letta: SharedLetta) -> None:
+    letta.will(*held(("read_file", "{}")))
+    chat.ask(tools=[READ, WRITE])
+    rows = json.loads(run("tools", "list", "--json").output)
+    assert [(row["client_name"], row["calls"], row["state"]) for row in rows] == [
+        ("read_file", 1, "attached"),
+        ("write_file", 0, "attached"),
+    ]
+    assert rows == json.loads(run("tools", "--json").output)
+
+
+def test_one_tool_is_shown_by_name_digest_or_id(run: Run, chat: Chat, letta: SharedLetta) -> None:
+    letta.will(*held(("read_file", '{"city": "Oslo"}')))
+    chat.ask(tools=[READ, WRITE])
+    (whole,) = json.loads(run("tools", "show", "read_file", "--json").output)
+    assert whole["as_sent"]["parameters"] == READ["function"]["parameters"]
+    assert whole["last_calls"][0]["arguments"] == '{"city": "Oslo"}'
+    for name in (whole["digest"][:10], whole["tool_id"]):
+        told = run("tools", "show", name)
+        assert told.exit_code == 0
+        assert "read_file\n" in told.output
+        assert '{"city": "Oslo"}' in told.output
+        assert "attached: An agent has it." in told.output
+
+
+@pytest.mark.parametrize("name", ["theirs", "nothing", "a"])
+def test_what_is_no_tool_of_ours_is_not_shown(run: Run, chat: Chat, name: str) -> None:
+    chat.ask(tools=[READ])
+    done = run("tools", "show", name)
+    assert done.exit_code == 1
+    assert done.output == f"Error: There is no tool of the bridge called {name}; `tools` lists them.\n"
+
+
+def test_tools_that_are_gone_are_listed_apart(run: Run, chat: Chat, letta: SharedLetta) -> None:
+    assert run("tools", "gone").output == "No tool is gone.\n"
+    chat.ask(tools=[READ, WRITE])
+    letta.delete_tool(letta.tool("write_file").id)
+    assert [row["client_name"] for row in json.loads(run("tools", "gone", "--json").output)] == ["write_file"]
+    assert [row["client_name"] for row in json.loads(run("tools", "--json").output)] == ["read_file"]
+
+
+# --- agents -----------------------------------------------------------------------------------------------
+
+
+def test_agents_are_listed_with_their_methods(run: Run, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    letta.has_agent("Charles", "memgpt_v2_agent")
+    letta.will(*held(("read_file", "{}")))
+    chat.ask(tools=[READ], system="Be kind.")
+    first, second = json.loads(run("agents", "--json").output)
+    assert (first["name"], first["method"], first["own_tools"], first["our_tools"]) == ("Ada", "approval", 1, 1)
+    assert (first["system_prompt"], first["waits_for"]) == (8, ["read_file"])
+    assert (second["name"], second["method"], second["last_turn"]) == ("Charles", "rewrite", None)
+    assert ada.id in run("agents").output
+
+
+# --- settings and keys ------------------------------------------------------------------------------------
+
+
+def test_the_settings_are_shown_without_secrets(run: Run) -> None:
+    rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").output)}
+    assert rows["LETTA_BASE_URL"] == "http://letta.test:8283"
+    assert rows["BRIDGE_API_KEYS"] == "key-1 (not shown), phone (not shown)"
+    for arguments in (("config",), ("config", "--changed"), ("keys", "list"), ("keys", "list", "--json")):
+        assert "canary" not in run(*arguments).output
+    assert "BRIDGE_WAIT" not in run("config", "--changed").output
+
+
+class TestAMonth:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_STUB_IDLE": "2592000", "BRIDGE_CONNECT_TIMEOUT": "0.3"}
+
+    def test_settings_are_shown_as_they_can_be_set(self, run: Run, settings: Settings) -> None:
+        rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").output)}
+        assert (rows["BRIDGE_STUB_IDLE"], rows["BRIDGE_CONNECT_TIMEOUT"]) == ("2592000", "0.3")
+        assert rows["BRIDGE_TOOLSETS"] is None
+
+
+@pytest.mark.servers
+def test_a_new_key_fits_its_entry() -> None:
+    made = json.loads(bridge("keys", "new", "phone", "--json").stdout)
+    assert made["entry"] == f"phone:{hashlib.sha256(made['key'].encode()).hexdigest()}"
+    assert len(made["key"]) > 40
+    assert made["key"] != json.loads(bridge("keys", "new", "phone", "--json").stdout)["key"]
+
+
+@pytest.mark.servers
+def test_a_key_can_be_hashed_without_showing_it() -> None:
+    done = bridge("keys", "hash", "phone", given="my-own-secret\n")
+    assert done.stdout == f"phone:{hashlib.sha256(b'my-own-secret').hexdigest()}\n"
+    assert bridge("keys", "hash", given="short\n").returncode == 1
+    assert "a name has 1 to 64" in bridge("keys", "new", "a b").stderr
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("arguments", [("keys", "new"), ("--help",), ("completion", "bash"), ("--version",)])
+def test_what_needs_no_settings_asks_for_none(arguments: tuple[str, ...]) -> None:
+    assert bridge(*arguments).returncode == 0
+
+
+@pytest.mark.servers
+def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
+    known = {"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_DATA_DIR": str(tmp_path)}
+    assert bridge("config", **known).returncode == 0
+    for arguments in (["flask", "--app", "app", "bridge", "config"], ["flask", "--app", "app", "bridge", "tools"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "DYNO": "1", **known},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "BRIDGE_API_KEYS is not set" not in done.stderr
+        assert "BRIDGE_ALLOW_ANONYMOUS" in done.stdout or "can't be reached" in done.stderr
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("tools",), 1, "Error: The settings are wrong:\nLETTA_BASE_URL is not set"),
+        (("doctor",), 1, "✗ settings: LETTA_BASE_URL is not set"),
+        (("keys", "new"), 0, "The client's key"),
+    ],
+)
+def test_flasks_command_line_tells_wrong_settings_as_the_module_does(
+    arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    for module in (["bridge"], ["flask", "--app", "app", "bridge"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *module, *arguments],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "DYNO": "no .env file"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert (done.stdout + done.stderr).startswith(told)
+
+
+@pytest.mark.servers
+def test_serving_by_flasks_own_command_still_needs_keys(tmp_path: Path) -> None:
+    known = {"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_DATA_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", "run", "--port", "0"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "DYNO": "1", **known},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "BRIDGE_API_KEYS is not set" in done.stderr
+
+
+# --- shell completion -------------------------------------------------------------------------------------
+
+
+@pytest.mark.servers
+def test_a_shell_completes_commands(tmp_path: Path) -> None:
+    code = tmp_path / "completion.sh"
+    code.write_text(bridge("completion", "bash").stdout)
+    script = f"""
+        . {code}
+        COMP_WORDS=(bridge tools s); COMP_CWORD=2
+        _bridge_completion bridge
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+        bridge keys new phone --json
+    """
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith('show\n{\n  "name": "phone"')
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_ask_the_same_program(shell: str) -> None:
+    done = bridge("completion", shell)
+    assert f"{shell}_complete" in done.stdout
+    assert f"{sys.executable} -m bridge" in done.stdout
+
+
+# --- doctor -----------------------------------------------------------------------------------------------
+
+
+def round_trip(letta: SharedLetta) -> None:
+    """The model does what the doctor asks for."""
+    letta.will(*held((TOOL.name, '{"word": "bridge"}')))
+    letta.will(Text("It returned that the bridge works."), Used(10, 5), Stopped("end_turn"))
+
+
+def test_the_doctor_finds_all_in_order_and_leaves_nothing_behind(run: Run, letta: SharedLetta) -> None:
+    before = {agent.id: agent for agent in letta.whole_agents()}
+    round_trip(letta)
+    done = run("doctor")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert "✓ Letta: 0.16.1 at http://letta.test:8283" in lines
+    assert "✓ agent Ada: letta_v1_agent: approval" in lines
+    assert lines[-1].startswith("✓ tool round trip: call, result and answer by approval in ")
+    assert {agent.id: agent for agent in letta.whole_agents()} == before
+    assert [tool.name for tool in letta.tools()] == ["theirs"]
+
+
+def test_a_model_that_does_not_call_is_made_to(run: Run, letta: SharedLetta) -> None:
+    letta.will_say("I'd rather not.")
+    round_trip(letta)
+    assert run("doctor").exit_code == 0
+    assert "run_first" in [rule["type"] for rule in letta.rules_seen if rule["tool_name"] == TOOL.name]
+
+
+@pytest.mark.parametrize(
+    ("verb", "failure", "said"),
+    [
+        ("features", LettaUnreachable("It is down."), "✗ Letta: It is down."),
+        ("features", LettaRefusedCredentials("No."), "Set LETTA_API_KEY to the server's password."),
+        ("whole_agents", LettaRefusedCredentials("No."), "✗ credentials: No."),
+        ("make_helper", LettaUnreachable("No."), "✗ tool round trip: no agent could be made: No."),
+        ("send", ModelFailed("The agent's model failed."), "✗ tool round trip: The agent's model failed."),
+    ],
+)
+def test_the_doctor_says_what_is_wrong_and_what_to_do(
+    run: Run, letta: SharedLetta, verb: str, failure: Exception, said: str
+) -> None:
+    letta.fails(failure, at=verb)
+    done = run("doctor")
+    assert done.exit_code == 1
+    assert said in done.output
+    assert "    " in done.output
+    told = json.loads(run("doctor", "--json").output)
+    assert [check["verdict"] for check in told][-1] == "bad"
+    assert told[-1]["advice"]
+
+
+def test_the_doctor_deletes_its_agent_also_when_the_round_trip_fails(run: Run, letta: SharedLetta) -> None:
+    letta.will(ModelFailed("The agent's model failed."))
+    assert run("doctor").exit_code == 1
+    assert [agent.name for agent in letta.whole_agents()] == ["Ada"]
+
+
+def test_the_doctor_tells_programs_also_of_a_letta_that_goes_away_meanwhile(run: Run, letta: SharedLetta) -> None:
+    letta.fails(LettaUnreachable("The Letta server can't be reached."), at="delete_agent")
+    done = run("doctor", "--json")
+    assert done.exit_code == 1
+    told = json.loads(done.stdout)
+    assert (told[0]["name"], told[-1]["found"]) == ("keys", "The Letta server can't be reached.")
+
+
+def test_the_doctor_warns_of_clocks_that_differ(run: Run, letta: SharedLetta) -> None:
+    letta.time = 1_500_000_000.0
+    round_trip(letta)
+    done = run("doctor")
+    assert done.exit_code == 0
+    assert "! clock: " in done.output
+    assert "ahead of Letta's" in done.output
+
+
+def test_without_an_agent_there_is_no_round_trip(run: Run, letta: SharedLetta, ada: Agent) -> None:
+    letta.loses(ada.id)
+    done = run("doctor")
+    assert done.exit_code == 0
+    assert "! tool round trip: not tried" in done.output
+
+
+@pytest.mark.servers
+def test_wrong_settings_are_told_by_the_doctor_too() -> None:
+    done = bridge("doctor")
+    assert done.returncode == 1
+    assert done.stdout.startswith("✗ settings: LETTA_BASE_URL is not set")
+
+
+# --- purge ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def used(chat: Chat, letta: SharedLetta) -> None:
+    """Ours everywhere: tools, rules, a block, an agent of our own, a block that nobody has."""
+    letta.has_agent("Bob")
+    chat.ask(tools=[READ, WRITE], system="Be kind.")
+    chat.ask(model="Bob", tools=[READ])
+    chat.ask(model="Bob", tools=[WRITE])
+    letta.has_agent(f"{HELPER_PREFIX}0123")
+    letta.loose_blocks += [Block("block-1", "client_instructions", "x", dict(OWNER)), Block("block-2", "theirs", "x")]
+
+
+@pytest.mark.usefixtures("used")
+def test_a_purge_leaves_the_server_as_if_the_bridge_had_never_been(run: Run, letta: SharedLetta, ada: Agent) -> None:
+    done = run("purge", "--yes", "--json")
+    assert done.exit_code == 0, done.output
+    assert [tool.name for tool in letta.tools()] == ["theirs"]
+    assert [agent.name for agent in letta.whole_agents()] == ["Ada", "Bob"]
+    left = letta.agent(ada.id)
+    assert ([tool.name for tool in left.tools], left.rules) == (["theirs"], ())
+    assert [block.label for block in left.blocks] == ["persona"]
+    assert [block.label for block in letta.loose_blocks] == ["theirs"]
+    assert run("purge").output == "There is nothing of the bridge on this server.\n"
+
+
+def test_a_purge_lets_go_of_an_agent_that_waits_for_a_client(
+    run: Run, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    letta.will(*held(("read_file", "{}")))
+    chat.ask(tools=[READ])
+    assert run("purge", "--yes").exit_code == 0
+    letta.will_say("Hello")
+    says = letta.send(ada.id, [Say("user", "Hello")], by_token=False)
+    assert Text("Hello") in list(says)
+
+
+def test_a_purge_leaves_a_call_of_the_agents_own_to_its_owner(
+    run: Run, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    chat.ask(tools=[READ])
+    letta.holds(ada, "theirs")
+    assert run("purge", "--yes").exit_code == 0
+    with pytest.raises(LettaConflict):
+        letta.send(ada.id, [Say("user", "Hello")], by_token=False)
+
+
+def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    """Also where a tool of the client was never put on the agent, or is there no more."""
+    before = letta.agent(ada.id)
+    chat.ask(tools=[READ])
+    letta.takes(ada, "read_file")
+    letta.delete_tool(letta.tool("read_file").id)
+    assert letta.agent(ada.id).parallel_calls
+    assert run("purge", "--yes").exit_code == 0
+    after = letta.agent(ada.id)
+    assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
+
+
+@pytest.mark.usefixtures("used")
+def test_a_purge_asks_before_and_can_be_tried(run: Run, letta: SharedLetta) -> None:
+    told = run("purge", "--dry-run")
+    assert "read_file" in told.output
+    assert "Would be removed: 2 tools, what 2 agents of others got from us, 1 agent of our own, 1 loose" in told.output
+    refused = run("purge", given="n\n")
+    assert refused.exit_code == 1
+    assert letta.has("read_file")
+    assert run("purge", given="y\n").exit_code == 0
+    assert not letta.has("read_file")
+
+
+@pytest.mark.usefixtures("used")
+@pytest.mark.parametrize("verb", ["tools", "change_agent", "delete_tool"])
+def test_a_purge_that_fails_says_so_and_can_be_repeated(run: Run, letta: SharedLetta, verb: str) -> None:
+    letta.fails(LettaUnreachable("It is down."), at=verb)
+    done = run("purge", "--yes")
+    assert done.exit_code == 1
+    assert "Error: It is down." in done.output
+    letta._failures.clear()
+    assert run("purge", "--yes").exit_code == 0
+    assert [tool.name for tool in letta.tools()] == ["theirs"]

@@ -1,0 +1,27 @@
+"""The operator frees an agent from the client's call that holds it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bridge.interception.close_held import close_held
+from bridge.letta.capabilities import Version
+from bridge.letta.gateway import Say
+from bridge.turn import AgentCall, Stopped
+from tests.fake_agent import new_id
+from tests.fakes import FEATURES, FakeGateway
+
+
+@pytest.mark.parametrize("version", [(0, 12, 1), (0, 13, 0)])
+def test_where_letta_takes_no_results_the_call_is_taken_out_of_the_context(version: Version) -> None:
+    """An answer of that kind is refused by 0.12 and spoils the agent on 0.13."""
+    letta = FakeGateway(replace(FEATURES, version=version, tool_returns=False))
+    agent = letta.has_agent("Ada")
+    letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
+    list(letta.send(agent.id, [Say("user", "Hello")], by_token=False))
+    assert close_held(letta, letta.agent(agent.id)) == ["weather"]
+    assert "give" not in letta.calls
+    letta.will_say("Hi")
+    assert list(letta.send(agent.id, [Say("user", "Still there?")], by_token=False))

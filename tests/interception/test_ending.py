@@ -1,0 +1,102 @@
+"""Plain text as the call that a client takes for the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import jsonschema
+import pytest
+
+from bridge.interception.ending import ended_by_call, ending_tool, without_endings
+from bridge.turn import (
+    AgentEvent,
+    NewInput,
+    Reasoning,
+    Stopped,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Used,
+    UserMessage,
+)
+
+END = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}, "required": ["result"]})
+OTHER = ToolCall("call_1", "read_file", "{}")
+STOP = Stopped("end_turn")
+
+
+def ended(events: Iterable[AgentEvent], tool: ToolSpec = END) -> list[AgentEvent]:
+    return list(ended_by_call(iter(events), tool))
+
+
+def test_text_that_ends_the_turn_becomes_the_call() -> None:
+    thought, used, call, stop = ended([Reasoning("hm"), Text("All "), Text("done"), Used(1, 2), STOP])
+    assert (thought, used, stop) == (Reasoning("hm"), Used(1, 2), STOP)
+    assert isinstance(call, ToolCall)
+    assert (call.name, json.loads(call.arguments)) == ("attempt_completion", {"result": "All done"})
+    assert len(call.id) <= 40
+
+
+def test_text_before_a_call_stays_text() -> None:
+    assert ended([Text("Let me "), Text("look"), OTHER, STOP]) == [Text("Let me look"), OTHER, STOP]
+
+
+def test_text_after_a_call_stays_text() -> None:
+    assert ended([OTHER, Text("so"), STOP]) == [OTHER, Text("so"), STOP]
+
+
+@pytest.mark.parametrize("reason", ["max_steps", "max_tokens_exceeded"])
+def test_an_agent_that_was_cut_short_has_not_finished(reason: str) -> None:
+    """The client would tell its user that the task is done."""
+    assert ended([Text("Let me "), Text("look"), Stopped(reason)]) == [Text("Let me look"), Stopped(reason)]
+
+
+def test_a_turn_without_text_is_left_alone() -> None:
+    assert ended([STOP]) == [STOP]
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"properties": {"result": {"type": "string"}}, "required": ["result"]}, {"result": "T"}),
+        (
+            {
+                "properties": {
+                    "kind": {"enum": ["ok", "bad"]},
+                    "verified": {"type": "boolean"},
+                    "note": {"type": "string"},
+                    "files": {"type": "array", "items": {"type": "string"}},
+                    "extra": {"type": "string"},
+                },
+                "required": ["kind", "verified", "note", "files"],
+            },
+            {"kind": "ok", "verified": True, "note": "T", "files": []},
+        ),
+        ({"properties": {"summary": {"type": ["string", "null"]}}}, {"summary": "T"}),
+        ({"properties": {"code": {"type": ["integer", "null"]}}, "required": ["code"]}, {"code": None}),
+        ({"properties": {"n": {"type": "integer", "default": 7}}, "required": ["n"]}, {"n": 7}),
+        ({}, {"result": "T"}),
+    ],
+)
+def test_the_arguments_are_valid_by_the_tools_schema(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+    call, _ = ended([Text("T"), STOP], ToolSpec("submit_and_exit", parameters={"type": "object", **schema}))
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments) == arguments
+    jsonschema.validate(json.loads(call.arguments), {"type": "object", **schema})
+
+
+def test_only_a_tool_of_the_request_ends_it() -> None:
+    assert ending_tool([ToolSpec("read_file"), END], {"attempt_completion"}) is END
+    assert ending_tool([ToolSpec("read_file")], {"attempt_completion"}) is None
+
+
+@pytest.mark.parametrize(("result", "said"), [("", ()), ("(empty)", ()), ("Try again", ("Try again",))])
+def test_what_the_user_says_to_the_call_is_kept(result: str, said: tuple[str, ...]) -> None:
+    call, _ = ended([Text("T"), STOP])
+    assert isinstance(call, ToolCall)
+    other = ToolResult("call_0", "milk")
+    news = without_endings(NewInput((UserMessage("context"),), (other, ToolResult(call.id, result))))
+    assert news == NewInput((*map(UserMessage, said), UserMessage("context")), (other,))

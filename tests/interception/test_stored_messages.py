@@ -1,0 +1,42 @@
+"""The agent's other conversations fill its list of messages while a client's call waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridge.interception.close_held import held_request
+from bridge.interception.stored_messages import LOOK_BACK
+from bridge.letta.gateway import Agent
+from tests.actors import Chat, Reply
+from tests.fakes import FakeGateway
+from tests.test_complaints import answered, called, given, ids, result
+
+
+@pytest.fixture
+def ada(letta: FakeGateway) -> Agent:
+    return letta.agent(letta.agents_named("Ada")[0].id)
+
+
+@pytest.fixture
+def waiting(chat: Chat, letta: FakeGateway, ada: Agent) -> Reply:
+    reply = called(chat, letta)
+    letta.talks_elsewhere(ada.id, LOOK_BACK)
+    return reply
+
+
+def test_the_result_reaches_the_call(chat: Chat, letta: FakeGateway, waiting: Reply) -> None:
+    assert answered(chat, letta, waiting, result(ids(waiting)[0])).text == "Thanks"
+    assert given(letta) == [("12 degrees", True)]
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_message_instead_of_the_result_frees_the_agent(chat: Chat, letta: FakeGateway) -> None:
+    letta.will_say("Hello again")
+    assert chat.ask("never mind").text == "Hello again"
+
+
+@pytest.mark.usefixtures("waiting")
+def test_the_operator_sees_what_the_agent_waits_at(letta: FakeGateway, ada: Agent) -> None:
+    held = held_request(letta, letta.agent(ada.id))
+    assert held is not None
+    assert [call.name for call in held.calls] == ["get_weather"]

@@ -1,0 +1,371 @@
+"""The message streams, over sockets: what a server can do wrong, and what becomes of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import responses
+from urllib3.util import connection as urllib3_connection
+
+from bridge import errors
+from bridge.config import read_settings
+from bridge.errors import BridgeError
+from bridge.letta import connection
+from bridge.letta.client import LettaServer
+from bridge.letta.connection import Connection
+from bridge.letta.gateway import Say
+from bridge.turn import AgentEvent, Stopped, Text
+from tests.raw_server import WAIT, RawServer
+from tests.stream_cases import CASES, expected, outcome, stream
+from tests.waiting import SOON
+
+pytestmark = pytest.mark.servers
+
+ID = "agent-00000000-0000-4000-8000-000000000001"
+URL = f"http://letta.test:8283/v1/agents/{ID}/messages/stream"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+CLOSING = HEAD + b"Connection: close\r\n\r\n"
+HELLO = b'data: {"message_type":"assistant_message","content":"Hello"}\n\n'
+END = b'data: {"message_type":"stop_reason","stop_reason":"end_turn"}\n\ndata: [DONE]\n\n'
+
+Ask = Callable[..., list[AgentEvent]]
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def server_at(url: str, **changes: Any) -> LettaServer:
+    environment = {"LETTA_BASE_URL": url, "BRIDGE_ALLOW_ANONYMOUS": "1", "LETTA_API_KEY": "canary-secret"}
+    return LettaServer(replace(read_settings(environment), **changes))
+
+
+def ask(server: LettaServer) -> Iterator[AgentEvent]:
+    return server.send(ID, [Say("system", "be kind"), Say("user", "Hi \u00e9")], by_token=True)
+
+
+def events_from(*pieces: bytes) -> list[AgentEvent]:
+    with RawServer(pieces) as server:
+        return list(ask(server_at(server.url)))
+
+
+# --- what is asked, and what a refusal means --------------------------------------------------------------
+
+
+@responses.activate
+def test_messages_are_sent_as_letta_wants_them() -> None:
+    responses.post(URL, body=HELLO + END)
+    assert list(ask(server_at("http://letta.test:8283"))) == [Text("Hello"), Stopped("end_turn")]
+    request = responses.calls[0].request
+    assert json.loads(request.body or b"") == {
+        "messages": [{"role": "system", "content": "be kind"}, {"role": "user", "content": "Hi \u00e9"}],
+        "stream_tokens": True,
+    }
+    assert request.headers["Authorization"] == "Bearer canary-secret"
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["Accept"] == "text/event-stream"
+
+
+@responses.activate
+def test_without_a_key_none_is_sent() -> None:
+    responses.post(URL, body=HELLO + END)
+    list(ask(server_at("http://letta.test:8283", letta_api_key="")))
+    assert "Authorization" not in responses.calls[0].request.headers
+
+
+REFUSALS: list[tuple[int, str, type[BridgeError]]] = [
+    (302, "", errors.LettaUnreachable),
+    (400, '{"detail":"no"}', errors.LettaRejected),
+    (401, '{"detail":"Unauthorized"}', errors.LettaRefusedCredentials),
+    (404, '{"detail":"Agent not found"}', errors.LettaMissing),
+    (409, '{"detail":{"code":"PENDING_APPROVAL","message":"CONFLICT"}}', errors.LettaConflict),
+    (422, '{"detail":[]}', errors.LettaRejected),
+    (500, 'event: error\ndata: {"error": {"message": "Internal Server Error"}}\n\n', errors.LettaError),
+    (500, 'data: {"error": "OpenAI API error: Error code: 500"}\n\n', errors.ModelFailed),
+    (500, 'data: {"error": "CONTEXT_WINDOW_EXCEEDED: Bad request"}\n\n', errors.ContextOverflow),
+    (500, "\udcff" * 50_000, errors.LettaError),
+    (502, '{"error":{"type":"llm_error"}}', errors.ModelFailed),
+    (503, "", errors.LettaUnavailable),
+]
+
+
+@pytest.mark.fault("Letta answers a message with a status")
+@responses.activate
+@pytest.mark.parametrize(("status", "body", "kind"), REFUSALS)
+def test_a_refusal_has_a_name_before_anything_is_iterated(status: int, body: str, kind: type[BridgeError]) -> None:
+    responses.post(URL, status=status, body=body.encode("utf-8", "surrogateescape"), headers={"Location": URL})
+    with pytest.raises(kind) as caught:
+        ask(server_at("http://letta.test:8283"))
+    assert type(caught.value) is kind
+    assert len(responses.calls) == 1
+    assert "canary" not in str(caught.value)
+    assert sum(map(len, caught.value.__notes__)) < 2100
+
+
+# --- how the bytes come -----------------------------------------------------------------------------------
+
+
+@responses.activate
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_means_over_http_what_it_means(case: str) -> None:
+    responses.post(URL, body=stream(case))
+    found: list[AgentEvent] = []
+    told = expected(case)
+    try:
+        found.extend(ask(server_at("http://letta.test:8283")))
+    except BridgeError as failure:
+        assert told["failure"] == {"kind": type(failure).__name__, "code": failure.code}  # noqa: PT017
+    else:
+        assert told["failure"] is None
+        assert len(found) == len(outcome([stream(case)])["events"])
+
+
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
+def test_chunks_of_one_byte_are_put_together() -> None:
+    body = 'data: {"message_type":"assistant_message","content":"caf\u00e9 \U0001f600"}\n\n'.encode() + END
+    pieces = [chunk(body[at : at + 1]) for at in range(len(body))]
+    assert events_from(CHUNKED, *pieces, b"0\r\n\r\n") == [Text("caf\u00e9 \U0001f600"), Stopped("end_turn")]
+
+
+def test_a_compressed_stream_is_read() -> None:
+    body = gzip.compress(HELLO + END)
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    assert events_from(head, body) == [Text("Hello"), Stopped("end_turn")]
+
+
+@pytest.mark.parametrize("head", [CHUNKED, CLOSING])
+def test_an_event_is_told_while_the_server_goes_on(head: bytes) -> None:
+    with RawServer([head, chunk(HELLO) if head == CHUNKED else HELLO, WAIT]) as server:
+        assert next(ask(server_at(server.url))) == Text("Hello")
+
+
+def test_a_stream_that_is_left_is_closed() -> None:
+    """The server sees that nobody listens any more."""
+    left = threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(CLOSING + HELLO)
+            with suppress(ConnectionResetError):
+                while connection.recv(65536):
+                    pass
+            left.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,), daemon=True)
+        thread.start()
+        events: Any = ask(server_at(f"http://127.0.0.1:{listening.getsockname()[1]}"))
+        assert next(events) == Text("Hello")
+        events.close()
+        assert left.wait(SOON)
+        thread.join(SOON)
+
+
+# --- how the bytes stop -----------------------------------------------------------------------------------
+
+
+@pytest.mark.fault("the stream of Letta breaks at any place")
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([CHUNKED, chunk(HELLO)], id="before the next chunk"),
+        pytest.param([CHUNKED, chunk(HELLO), b"ff\r\ndata: {"], id="in a chunk"),
+        pytest.param([CHUNKED, chunk(HELLO), b"0\r\n\r\n"], id="chunked to its end, without an end of the run"),
+        pytest.param([CLOSING, HELLO], id="between two events"),
+        pytest.param([CLOSING, HELLO, b'data: {"message_ty'], id="in an event"),
+        pytest.param([CLOSING, HELLO, b'data: {"message_type":"x","content":"caf\xc3'], id="in a letter"),
+        pytest.param([HEAD + b"Content-Length: 9999\r\n\r\n", HELLO], id="before the length it told"),
+    ],
+)
+def test_a_stream_that_breaks_is_told_as_broken(pieces: list[bytes]) -> None:
+    seen: list[AgentEvent] = []
+    with RawServer(pieces) as server, pytest.raises(errors.LettaUnreachable, match="broke before") as caught:
+        seen.extend(ask(server_at(server.url)))
+    assert seen == [Text("Hello")]
+    assert (caught.value.code, caught.value.retry_after) == ("stream_cut", 5)
+
+
+@pytest.mark.fault("the stream of Letta breaks at any place")
+def test_a_server_that_hangs_up_without_an_answer_is_unreachable() -> None:
+    with RawServer([]) as server, pytest.raises(errors.LettaUnreachable):
+        ask(server_at(server.url))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.fault("Letta refuses connections, or has no address")
+def test_what_was_never_sent_is_sent_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that was just being started is found by the second try, and there is no third one."""
+    with RawServer([CLOSING, HELLO, END]) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        closed = other.getsockname()
+        other.close()
+        places = [closed, None, closed, closed, None]
+        real = urllib3_connection.create_connection
+
+        def connect(address: tuple[str, int], *more: Any, **fields: Any) -> socket.socket:
+            return real(places.pop(0) or address, *more, **fields)
+
+        monkeypatch.setattr(urllib3_connection, "create_connection", connect)
+        monkeypatch.setattr(connection, "PAUSE", (0, 0))
+        assert list(ask(server_at(server.url))) == [Text("Hello"), Stopped("end_turn")]
+        with pytest.raises(errors.LettaUnreachable):
+            ask(server_at(server.url))
+        assert places == [None]
+
+
+@pytest.mark.fault("Letta refuses connections, or has no address")
+def test_a_server_that_is_not_there_is_unreachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with pytest.raises(errors.LettaUnreachable, match="can't be reached"):
+        ask(server_at(url))
+
+
+@pytest.mark.fault("Letta takes a request and never answers")
+@pytest.mark.parametrize("pieces", [[WAIT], [CHUNKED, WAIT], [CHUNKED, chunk(HELLO), WAIT], [CHUNKED, b"f", WAIT]])
+def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[bytes | threading.Event]) -> None:
+    with RawServer(pieces) as server:
+        bridge = server_at(server.url, turn_timeout=0.05)
+        with pytest.raises(errors.LettaTimeout):
+            list(ask(bridge))
+
+
+@pytest.mark.fault("Letta takes a request and never answers")
+def test_pings_are_no_sign_of_the_agent() -> None:
+    ping = chunk(b'data: {"message_type": "ping"}\n\n')
+    with RawServer([CHUNKED, chunk(HELLO), *[ping, 0.05] * 500]) as server:
+        bridge = server_at(server.url)
+        bridge._turn_timeout = 0.2  # of the agent; the pings may come late on a busy machine
+        with pytest.raises(errors.LettaTimeout, match="silent for more than"):
+            list(ask(bridge))
+
+
+@pytest.mark.fault("Letta drips bytes and says nothing")
+def test_a_server_that_drips_bytes_and_says_nothing_is_waited_for_only_so_long() -> None:
+    drips: list[bytes | float | threading.Event] = [CLOSING, HELLO, b"data: "]
+    for _ in range(1000):
+        drips += [b"x", 0.02]
+    with RawServer(drips) as server:
+        bridge = server_at(server.url)
+        seen = ask(bridge)
+        assert next(seen) == Text("Hello")
+        bridge._http._turn_timeout = 0.3  # from this event on, and not for a byte
+        with pytest.raises(errors.LettaTimeout):
+            list(seen)
+
+
+@pytest.mark.fault("Letta takes a request and never answers")
+def test_a_control_call_is_waited_for_only_so_long() -> None:
+    with RawServer([WAIT]) as server:
+        bridge = server_at(server.url, letta_timeout=0.05)
+        with pytest.raises(errors.LettaTimeout):
+            bridge.agent(ID)
+
+
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"data: {\n\n",
+        b"data: not json\n\n",
+        b"data: [1]\n\n",
+        b"data: null\n\n",
+        b"data: NaN\n\n",
+        b"data: " + b"[" * 100_000 + b"]" * 100_000 + b"\n\n",
+    ],
+)
+def test_what_is_not_letta_is_told_as_that(body: bytes) -> None:
+    with pytest.raises(errors.LettaError, match="LETTA_BASE_URL") as caught:
+        events_from(CLOSING, HELLO, body, END)
+    assert type(caught.value) is errors.LettaError
+
+
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
+def test_a_page_of_html_is_no_answer() -> None:
+    with pytest.raises(errors.LettaUnreachable):
+        events_from(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<html>Please sign in</html>")
+
+
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
+@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 999999 what\r\n\r\n", b"\x00" * 100])
+def test_what_is_not_even_http_is_unreachable(answer: bytes) -> None:
+    with pytest.raises(errors.LettaUnreachable):
+        events_from(answer)
+
+
+# --- the surroundings -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def traps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of other programs, which would lead the calls elsewhere."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("LETTA_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("LETTA_API_KEY", "a-key-of-another-program")
+    monkeypatch.setenv("NETRC", "/dev/null")
+
+
+@pytest.mark.usefixtures("traps")
+def test_only_the_settings_say_where_letta_is() -> None:
+    with RawServer([CLOSING, HELLO, END]) as server:
+        assert list(ask(server_at(server.url))) == [Text("Hello"), Stopped("end_turn")]
+    answer = b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{"id":"%s","name":"Ada"}' % ID.encode()
+    with RawServer([answer]) as server:
+        assert server_at(server.url, letta_api_key="").agent(ID).name == "Ada"
+        assert b"a-key-of-another-program" not in server.requests[0]
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with RawServer([CLOSING, HELLO, END]) as elsewhere:
+        answer = b"HTTP/1.1 307 x\r\nConnection: close\r\nContent-Length: 0\r\nLocation: %s/\r\n\r\n"
+        with RawServer([answer % elsewhere.url.encode()]) as server:
+            bridge = server_at(server.url)
+            with pytest.raises(errors.LettaUnreachable, match="redirect"):
+                ask(bridge)
+            with pytest.raises(errors.LettaUnreachable, match="redirect"):
+                bridge.agent(ID)
+    assert elsewhere.requests == []
+
+
+def test_a_connection_opens_nothing_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("opened")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    Connection(read_settings({"LETTA_BASE_URL": "http://letta.test", "BRIDGE_ALLOW_ANONYMOUS": "1"}))
+
+
+def test_many_turns_at_once_do_not_wait_for_each_other() -> None:
+    """Every stream holds a connection of its own, up to the number of threads."""
+    everyone = threading.Barrier(9, timeout=SOON)
+
+    def serve(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(65536)
+            everyone.wait()
+            connection.sendall(CLOSING + HELLO + END)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        bridge = server_at(f"http://127.0.0.1:{listening.getsockname()[1]}", threads=8)
+        answers: list[list[AgentEvent]] = []
+        clients = [threading.Thread(target=lambda: answers.append(list(ask(bridge)))) for _ in range(8)]
+        for one in clients:
+            one.start()
+        servers = [threading.Thread(target=serve, args=(listening.accept()[0],)) for _ in range(8)]
+        for one in servers:
+            one.start()
+        everyone.wait()
+        for one in [*clients, *servers]:
+            one.join(SOON)
+    assert answers == [[Text("Hello"), Stopped("end_turn")]] * 8

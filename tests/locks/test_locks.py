@@ -1,0 +1,394 @@
+"""One turn at a time for an agent: what holds for files and for leases in a real Redis."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
+from bridge.locks import leases
+from bridge.locks.agents import AgentHold, AgentLocks
+from bridge.locks.leases import LeaseLocker
+from bridge.store import redis as redis_module
+from bridge.store.redis import RedisServer, milliseconds
+from testbed.redis import Redis
+from tests.stores import KINDS, Kind, lock_place, locker
+from tests.waiting import SOON, until
+
+pytestmark = pytest.mark.servers
+
+AGENT = "agent-1"
+LEASE = 60.0
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with lock_place(request.param, tmp_path) as where:
+        yield where
+
+
+@pytest.fixture
+def redis() -> Iterator[Redis]:
+    with Redis() as server:
+        yield server
+
+
+@pytest.fixture
+def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than any test, and often renewed."""
+    monkeypatch.setattr(leases, "LEASE", LEASE)
+    monkeypatch.setattr(leases, "RENEWAL", 0.05)
+
+
+def locks(place: str, wait: float = SOON) -> AgentLocks:
+    return AgentLocks(locker(place), wait)
+
+
+def is_lost(lease: AgentHold) -> bool:
+    try:
+        lease.check()
+    except HoldLost:
+        return True
+    return False
+
+
+def hold_on_command(place: str, pipe: Connection, lease: float) -> None:
+    """Another worker: takes the agent at once, and lets go when it is told."""
+    leases.LEASE, leases.RENEWAL, leases.MARGIN = lease, 0.2, 0.2
+    redis_module.SECONDS = SOON
+    with locks(place).hold(AGENT):
+        pipe.send("held")
+        pipe.recv()
+    pipe.send("free")
+
+
+class Worker:
+    """A process that holds the agent."""
+
+    def __init__(self, place: str, lease: float = LEASE) -> None:
+        self._pipe, theirs = SPAWN.Pipe()
+        self.process = SPAWN.Process(target=hold_on_command, args=(place, theirs, lease))
+
+    def __enter__(self) -> Self:
+        self.process.start()
+        try:
+            assert self._pipe.poll(30)
+            self._pipe.recv()
+        except BaseException:
+            self.dies()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.dies()
+
+    def lets_go(self) -> None:
+        self._pipe.send("go")
+        assert self._pipe.poll(30)
+        self._pipe.recv()
+        self.process.join()
+
+    def dies(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+    def send(self, signal_number: int) -> None:
+        assert self.process.pid is not None
+        os.kill(self.process.pid, signal_number)
+
+
+def test_a_second_thread_has_to_wait_and_gives_up_in_time(place: str) -> None:
+    held = locks(place, wait=0.05)
+    refused: list[Busy] = []
+
+    def try_it() -> None:
+        try:
+            with held.hold(AGENT):
+                pass
+        except Busy as busy:
+            refused.append(busy)
+
+    with held.hold(AGENT):
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+    assert len(refused) == 1
+    assert refused[0].retry_after is not None
+    assert refused[0].retry_after <= 60
+    with held.hold(AGENT):
+        pass
+
+
+def test_different_agents_do_not_wait_for_each_other(place: str) -> None:
+    held = locks(place, wait=0)
+    with held.hold(AGENT), held.hold("agent-2"):
+        pass
+
+
+def test_threads_get_the_agent_in_the_order_of_their_coming(place: str) -> None:
+    held = locks(place)
+    order: list[int] = []
+    threads = []
+
+    def take(number: int) -> None:
+        with held.hold(AGENT):
+            order.append(number)
+
+    with held.hold(AGENT):
+        lock = held._threads[AGENT]
+        for number in range(5):
+            thread = threading.Thread(target=take, args=(number,))
+            thread.start()
+            threads.append(thread)
+            while len(lock._queue) < number + 2:
+                pass
+    for thread in threads:
+        thread.join()
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_a_worker_with_many_waiting_lets_another_worker_have_its_turn(place: str) -> None:
+    """Two workers: one whose threads queue without end, and one that comes later."""
+    busy, other = locks(place), locks(place)
+    done = threading.Event()
+    taken = [0]
+
+    def again_and_again() -> None:
+        while not done.is_set():
+            with busy.hold(AGENT):
+                taken[0] += 1
+                time.sleep(0.02)
+
+    with ThreadPoolExecutor(4) as crowd:
+        turns = [crowd.submit(again_and_again) for _ in range(4)]
+        try:
+            for _ in range(3):
+                before = taken[0]
+                with other.hold(AGENT):
+                    overtaken = taken[0] - before
+                assert overtaken < 100
+        finally:
+            done.set()
+    for each in turns:
+        each.result()
+
+
+def test_who_waits_for_nothing_any_more_leaves_the_queue(place: str) -> None:
+    held, gone = locks(place), threading.Event()
+    left: list[ClientGone] = []
+
+    def wait_in_vain() -> None:
+        try:
+            with held.hold(AGENT, gone=gone):
+                pass
+        except ClientGone as fault:
+            left.append(fault)
+
+    with held.hold(AGENT):
+        thread = threading.Thread(target=wait_in_vain)
+        thread.start()
+        gone.set()
+        thread.join(SOON)
+    assert len(left) == 1
+
+
+def test_a_turn_is_told_whether_the_one_before_came_to_its_end(place: str) -> None:
+    held = locks(place)
+    with held.hold(AGENT) as first:
+        assert not first.previous_turn_ended
+    assert fails_while_it_holds(held)
+    with held.hold(AGENT) as third:
+        assert not third.previous_turn_ended
+    with held.hold(AGENT) as fourth:
+        assert fourth.previous_turn_ended
+
+
+def fails_while_it_holds(held: AgentLocks) -> bool:
+    previous_turn_ended = False
+    try:
+        with held.hold(AGENT) as lease:
+            previous_turn_ended = lease.previous_turn_ended
+            raise ZeroDivisionError
+    except ZeroDivisionError:
+        return previous_turn_ended
+
+
+def test_another_process_has_to_wait(place: str) -> None:
+    with Worker(place) as worker:
+        with pytest.raises(Busy), locks(place, wait=0.05).hold(AGENT):
+            pass
+        worker.lets_go()
+    with locks(place).hold(AGENT) as lease:
+        assert lease.previous_turn_ended
+
+
+@pytest.mark.fault("a worker is killed at a random moment")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
+    """A file at once, a lease when it has expired."""
+    with lock_place(kind, tmp_path) as where:
+        with Worker(where, lease=1.0) as worker:
+            worker.dies()
+        with locks(where, wait=0 if kind == "local" else SOON).hold(AGENT) as lease:
+            assert not lease.previous_turn_ended
+
+
+# --- files --------------------------------------------------------------------------------------------
+
+
+def removed(folder: Path) -> None:
+    for file in folder.glob(f"{AGENT}.*"):
+        file.unlink()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_holder_whose_lock_was_removed_does_nothing_more(tmp_path: Path) -> None:
+    """Whoever comes next finds no lock, makes one, and has the agent."""
+    with locks(str(tmp_path)).hold(AGENT) as lease:
+        lease.check()
+        removed(tmp_path)
+        with locks(str(tmp_path)).hold(AGENT) as other:
+            assert not other.previous_turn_ended
+            other.check()
+            with pytest.raises(HoldLost):
+                lease.check()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_who_waited_for_a_lock_that_was_removed_waits_for_the_one_that_all_see(tmp_path: Path) -> None:
+    late, waits, goes_on = locker(str(tmp_path)), threading.Event(), threading.Event()
+    got: list[object] = []
+
+    def patience() -> bool:
+        waits.set()
+        return not goes_on.is_set()
+
+    with ExitStack() as first:
+        first.enter_context(locks(str(tmp_path)).hold(AGENT))
+        waiting = threading.Thread(target=lambda: got.append(late.take(AGENT, patience)))
+        waiting.start()
+        assert waits.wait(SOON)
+        removed(tmp_path)
+        with locks(str(tmp_path)).hold(AGENT):
+            first.close()
+            waits.clear()
+            assert waits.wait(SOON)
+            goes_on.set()
+            waiting.join()
+    assert got == [None]
+
+
+# --- leases -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("long_leases")
+def test_a_lease_is_renewed_for_as_long_as_it_is_held(redis: Redis) -> None:
+    """By Redis' clock and by its holder's own: whenever it has come nearer to its end, it is put off again."""
+    own = LeaseLocker(RedisServer(redis.url))
+    with AgentLocks(own, SOON).hold(AGENT) as lease, RedisServer(redis.url).client() as client:
+        (held,), key = own._held, leases._key("lock", AGENT)
+        for _ in range(3):
+            client.pexpire(key, milliseconds(LEASE / 2))
+            held.until = 0.0
+            until(lambda: client.pttl(key) > milliseconds(LEASE / 2))
+            until(held.holds)
+        with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
+            pass
+        lease.check()
+
+
+@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
+def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: Redis) -> None:
+    with Worker(redis.url, lease=1.0) as worker:
+        worker.send(signal.SIGSTOP)
+        with locks(redis.url).hold(AGENT) as lease:
+            worker.send(signal.SIGCONT)
+            worker.lets_go()  # late, and it must not let go of what is ours
+            with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
+                pass
+            lease.check()
+
+
+@pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
+@pytest.mark.usefixtures("long_leases")
+def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    with locks(redis.url).hold(AGENT) as lease:
+        lease.check()
+        monkeypatch.setattr(leases, "MARGIN", 0.2)
+        monkeypatch.setattr(leases, "LEASE", 1.0)  # from the next renewal on
+        with RedisServer(redis.url).client() as client:
+            until(lambda: client.pttl(leases._key("lock", AGENT)) <= 1000)
+        redis.pause()
+        until(lambda: is_lost(lease))
+        redis.resume()
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+@pytest.mark.usefixtures("long_leases")
+def test_a_lease_that_redis_forgot_is_lost(redis: Redis) -> None:
+    """After a failover somebody else may have had the agent meanwhile."""
+    with locks(redis.url).hold(AGENT) as lease:
+        redis.stop()
+        redis.start()
+        with locks(redis.url).hold(AGENT) as other:
+            assert not other.previous_turn_ended
+            until(lambda: is_lost(lease))
+            other.check()
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_without_redis_no_agent_is_had(redis: Redis) -> None:
+    held = locks(redis.url)
+    redis.stop()
+    with pytest.raises(StoreUnavailable), held.hold(AGENT):
+        pass
+    redis.start()
+    with held.hold(AGENT):
+        pass
+
+
+HOUR = 3_600_000
+
+
+@pytest.mark.fault("the clock is set")
+def test_a_dead_holder_keeps_its_agent_no_longer_when_the_clock_of_redis_was_put_back(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE", 1.0)
+    with RedisServer(redis.url).client() as client:
+        client.set(leases._key("lock", AGENT), "token-of-the-dead", px=HOUR + 1000)
+    with locks(redis.url).hold(AGENT) as lease:
+        assert not lease.previous_turn_ended
+
+
+@pytest.mark.fault("the clock is set")
+def test_who_died_waiting_is_not_waited_for_when_the_clock_of_redis_was_put_back(redis: Redis) -> None:
+    with RedisServer(redis.url).client() as client:
+        client.zadd(leases._key("queue", AGENT), {"token-of-the-dead": 1})
+        client.zadd(leases._key("heard", AGENT), {"token-of-the-dead": time.time() * 1000 + HOUR})
+    with locks(redis.url).hold(AGENT):
+        pass
+
+
+def test_who_died_waiting_is_not_waited_for(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "HEARD", 0.3)
+    dead = locker(redis.url)
+    with locks(redis.url).hold(AGENT):
+        assert dead._try(AGENT, "token-of-the-dead") is None  # type: ignore[attr-defined]
+    with locks(redis.url).hold(AGENT):
+        pass

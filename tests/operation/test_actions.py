@@ -1,0 +1,273 @@
+"""What the operator can do: all of ours, nothing of others, and always said before."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from bridge.errors import LettaUnreachable
+from bridge.letta.gateway import Agent
+from bridge.turn import Text
+from tests.actors import Chat
+from tests.admin import PASSWORD, Operator
+from tests.test_complaints import HELLO, held, result, tool
+from tests.toolsets import GATE, SharedLetta
+
+READ, WRITE = tool("read_file"), tool("write_file")
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "BRIDGE_ADMIN_PASSWORD": PASSWORD, "BRIDGE_STUB_IDLE": "0"}
+
+
+@pytest.fixture
+def letta() -> SharedLetta:
+    fake = SharedLetta()
+    ada = fake.has_agent("Ada")
+    theirs = fake.has_tool("theirs")
+    fake.gives(ada, theirs, rules=[{"type": GATE, "tool_name": "theirs"}])
+    return fake
+
+
+@pytest.fixture
+def ada(letta: SharedLetta) -> Agent:
+    return letta.agent(letta.agents_named("Ada")[0].id)
+
+
+@pytest.fixture
+def operator(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Operator:
+    monkeypatch.setattr("bridge.sync.cleanup.GRACE", 0.0)
+    return Operator(client)
+
+
+def names(letta: SharedLetta, agent: Agent) -> list[str]:
+    return sorted(tool.name for tool in letta.agent(agent.id).tools)
+
+
+# --- detach -----------------------------------------------------------------------------------------------
+
+
+def test_detaching_leaves_the_agent_as_it_was_before_us(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    before = letta.agent(ada.id)
+    chat.ask(tools=[READ, WRITE], system="Be kind.")
+    asked = operator.asks("detach", ada.id)
+    assert "The agent loses 2 tools of clients (read_file, write_file), with their rules." in asked
+    assert "It loses the memory block with the client's system prompt." in asked
+    assert "Its model makes one call at a time again" in asked
+    assert names(letta, ada) == ["read_file", "theirs", "write_file"]
+    assert "Detached 2 tools of ours from Ada." in operator.does("detach", ada.id)
+    after = letta.agent(ada.id)
+    assert (after.tools, after.rules, after.blocks) == (before.tools, before.rules, before.blocks)
+    assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
+    assert letta.has("read_file")
+    chat.ask(tools=[READ])
+    assert names(letta, ada) == ["read_file", "theirs"]
+
+
+def test_where_nothing_is_ours_there_is_nothing_to_confirm(operator: Operator, ada: Agent) -> None:
+    page = operator.page(f"do/detach?target={ada.id}")
+    assert "The agent has nothing of ours." in page
+    assert 'class="main danger"' not in page
+
+
+def test_rules_that_were_left_behind_go_too(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    chat.ask(tools=[READ])
+    letta.takes(ada, "read_file")
+    assert "Rules that earlier tools left behind go, too: read_file." in operator.asks("detach", ada.id)
+    operator.does("detach", ada.id)
+    assert [rule["tool_name"] for rule in letta.agent(ada.id).rules] == ["theirs"]
+
+
+@pytest.mark.parametrize("action", ["detach", "delete", "resync"])
+def test_no_action_hides_that_a_turn_was_broken_off(
+    operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent, action: str
+) -> None:
+    letta.will(Text("Half"), LettaUnreachable("cut", code="stream_cut"))
+    chat.ask(tools=[READ])
+    app.extensions["parts"].recorder.flush()
+    (stub,) = letta.tools_named(["read_file"])
+    operator.does(action, stub.id if action == "delete" else ada.id)
+    letta.calls.clear()
+    chat.ask("Go on.", tools=[READ])
+    assert "runs_under_way" in letta.calls
+
+
+# --- resync -----------------------------------------------------------------------------------------------
+
+
+def test_a_resync_puts_right_what_was_changed_by_hand(
+    operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    chat.ask(tools=[READ, WRITE])
+    app.extensions["parts"].recorder.flush()
+    was = letta.tool("read_file")
+    letta.edits(was, source=f"{was.source}\nimport os\n")
+    assert "It has 2 tools of ours now (read_file, write_file)." in operator.asks("resync", ada.id)
+    assert letta.tool("read_file").source != was.source
+    assert "Resynced Ada: it has 2 tools of ours." in operator.does("resync", ada.id)
+    assert letta.tool("read_file").source == was.source
+    assert names(letta, ada) == ["read_file", "theirs", "write_file"]
+
+
+def test_a_resync_without_the_history_says_what_it_can_not_put_right(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat.ask(tools=[READ])
+    monkeypatch.setattr("bridge.history.activity.Activity.tool", lambda self, digest: None)
+    asked = operator.asks("resync", ada.id)
+    assert "What the client sent for read_file is not known any more." in asked
+    assert "Resynced Ada: it has 0 tools of ours." in operator.does("resync", ada.id)
+    assert names(letta, ada) == ["theirs"]
+
+
+# --- close ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent_type", ["letta_v1_agent", "memgpt_v2_agent"])
+def test_a_pending_call_is_closed_and_the_agent_is_free(
+    operator: Operator, chat: Chat, letta: SharedLetta, agent_type: str
+) -> None:
+    agent = letta.has_agent("Bob", agent_type)
+    letta.will(*held(("read_file", "{}")))
+    reply = chat.ask(model="Bob", tools=[READ])
+    if agent_type == "memgpt_v2_agent":
+        # Its method closes each call at once: one that is held was left by a bridge that was killed.
+        letta.holds(agent, "read_file")
+    assert "The agent waits for the client's result of read_file." in operator.asks("close", agent.id)
+    assert "Closed the call of read_file that held Bob." in operator.does("close", agent.id)
+    assert "The agent does not wait for the result of any call." in operator.asks("close", agent.id)
+    letta.will_say("Here I am")
+    assert chat.ask(model="Bob", tools=[READ]).text == "Here I am"
+    if agent_type == "letta_v1_agent":
+        late = result(reply.message["tool_calls"][0]["id"], "late")
+        refused = chat.ask(model="Bob", messages=[HELLO, {"role": "assistant", **reply.message}, late], tools=[READ])
+        assert (refused.error or {})["code"] == "no_pending_call"
+
+
+def test_a_call_of_the_agents_own_tool_is_not_ours_to_close(operator: Operator, letta: SharedLetta, ada: Agent) -> None:
+    letta.holds(ada, "theirs")
+    page = operator.page(f"do/close?target={ada.id}")
+    assert "that is to be decided in Letta" in page
+    assert 'class="main danger"' not in page
+    assert operator.client.post("/admin/do/close", data={"target": ada.id}).status_code == 409
+    assert "give" not in letta.calls
+
+
+# --- delete -----------------------------------------------------------------------------------------------
+
+
+def test_a_stub_is_deleted_from_its_agents_and_the_server(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    letta.has_agent("Bob")
+    chat.ask(tools=[READ, WRITE])
+    chat.ask(model="Bob", tools=[READ])
+    (read,) = [row for row in operator.data("tools")["listing"]["rows"] if row["client_name"] == "read_file"]
+    asked = operator.asks("delete", read["key"])
+    assert "The stub 'read_file' is deleted from the Letta server." in asked
+    assert "2 agents lose it, with its rules (Ada, Bob)." in asked
+    assert "Deleted the stub read_file (read_file)." in operator.does("delete", read["key"])
+    assert not letta.has("read_file")
+    assert names(letta, ada) == ["theirs", "write_file"]
+    assert sorted(rule["tool_name"] for rule in letta.agent(ada.id).rules) == ["theirs", "write_file"]
+    chat.ask(tools=[READ, WRITE])
+    assert names(letta, ada) == ["read_file", "theirs", "write_file"]
+
+
+def test_no_tool_of_others_can_be_deleted(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    chat.ask(tools=[READ])
+    theirs = letta.tool("theirs")
+    for key in (theirs.id, "theirs", "", "no-such-key"):
+        assert operator.client.post("/admin/do/delete", data={"target": key}).status_code == 404
+    assert "delete_tool" not in letta.calls
+
+
+# --- sweep ------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_says_what_it_will_do_and_does_it(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    assert "There is nothing to sweep." in operator.asks("sweep")
+    chat.ask(tools=[READ, WRITE])
+    chat.ask(tools=[READ])
+    assert "Marked as idle, as no agent has them now: write_file. 1 tool of ours stay" in operator.asks("sweep")
+    assert "Swept: 0 deleted, 1 marked as idle" in operator.does("sweep")
+    assert "Deleted, as no agent has had them for too long: write_file." in operator.asks("sweep")
+    assert letta.has("write_file")
+    assert "Swept: 1 deleted" in operator.does("sweep")
+    assert not letta.has("write_file")
+    assert letta.has("theirs")
+
+
+# --- all of them ------------------------------------------------------------------------------------------
+
+
+def test_what_was_done_is_logged_and_shown(
+    operator: Operator, chat: Chat, ada: Agent, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat.ask(tools=[READ])
+    with caplog.at_level("INFO"):
+        operator.does("detach", ada.id)
+    assert f"operator: detach '{ada.id}': Detached 1 tool of ours from Ada." in caplog.text
+    assert "Detached 1 tool of ours from Ada." in operator.text("activity")
+
+
+def test_after_an_action_the_list_shows_what_is_there_now(operator: Operator, chat: Chat, ada: Agent) -> None:
+    chat.ask(tools=[READ])
+    assert operator.data("tools")["listing"]["rows"][0]["state"] == "attached"
+    operator.does("detach", ada.id)
+    assert operator.data("tools")["listing"]["rows"][0]["state"] == "idle"
+
+
+def test_an_action_that_fails_says_why(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    chat.ask(tools=[READ])
+    letta.fails(LettaUnreachable("It went away."), at="change_agent")
+    response = operator.client.post("/admin/do/detach", data={"target": ada.id})
+    assert response.status_code == 502
+    assert "It went away." in response.text
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("action", ["resync", "detach", "close"])
+@pytest.mark.parametrize("target", ["agent-0", "", "\0", "a\nb", "..", "../../x", "x" * 3000])
+def test_an_agent_that_is_not_there_is_said(operator: Operator, app: Flask, action: str, target: str) -> None:
+    locks = app.extensions["parts"].settings.data_dir / "locks"
+    before = {file.name for file in locks.iterdir()}
+    assert operator.client.get(f"/admin/do/{action}", query_string={"target": target}).status_code == 404
+    assert operator.client.post(f"/admin/do/{action}", data={"target": target}).status_code == 404
+    assert {file.name for file in locks.iterdir()} == before
+
+
+def test_there_are_no_other_actions(operator: Operator) -> None:
+    operator.page("do/format", 404)
+    assert operator.client.post("/admin/do/format").status_code == 404
+    assert operator.client.get("/admin/sign-out").status_code == 404
+
+
+def test_an_action_waits_for_the_agents_turn(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    """It comes before the turn or after it, never in its midst."""
+    begun, goes_on = threading.Event(), threading.Event()
+    seen: list[list[str]] = []
+
+    def midst() -> None:
+        begun.set()
+        goes_on.wait(5)
+        seen.append(names(letta, ada))
+
+    letta.will(midst, *held(("read_file", "{}")))
+    turn = threading.Thread(target=lambda: chat.ask(tools=[READ]))
+    turn.start()
+    begun.wait(5)
+    acting = threading.Thread(target=lambda: operator.does("detach", ada.id))
+    acting.start()
+    acting.join(0.3)
+    goes_on.set()
+    turn.join()
+    acting.join()
+    assert seen == [["read_file", "theirs"]]
+    assert names(letta, ada) == ["theirs"]

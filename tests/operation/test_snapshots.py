@@ -1,0 +1,113 @@
+"""The server's state is read seldom, and never shown when it is too old."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from bridge.errors import LettaUnreachable, StoreUnavailable
+from bridge.operation.snapshots import FRESH, STALE, Snapshots
+from bridge.store.sqlite import LocalStore
+from tests.clock import Clock
+from tests.fakes import FakeGateway
+from tests.waiting import SOON
+
+ONCE = ["features", "tools", "whole_agents"]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(1_700_000_000.0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "store")
+
+
+@pytest.fixture
+def snapshots(letta: FakeGateway, store: LocalStore, clock: Clock) -> Snapshots:
+    return Snapshots(letta, store, clock)
+
+
+def wait() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "snapshot":
+            thread.join(SOON)
+
+
+def test_a_fresh_one_is_shown_as_it_is(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+    first = snapshots.view()
+    clock.now += FRESH - 1
+    assert snapshots.view() == first
+    assert letta.calls == ONCE
+
+
+def test_an_older_one_is_shown_while_a_new_one_is_made(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+    first = snapshots.view()
+    clock.now += FRESH + 1
+    assert snapshots.view() == first
+    wait()
+    assert letta.calls == ONCE * 2
+    second = snapshots.view().snapshot
+    assert second is not None
+    assert second.at == clock.now
+
+
+def test_one_that_is_too_old_is_not_shown(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+    snapshots.view()
+    clock.now += STALE + 1
+    letta.has_agent("Charles")
+    seen = snapshots.view().snapshot
+    assert seen is not None
+    assert [agent.name for agent in seen.agents] == ["Ada", "Charles"]
+
+
+def test_what_another_worker_changed_is_seen_at_once(
+    snapshots: Snapshots, letta: FakeGateway, store: LocalStore, clock: Clock
+) -> None:
+    snapshots.view()
+    letta.has_agent("Charles")
+    Snapshots(letta, store, clock).outdate()
+    seen = snapshots.view().snapshot
+    assert seen is not None
+    assert len(seen.agents) == 2
+
+
+def test_without_letta_there_is_the_last_one_and_the_reason(
+    snapshots: Snapshots, letta: FakeGateway, clock: Clock
+) -> None:
+    down = LettaUnreachable("It is down.")
+    letta.fails(down, at="tools")
+    assert snapshots.view().snapshot is None
+    assert snapshots.view().failure is down
+    letta._failures.clear()
+    last = snapshots.view().snapshot
+    letta.fails(down, at="tools")
+    clock.now += STALE + 1
+    view = snapshots.view()
+    assert (view.snapshot, view.failure) == (last, down)
+
+
+def test_a_failure_beside_harms_nobody(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+    first = snapshots.view()
+    letta.fails(LettaUnreachable("It is down."), at="tools")
+    clock.now += FRESH + 1
+    assert snapshots.view() == first
+    wait()
+    assert snapshots.view() == first
+    wait()
+
+
+def test_it_works_without_a_store(snapshots: Snapshots, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise StoreUnavailable("The disk is full.")
+
+    monkeypatch.setattr(LocalStore, "get", broken)
+    monkeypatch.setattr(LocalStore, "count", broken)
+    snapshots.view()
+    snapshots.outdate()
+    snapshots.view()
+    assert letta.calls == ONCE * 2

@@ -1,0 +1,83 @@
+"""A Redis that is spoken to in TLS, as those of platforms are, with a certificate that only itself has signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bridge.config import read_settings
+from bridge.errors import Busy, StoreUnavailable
+from bridge.shared import Shared, shared_by_workers
+from testbed.redis import Redis
+from tests.tls import TlsDoor
+
+pytestmark = pytest.mark.servers
+
+PASSWORD = "canary-password"
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[TlsDoor]:
+    with Redis(password=PASSWORD) as redis, TlsDoor(redis.port) as opened:
+        yield opened
+
+
+@pytest.fixture
+def url(door: TlsDoor) -> str:
+    return f"rediss://:{PASSWORD}@127.0.0.1:{door.port}/0"
+
+
+def shared(url: str, verify: str, folder: Path) -> Shared:
+    """As one of the workers has it."""
+    settings = {"BRIDGE_REDIS_VERIFY": verify, "BRIDGE_DATA_DIR": str(folder), "BRIDGE_WAIT": "1"}
+    base = {"LETTA_BASE_URL": "http://letta.test:8283", "BRIDGE_ALLOW_ANONYMOUS": "1", "REDIS_URL": url}
+    return shared_by_workers(read_settings(base | settings))
+
+
+def works(one: Shared, other: Shared) -> bool:
+    """Both see the same store and the same locks."""
+    one.store.put("key", "value", 60)
+    with one.locks.hold("agent-1"), pytest.raises(Busy), other.locks.hold("agent-1"):
+        pass
+    with other.locks.hold("agent-1") as lease:
+        lease.check()
+    return other.store.get("key") == "value" and other.store.claim("key", "other", 60) == "value"
+
+
+def test_any_certificate_is_taken_by_setting(url: str, tmp_path: Path) -> None:
+    assert works(shared(url, "0", tmp_path), shared(url, "0", tmp_path))
+
+
+def test_a_certificate_that_the_machine_trusts_is_taken(
+    door: TlsDoor, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(door.certificate))
+    assert works(shared(url, "1", tmp_path), shared(url, "1", tmp_path))
+
+
+def test_a_certificate_for_another_name_is_not_taken(
+    door: TlsDoor, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(door.certificate))
+    with pytest.raises(StoreUnavailable, match="BRIDGE_REDIS_VERIFY") as refused:
+        shared(url.replace("127.0.0.1", "localhost"), "1", tmp_path).store.check()
+    assert "localhost" not in refused.value.message
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused_with_the_setting_that_takes_it(
+    url: str, tmp_path: Path
+) -> None:
+    here = shared(url, "1", tmp_path)
+    with pytest.raises(StoreUnavailable, match="certificate") as refused:
+        here.store.check()
+    assert "BRIDGE_REDIS_VERIFY" in refused.value.message
+    assert PASSWORD not in refused.value.message
+    with pytest.raises(StoreUnavailable, match="certificate"), here.locks.hold("agent-1"):
+        pass
+
+
+def test_without_tls_nothing_is_had_of_it(url: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable):
+        shared(url.replace("rediss:", "redis:"), "0", tmp_path).store.check()

@@ -1,0 +1,410 @@
+"""What holds for every store: the file of one machine, and a real Redis."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bridge.errors import StoreUnavailable
+from bridge.store import sqlite as local
+from bridge.store.port import Store
+from bridge.store.redis import RedisServer, RedisStore, milliseconds
+from bridge.store.sqlite import LocalStore
+from testbed.redis import Redis
+from tests.clock import Clock
+from tests.stores import KINDS, opened
+from tests.waiting import until
+
+LONG = 60.0
+SHORT = 30.0
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(1000.0)
+
+
+@pytest.fixture(params=KINDS)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Callable[[], Store]]:
+    with opened(request.param, tmp_path, clock) as open_one:
+        yield open_one
+
+
+@pytest.fixture
+def store(open_store: Callable[[], Store]) -> Store:
+    return open_store()
+
+
+@pytest.fixture
+def passes(store: Store, clock: Clock) -> Callable[[float], None]:
+    """Time: by the clock of the file, and by what Redis has left for each key."""
+
+    def passed(seconds: float) -> None:
+        clock.now += seconds
+        if isinstance(store, RedisStore):
+            with store._server.client() as client:
+                for key in client.scan_iter():
+                    left = client.pttl(key)
+                    assert left > 0, f"{key} is kept for ever"
+                    client.pexpire(key, left - milliseconds(seconds))
+
+    return passed
+
+
+def test_what_is_put_is_there_for_every_worker(open_store: Callable[[], Store]) -> None:
+    open_store().put("key", "ä\n\0 value", LONG)
+    assert open_store().get("key") == "ä\n\0 value"
+
+
+def test_what_was_never_put_is_not_there(store: Store) -> None:
+    assert store.get("key") is None
+    assert store.items("list") == []
+
+
+def test_a_newer_value_replaces_the_older(store: Store) -> None:
+    store.put("key", "old", LONG)
+    store.put("key", "new", LONG)
+    assert store.get("key") == "new"
+
+
+def test_the_first_to_claim_a_key_has_it_and_the_others_are_told(open_store: Callable[[], Store]) -> None:
+    assert open_store().claim("key", "mine", LONG) is None
+    assert open_store().claim("key", "yours", LONG) == "mine"
+    assert open_store().claim("key", "mine", LONG) is None
+
+
+def test_only_one_of_many_that_claim_at_once_has_it(open_store: Callable[[], Store]) -> None:
+    answers: list[str | None] = []
+    stores = [open_store() for _ in range(4)]
+
+    def claim(number: int) -> None:
+        answers.append(stores[number % 4].claim("key", str(number), LONG))
+
+    threads = [threading.Thread(target=claim, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers.count(None) == 1
+    assert set(answers) - {None} == {store_value for store_value in [stores[0].get("key")]}
+
+
+def test_a_value_is_swapped_only_for_the_one_expected(store: Store) -> None:
+    store.put("key", "a", LONG)
+    assert store.swap("key", "a", "b", LONG)
+    assert not store.swap("key", "a", "c", LONG)
+    assert store.get("key") == "b"
+    assert not store.swap("nothing", "a", "b", LONG)
+    assert store.get("nothing") is None
+
+
+def test_a_claim_is_given_up_only_by_who_has_it(store: Store) -> None:
+    assert store.claim("key", "mine", LONG) is None
+    assert not store.unclaim("key", "yours")
+    assert store.get("key") == "mine"
+    assert store.unclaim("key", "mine")
+    assert store.get("key") is None
+    assert not store.unclaim("key", "mine")
+
+
+def test_a_list_keeps_its_order_and_its_newest(open_store: Callable[[], Store]) -> None:
+    for number in range(7):
+        open_store().append("list", str(number), 5, LONG)
+    assert open_store().items("list") == ["2", "3", "4", "5", "6"]
+
+
+def test_lists_do_not_mix(store: Store) -> None:
+    for number in range(6):
+        store.append(f"list-{number % 2}", str(number), 2, LONG)
+    assert (store.items("list-0"), store.items("list-1")) == (["2", "4"], ["3", "5"])
+
+
+def test_a_counter_counts_for_all_workers(open_store: Callable[[], Store]) -> None:
+    assert [open_store().count("turns", by, LONG) for by in (1, 2, -1)] == [1, 3, 2]
+
+
+def test_what_is_removed_is_gone(store: Store) -> None:
+    store.put("key", "value", LONG)
+    store.append("list", "item", 5, LONG)
+    store.count("counter", 3, LONG)
+    store.remove("key", "list", "counter", "nothing")
+    assert store.get("key") is None
+    assert store.items("list") == []
+    assert store.count("counter", 1, LONG) == 1
+
+
+def test_everything_expires(store: Store, passes: Callable[[float], None]) -> None:
+    store.put("key", "value", SHORT)
+    store.append("list", "item", 5, SHORT)
+    store.count("counter", 3, SHORT)
+    passes(SHORT)
+    assert store.get("key") is None
+    assert store.items("list") == []
+    assert store.count("counter", 1, LONG) == 1
+    assert store.claim("key", "next", LONG) is None
+
+
+def test_a_list_that_expired_begins_anew(store: Store, passes: Callable[[float], None]) -> None:
+    store.append("list", "old", 5, SHORT)
+    passes(SHORT)
+    store.append("list", "new", 5, LONG)
+    assert store.items("list") == ["new"]
+
+
+def test_each_write_begins_the_time_anew(store: Store, passes: Callable[[float], None]) -> None:
+    store.put("key", "value", SHORT)
+    store.put("key", "value", LONG)
+    store.append("list", "a", 5, SHORT)
+    store.append("list", "b", 5, LONG)
+    passes(SHORT + 1)
+    assert store.get("key") == "value"
+    assert store.items("list") == ["a", "b"]
+
+
+def test_a_store_that_works_is_known_to(store: Store) -> None:
+    store.check()
+
+
+# --- the file -----------------------------------------------------------------------------------------
+
+
+def test_workers_that_were_forked_share_the_file(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "shared.db")
+    store.put("key", "0", LONG)
+    workers = [
+        multiprocessing.get_context("fork").Process(target=lambda: [store.count("n", 1, LONG) for _ in range(200)])
+        for _ in range(3)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert store.count("n", 0, LONG) == 600
+
+
+def test_workers_that_open_a_new_file_at_once_all_have_it(tmp_path: Path) -> None:
+    """SQLite fails at once, and does not wait, where two make a new file write ahead."""
+    forks = multiprocessing.get_context("fork")
+    together, failed = forks.Barrier(4), forks.Value("i", 0)
+
+    def work() -> None:
+        for number in range(150):
+            together.wait()
+            try:
+                LocalStore(tmp_path / f"shared{number}.db").check()
+            except StoreUnavailable:
+                with failed.get_lock():
+                    failed.value += 1
+
+    workers = [forks.Process(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    assert failed.value == 0
+
+
+def test_what_has_expired_leaves_the_file(tmp_path: Path) -> None:
+    now = [1000.0]
+    store = LocalStore(tmp_path / "shared.db", lambda: now[0])
+    for turn in range(1000):
+        store.put(f"key-{turn}", "x" * 30_000, 10)
+        store.append(f"list-{turn}", "x" * 30_000, 10, 10)
+        now[0] += 1
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 20_000_000
+
+
+def test_the_file_is_for_the_user_of_the_bridge_alone(tmp_path: Path) -> None:
+    LocalStore(tmp_path / "shared.db").put("key", "value", LONG)
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from bridge.store.sqlite import LocalStore
+from bridge.errors import StoreUnavailable
+store = LocalStore(Path(sys.argv[1]))
+store.put("before", "kept", 60)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+try:
+    for number in range(1000):
+        store.put(f"key-{number}", "x" * 10_000, 60)
+except StoreUnavailable:
+    sys.stdout.write("refused\\n")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+store.put("after", "works", 60)
+sys.stdout.write(f"{store.get('before')} {store.get('after')}\\n")
+"""
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_full_disk_is_told_and_nothing_is_spoilt_by_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path / "shared.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout.splitlines() == ["refused", "kept works"], done.stderr
+
+
+FEW_FILES = """
+import resource, sys
+from pathlib import Path
+from bridge.locks.files import FileLocker
+from bridge.store.sqlite import LocalStore
+from bridge.errors import StoreUnavailable
+folder = Path(sys.argv[1])
+taken = [open("/dev/null") for _ in range(60)]
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+taken += [open("/dev/null") for _ in range(64 - 3 - len(taken))]
+for ask in (lambda: LocalStore(folder / "shared.db").check(), lambda: FileLocker(folder).take("a", lambda: False)):
+    try:
+        ask()
+    except StoreUnavailable:
+        sys.stdout.write("refused\\n")
+    else:
+        sys.exit("not refused")
+for file in taken:
+    file.close()
+LocalStore(folder / "shared.db").check()
+FileLocker(folder).take("a", lambda: False).release(True)
+"""
+
+
+@pytest.mark.fault("too few file descriptors")
+def test_too_many_open_files_are_told_and_come_to_an_end(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FEW_FILES, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.stdout.splitlines(), done.returncode) == (["refused"] * 2, 0), done.stderr
+
+
+@pytest.mark.fault("the clock is set")
+def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path / "shared.db")
+    store.put("key", "value", LONG)
+    now = time.time()
+    for then in (now + 3600, now - 3600):
+        monkeypatch.setattr(time, "time", lambda then=then: then)
+        assert store.get("key") == "value"
+        assert LocalStore(tmp_path / "shared.db").claim("key", "other", LONG) == "value"
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "missing" / "shared.db")
+    with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
+        store.put("key", "value", LONG)
+    (tmp_path / "missing").mkdir()
+    store.put("key", "value", LONG)
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_workers_share_the_new_file_when_the_old_one_is_removed(tmp_path: Path) -> None:
+    """Also those that had it open: what one claims is claimed for all."""
+    old = LocalStore(tmp_path / "shared.db")
+    old.put("key", "value", LONG)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert old.claim("key", "mine", LONG) is None
+    assert LocalStore(tmp_path / "shared.db").claim("key", "yours", LONG) == "mine"
+    old.check()
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_file_that_a_crash_of_the_machine_spoilt_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(local, "_BOOT_ID", boot)
+    boot.write_text("before")
+    LocalStore(tmp_path / "shared.db").put("key", "value", LONG)
+    for file in tmp_path.glob("shared.db*"):
+        file.write_bytes(b"lost" * 5000)
+    with pytest.raises(StoreUnavailable):
+        LocalStore(tmp_path / "shared.db").check()
+    boot.write_text("after")
+    stores = [LocalStore(tmp_path / "shared.db") for _ in range(2)]
+    assert stores[0].claim("key", "new", LONG) is None
+    assert stores[1].get("key") == "new"
+
+
+def test_a_machine_that_was_started_anew_knows_nothing_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its clock begins anew, too."""
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(local, "_BOOT_ID", boot)
+    boot.write_text("before")
+    LocalStore(tmp_path / "shared.db", lambda: 1_000_000.0).put("key", "value", LONG)
+    boot.write_text("after")
+    assert LocalStore(tmp_path / "shared.db", lambda: 1.0).get("key") is None
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "shared.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
+    with pytest.raises(StoreUnavailable, match=r"shared\.db"):
+        LocalStore(tmp_path / "shared.db").check()
+
+
+# --- Redis --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_a_redis_that_is_gone_is_told_and_found_again() -> None:
+    with Redis() as server:
+        store = RedisStore(RedisServer(server.url))
+        store.put("key", "value", LONG)
+        server.stop()
+        with pytest.raises(StoreUnavailable, match="REDIS_URL"):
+            store.get("key")
+        server.start()
+        assert store.get("key") is None
+        assert store.claim("key", "value", LONG) is None
+
+
+def works(store: Store) -> bool:
+    try:
+        store.check()
+    except StoreUnavailable:
+        return False
+    return True
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.store.redis.SECONDS", 0.2)
+    with Redis() as server:
+        store = RedisStore(RedisServer(server.url))
+        until(lambda: works(store))
+        server.pause()
+        with pytest.raises(StoreUnavailable):
+            store.check()
+        server.resume()
+        until(lambda: works(store))
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_the_password_of_redis_is_needed_and_never_told() -> None:
+    with Redis(password="right-password") as server:
+        RedisStore(RedisServer(server.url)).check()
+        wrong = server.url.replace("right-password", "wrong-password")
+        with pytest.raises(StoreUnavailable) as refused:
+            RedisStore(RedisServer(wrong)).check()
+        assert "wrong-password" not in str(refused.value)

@@ -1,0 +1,400 @@
+"""What the operator sees, with a Letta in memory. How it looks is for tests/browser."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from bridge.errors import LettaTimeout, LettaUnreachable, StoreUnavailable
+from bridge.history.recorder import Recorder
+from bridge.letta.gateway import Agent
+from bridge.operation.snapshots import Snapshots
+from bridge.store.sqlite import LocalStore
+from bridge.turn import AgentCall, Text
+from tests.actors import Chat
+from tests.admin import PASSWORD, Operator
+from tests.test_complaints import HELLO, Json, held, result, tool
+from tests.toolsets import SharedLetta
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}&lt;\u202e\x1b[31m"
+READ, WRITE = tool("read_file"), tool("fs.write/file")
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "BRIDGE_ADMIN_PASSWORD": PASSWORD, "LETTA_API_KEY": "canary-letta-key"}
+
+
+@pytest.fixture
+def letta() -> SharedLetta:
+    fake = SharedLetta()
+    fake.has_agent("Ada")
+    return fake
+
+
+@pytest.fixture
+def ada(letta: SharedLetta) -> Agent:
+    return letta.agent(letta.agents_named("Ada")[0].id)
+
+
+@pytest.fixture
+def operator(client: FlaskClient) -> Operator:
+    return Operator(client)
+
+
+@pytest.fixture
+def chat(client: FlaskClient, recorder: Recorder) -> Chat:
+    """Whose turns are written down when they are answered."""
+
+    class Recorded(Chat):
+        def post(self, body: Any, **more: Any) -> Any:
+            reply = super().post(body, **more)
+            recorder.flush()
+            return reply
+
+    return Recorded(client)
+
+
+@pytest.fixture
+def recorder(app: Flask) -> Recorder:
+    return app.extensions["parts"].recorder  # type: ignore[no-any-return]
+
+
+def called(chat: Chat, letta: SharedLetta, name: str = "read_file", arguments: str = '{"city": "Oslo"}') -> Json:
+    """A turn that ends with a call; the transcript so far."""
+    letta.will(*held((name, arguments)))
+    reply = chat.ask(tools=[READ, WRITE])
+    return {"role": "assistant", **reply.message}
+
+
+def answered(chat: Chat, letta: SharedLetta, call: Json, text: str = "12 degrees", **more: Any) -> None:
+    letta.will_say("Thanks")
+    given = result(call["tool_calls"][0]["id"], text, **more)
+    assert chat.ask(messages=[HELLO, call, given], tools=[READ, WRITE]).status == 200
+
+
+# --- tools ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_tool_the_list_says_how_to_get_one(operator: Operator) -> None:
+    assert "No client has offered a tool yet" in operator.text("tools")
+    assert operator.data("tools")["listing"]["total"] == 0
+
+
+def test_the_list_tells_what_became_of_each_tool(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    answered(chat, letta, called(chat, letta), "No such city", is_error=True)
+    rows = {row["client_name"]: row for row in operator.data("tools")["listing"]["rows"]}
+    read, write = rows["read_file"], rows["fs.write/file"]
+    assert (read["state"], read["offers"], read["calls"], read["results"], read["errors"]) == ("attached", 2, 1, 1, 1)
+    assert (write["calls"], write["server_name"]) == (0, letta.tool(write["server_name"]).name)
+    assert read["agents"] == [{"id": ada.id, "name": "Ada"}]
+    assert read["created"] > 1_700_000_000
+    assert read["last_used"] > 1_700_000_000
+    text = operator.text("tools")
+    assert "read_file same attached Ada" in text
+    assert write["server_name"] in text
+
+
+def test_the_states_of_tools_are_told_apart(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    letta.has_tool("taken")
+    chat.ask(tools=[tool("taken"), tool("stays"), tool("unused"), tool("detached"), tool("overdue"), tool("deleted")])
+    chat.ask(tools=[tool("taken"), tool("stays"), tool("detached")])
+    letta.takes(ada, "detached")
+    letta.delete_tool(letta.tool("deleted").id)
+    old = letta.tool("overdue")
+    letta.edits(old, tags=(*old.tags, "letta-tool-bridge:idle-since=1500000000"))
+    listing = operator.data("tools")["listing"]
+    assert {row["client_name"]: row["state"] for row in listing["rows"]} == {
+        "deleted": "gone",
+        "detached": "orphaned",
+        "overdue": "stale",
+        "stays": "attached",
+        "taken": "attached",
+        "unused": "idle",
+    }
+    assert [row["client_name"] for row in listing["rows"] if row["taken_by"] == "foreign"] == ["taken"]
+    assert "taken_" in operator.text("tools?state=taken")
+    for state in ("gone", "orphaned", "stale", "idle"):
+        assert operator.data(f"tools?state={state}")["listing"]["found"] == 1
+
+
+@pytest.mark.parametrize("mark", ["made", "idle-since"])
+def test_a_time_that_somebody_wrote_into_a_tool_hides_no_others(
+    operator: Operator, chat: Chat, letta: SharedLetta, mark: str
+) -> None:
+    chat.ask(tools=[READ])
+    letta.has_tool("odd", tags=["letta-tool-bridge", f"letta-tool-bridge:{mark}=1763500000000000"])
+    key = next(row["key"] for row in operator.data("tools")["listing"]["rows"] if row["client_name"] == "odd")
+    assert "read_file" in operator.text("tools")
+    assert "Stub on Letta odd" in operator.text(f"tools/{key}")
+
+
+def test_tools_that_only_go_with_messages_are_listed_too(
+    environment: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    environment["BRIDGE_METHOD"] = "prompt"
+    operator, chat = request.getfixturevalue("operator"), request.getfixturevalue("chat")
+    chat.ask(tools=[READ])
+    (row,) = operator.data("tools")["listing"]["rows"]
+    assert (row["state"], row["server_name"], row["method"]) == ("sent along", "", "prompt")
+    page = operator.text(f"tools/{row['key']}")
+    assert "It goes with each message; nothing of it is on the server." in page
+    assert "Delete stub" not in page
+
+
+@pytest.fixture
+def many(chat: Chat, letta: SharedLetta) -> None:
+    letta.has_agent("Charles")
+    chat.ask(tools=[tool(f"tool_{number:03}") for number in range(250)])
+    chat.ask(model="Charles", tools=[tool("tool_007"), tool("search_web")])
+    letta.will(*held(("tool_007", "{}")))
+    chat.ask(model="Charles", tools=[tool("tool_007"), tool("search_web")])
+
+
+@pytest.mark.usefixtures("many")
+def test_the_list_is_searched_filtered_sorted_and_cut_into_pages(operator: Operator) -> None:
+    def names(query: str) -> list[str]:
+        return [row["client_name"] for row in operator.data(f"tools?{query}")["listing"]["rows"]]
+
+    assert names("") == ["search_web", *(f"tool_{number:03}" for number in range(99))]
+    assert names("page=3") == [f"tool_{number:03}" for number in range(199, 250)]
+    assert names("q=tool_24 ada") == [f"tool_{number}" for number in range(240, 250)]
+    assert names("q=charles&agent=") == ["search_web", "tool_007"]
+    assert names("agent=Charles&sort=-name") == ["tool_007", "search_web"]
+    assert names("sort=-calls")[:2] == ["tool_007", "search_web"]
+    assert names("state=idle") == []
+    assert names("page=99") == names("page=3")
+    assert "Nothing fits" in operator.text("tools?q=no+such+thing")
+    assert "251 tools, page 2 of 3" in operator.text("tools?page=2")
+
+
+@pytest.mark.usefixtures("many")
+def test_the_list_asks_letta_a_fixed_number_of_times(operator: Operator, letta: SharedLetta, app: Flask) -> None:
+    letta.calls.clear()
+    app.extensions["parts"].snapshots.outdate()
+    for page in ("tools", "tools?q=tool", "tools?page=2", "agents", "tools.json", "tools?sort=-calls"):
+        operator.page(page)
+    assert letta.calls == ["features", "tools", "whole_agents"]
+
+
+@pytest.mark.parametrize(
+    "query", ["sort=nothing", "page=-1", "page=x", "page=999999999", "state=none", "q=" + "x" * 5000]
+)
+def test_an_odd_address_is_a_list_all_the_same(operator: Operator, query: str) -> None:
+    operator.page(f"tools?{query}")
+
+
+@pytest.mark.parametrize("name", ["_external", "_scheme", "_anchor", "_method", "key"])
+def test_an_address_cannot_bend_the_links_of_its_page(operator: Operator, name: str) -> None:
+    page = operator.page(f"tools?{name}=javascript")
+    assert f'href="/admin/tools.json?{name}=javascript"' in page
+    assert "javascript:" not in page
+
+
+def test_one_tool_is_shown_from_both_sides(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    parameters = {"type": "object", "properties": {"a-b": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}
+    sent = tool("read_file", parameters)
+    letta.will(*held(("read_file", '{"a-b": 1}')))
+    reply = chat.ask(tools=[sent])
+    letta.will_say("Thanks")
+    given = result(reply.message["tool_calls"][0]["id"], "the text of the file")
+    chat.ask(messages=[HELLO, {"role": "assistant", **reply.message}, given], tools=[sent])
+    (row,) = operator.data("tools")["listing"]["rows"]
+    data = operator.data(f"tools/{row['key']}")
+    assert data["card"]["parameters"] == parameters
+    assert data["tool"]["json_schema"] == letta.tool("read_file").json_schema
+    assert data["card"]["changes"]
+    (call,) = data["calls"]
+    assert (call["arguments"], call["result"], call["ok"]) == ('{"a-b": 1}', "the text of the file", True)
+    page = operator.page(f"tools/{row['key']}")
+    assert '<span class="w">def</span> read_file(' in page
+    assert "the text of the file" in page
+    assert data["card"]["changes"][0] in operator.text(f"tools/{row['key']}")
+    assert operator.data(f"tools/{row['tool_id']}")["row"] == data["row"]
+
+
+def test_tools_of_others_have_no_page(operator: Operator, letta: SharedLetta) -> None:
+    theirs = letta.has_tool("theirs")
+    assert "Not found" in operator.text(f"tools/{theirs.id}", 404)
+
+
+# --- agents -----------------------------------------------------------------------------------------------
+
+
+def test_the_agents_are_listed_with_what_is_to_be_known(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    letta.has_agent("Charles", "memgpt_v2_agent")
+    letta.gives(ada, letta.has_tool("theirs"))
+    letta.will(*held(("read_file", "{}")))
+    chat.ask(tools=[READ, WRITE], system="Be kind.")
+    first, second = operator.data("agents")["agents"]
+    assert (first["name"], first["type"], first["loop"], first["method"]) == ("Ada", "letta_v1_agent", "v3", "approval")
+    assert (first["own_tools"], first["our_tools"], first["block"]) == (1, 2, len("Be kind."))
+    assert first["waits_for"] == ["read_file"]
+    assert (second["method"], second["waits_for"], second["our_tools"]) == ("rewrite", [], 0)
+    assert "Ada waits" in operator.text("agents")
+    assert [row["name"] for row in operator.data("agents?q=charles v2")["agents"]] == ["Charles"]
+
+
+def test_an_agent_is_shown_as_it_is_now_with_its_turns(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    call = called(chat, letta)
+    page = operator.text(f"agents/{ada.id}")
+    assert "Pending call read_file for" in page
+    assert "Close pending call" in page
+    answered(chat, letta, call)
+    letta.will(LettaTimeout("It took too long."))
+    chat.ask(tools=[READ, WRITE])
+    data = operator.data(f"agents/{ada.id}")
+    assert [turn["outcome"] for turn in data["turns"]] == ["letta_timeout", "answer", "calls"]
+    kinds = [[step["kind"] for step in turn["steps"]] for turn in data["turns"]]
+    assert kinds == [["sync", "failed"], ["sync", "result", "answer"], ["sync", "call"]]
+    assert [one["name"] for one in data["our_tools"]] == ["read_file", "fs.write/file"]
+    assert data["held"] == []
+    text = operator.text(f"agents/{ada.id}")
+    assert 'Call read_file {"city": "Oslo"}' in text
+    assert "Result read_file 12 degrees" in text
+    assert "letta_timeout" in text
+    assert "Its loop holds a call for an approval" in text
+
+
+def test_an_agent_that_is_not_there_is_said(operator: Operator) -> None:
+    assert "Not found" in operator.text("agents/agent-0", 404)
+
+
+# --- activity and health ----------------------------------------------------------------------------------
+
+
+def test_the_activity_counts_turns_and_errors(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    assert "No turn yet" in operator.text("activity")
+    answered(chat, letta, called(chat, letta))
+    letta.will(LettaTimeout("It took too long."))
+    chat.ask()
+    data = operator.data("activity")
+    assert sum(minute["turns"] for minute in data["minutes"]) == 3
+    assert data["errors"] == [["letta_timeout", 1]]
+    assert "3 turns in 60 minutes, 1 of them failed" in operator.text("activity")
+    assert operator.page("activity").count('class="turn"') == 3
+
+
+def test_health_tells_how_things_stand_and_no_secret(operator: Operator, chat: Chat) -> None:
+    chat.ask()
+    data = operator.data("health")
+    assert data["letta"]["version"] == "0.16.1"
+    assert len(data["workers"]) == 1
+    shown = {row["variable"]: row for row in data["settings"]}
+    assert shown["LETTA_API_KEY"]["value"] == shown["BRIDGE_ADMIN_PASSWORD"]["value"] == "(set, not shown)"
+    assert shown["BRIDGE_METHOD"] == {**shown["BRIDGE_METHOD"], "value": "auto", "changed": False}
+    for page in ("health", "health.json", "tools", "activity"):
+        assert "canary" not in operator.page(page)
+        assert PASSWORD not in operator.page(page)
+
+
+# --- when things are broken -------------------------------------------------------------------------------
+
+
+def test_when_letta_is_down_that_is_said_and_what_to_do(operator: Operator, letta: SharedLetta) -> None:
+    letta.fails(LettaUnreachable("The Letta server at http://letta.test can't be reached."), at="features")
+    for page in ("tools", "agents", "do/sweep"):
+        letta.fails(LettaUnreachable("The Letta server at http://letta.test can't be reached."), at="tools")
+        text = operator.text(page, 502)
+        assert "Letta does not answer The Letta server at http://letta.test can't be reached." in text
+    assert "Letta down" in operator.text("health")
+    assert "Activity" in operator.text("activity")
+    response = operator.client.get("/admin/tools.json")
+    assert (response.status_code, (response.json or {})["error"]["code"]) == (502, "letta_unreachable")
+
+
+def test_what_was_seen_before_letta_went_down_can_still_be_seen(
+    operator: Operator, chat: Chat, letta: SharedLetta, app: Flask, ada: Agent
+) -> None:
+    answered(chat, letta, called(chat, letta))
+    operator.page("tools")
+    letta.fails(LettaUnreachable("It is down."), at="features")
+    app.extensions["parts"].snapshots.outdate()
+    text = operator.text("tools")
+    assert "It is down. What you see of it is" in text
+    assert "read_file" in text
+    agent = operator.text(f"agents/{ada.id}")
+    assert "Here is what the bridge remembers of the agent." in agent
+    assert "Result read_file 12 degrees" in agent
+    assert operator.data("tools")["warnings"]
+
+
+def test_without_its_store_the_bridge_shows_what_letta_knows(
+    operator: Operator, chat: Chat, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called(chat, letta)
+
+    def broken(*_: object, **__: object) -> None:
+        raise StoreUnavailable("The disk is gone.")
+
+    for name in ("get", "items", "count", "check", "put", "append"):
+        monkeypatch.setattr(LocalStore, name, broken)
+    for page in ("tools", "agents", "activity"):
+        assert "The disk is gone. So the history is missing here." in operator.text(page)
+    assert "read_file" in operator.text("tools")
+    assert "store fails" in operator.text("health")
+
+
+def test_a_fault_of_the_bridge_is_a_page_without_its_words(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError("canary")
+
+    monkeypatch.setattr(Snapshots, "view", broken)
+    page = operator.page("tools", 500)
+    assert "The bridge failed; its log says why." in page
+    assert "canary" not in page
+
+
+# --- what comes from outside ------------------------------------------------------------------------------
+
+
+def test_nothing_from_outside_is_more_than_text(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    agent = letta.has_agent(HOSTILE)
+    sent = tool("read_file", {"type": "object", "properties": {HOSTILE: {"type": "string", "description": HOSTILE}}})
+    sent["function"]["description"] = HOSTILE
+    letta.will(
+        Text(HOSTILE),
+        AgentCall("m0", "c0", HOSTILE, HOSTILE),
+        *held(("read_file", json.dumps({HOSTILE: HOSTILE}))),
+    )
+    reply = chat.ask(model=agent.id, tools=[sent], system=HOSTILE)
+    letta.will(LettaTimeout(HOSTILE))
+    chat.ask(
+        model=agent.id,
+        messages=[HELLO, {"role": "assistant", **reply.message}, result(reply.message["tool_calls"][0]["id"], HOSTILE)],
+        tools=[sent],
+    )
+    letta.edits(letta.tool("read_file"), source=f"# letta-tool-bridge\ndef f():\n    '''{HOSTILE}'''\n{HOSTILE}")
+    (row,) = operator.data("tools")["listing"]["rows"]
+    pages = ["tools", "agents", "activity", f"tools/{row['key']}", f"agents/{agent.id}", f"tools?q={HOSTILE}"]
+    pages += [f"do/{action}?target={agent.id}" for action in ("resync", "detach")] + [f"do/delete?target={row['key']}"]
+    for path in pages:
+        page = operator.page(path)
+        assert "<script" not in page
+        assert "<img" not in page
+        assert "onerror=alert(2)>" not in page.replace("onerror=alert(2)&gt;", "")
+        assert "{{7*7}}" in page or "49" not in page
+        assert "\u202e" not in page
+        assert "\x1b" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in operator.page(f"agents/{agent.id}")
+
+
+def test_pages_load_nothing_from_elsewhere_and_need_no_script(operator: Operator, chat: Chat) -> None:
+    chat.ask(tools=[READ])
+    for path in ("tools", "agents", "activity", "health", "sign-in"):
+        page = operator.page(path)
+        assert "<script" not in page
+        assert " style=" not in page
+        assert "http-equiv" not in page
+        for link in ("src=", "href="):
+            assert f'{link}"http' not in page
