@@ -9,7 +9,7 @@ from contextlib import suppress
 from math import inf
 
 from bridge.dialects.chat_completions.request import ASIDE
-from bridge.errors import LettaMissing, UnknownModel
+from bridge.errors import LettaNotFound, UnknownModel
 from bridge.letta.gateway import AGENT_ID, HELPER_PREFIX, Agent, AgentSummary, Gateway
 
 # Names and ids of agents; empty is all.
@@ -86,7 +86,7 @@ class Directory:
             return self._by_id(model)
         known = self._ids.get(model)
         if known is not None:
-            with suppress(LettaMissing):
+            with suppress(LettaNotFound):
                 agent = self._gateway.agent(known)
                 if agent.name == model:
                     return agent
@@ -95,7 +95,7 @@ class Directory:
     def _by_id(self, agent_id: str) -> Agent:
         try:
             return self._gateway.agent(agent_id)
-        except LettaMissing:
+        except LettaNotFound:
             raise _unknown(agent_id) from None
 
     def _id_by_name(self, name: str) -> str:

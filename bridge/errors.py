@@ -8,14 +8,14 @@
     ├── Unauthorized       401   no valid key
     ├── Forbidden          403   a valid key, but not for this
     ├── UnknownModel       404   no agent of that name or id
-    ├── NotThere           404   no such route
+    ├── UnknownPath           404   no such route
     ├── WrongMethod        405   the route is there, the method is not
     ├── Busy               429   the agent is in another turn; come again
     ├── TooManyTurns       503   this worker has all the turns that it can run
     ├── StillRunning       504   the answer takes longer than the client is kept waiting
     ├── TurnLost           503   the worker that ran the turn is gone
-    ├── InTheWay           409   another request stands in the way of this one
-    ├── KeyReused          422   the Idempotency-Key came before, with another body
+    ├── RequestConflict           409   another request stands in the way of this one
+    ├── IdempotencyKeyReused          422   the Idempotency-Key came before, with another body
     ├── ContextOverflow    400   the agent's context is full
     ├── ClientGone         499   nobody is there to be answered
     ├── InternalFailure    500   a fault of the bridge
@@ -29,7 +29,7 @@
         ├── LettaRefusedCredentials 502   the bridge's own credentials are wrong
         ├── LettaConflict        409   the agent is busy or waits for something
         ├── LettaRejected        502   it did not accept what the bridge sent
-        ├── LettaMissing         404   what was asked for is not there
+        ├── LettaNotFound         404   what was asked for is not there
         ├── ModelFailed          502   the agent's model failed
         └── ModelOverloaded      429   the agent's model is rate limited
     SettingsError                the environment is wrong; the service does not start
@@ -46,7 +46,7 @@ class BridgeError(Exception):
     code: str | None = None
     retry_after: int | None = None
     # Whether the same request may well succeed a little later.
-    may_pass = False
+    is_temporary = False
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class UnknownModel(BridgeError):
     code = "model_not_found"
 
 
-class NotThere(BridgeError):
+class UnknownPath(BridgeError):
     status = 404
     type = "invalid_request_error"
     code = "not_found"
@@ -114,7 +114,7 @@ class WrongMethod(BridgeError):
 
 class Busy(BridgeError):
     status = 429
-    may_pass = True
+    is_temporary = True
     type = "rate_limit_error"
     code = "busy"
     retry_after = 2
@@ -122,33 +122,33 @@ class Busy(BridgeError):
 
 class TooManyTurns(BridgeError):
     status = 503
-    may_pass = True
+    is_temporary = True
     code = "too_many_turns"
     retry_after = 2
 
 
 class StillRunning(BridgeError):
     status = 504
-    may_pass = True
+    is_temporary = True
     code = "still_running"
     retry_after = 1
 
 
 class TurnLost(BridgeError):
     status = 503
-    may_pass = True
+    is_temporary = True
     code = "turn_lost"
     retry_after = 1
 
 
-class InTheWay(BridgeError):
+class RequestConflict(BridgeError):
     status = 409
     type = "invalid_request_error"
     code = "conflict"
     retry_after = 2
 
 
-class KeyReused(BridgeError):
+class IdempotencyKeyReused(BridgeError):
     status = 422
     type = "invalid_request_error"
     code = "idempotency_key_reused"
@@ -175,14 +175,14 @@ class InternalFailure(BridgeError):
 
 class ShuttingDown(BridgeError):
     status = 503
-    may_pass = True
+    is_temporary = True
     code = "shutting_down"
     retry_after = 2
 
 
 class StoreUnavailable(BridgeError):
     status = 503
-    may_pass = True
+    is_temporary = True
     code = "store_unavailable"
     retry_after = 5
 
@@ -194,7 +194,7 @@ class HoldLost(StoreUnavailable):
 
 class LettaError(BridgeError):
     status = 502
-    may_pass = True
+    is_temporary = True
     type = "server_error"
     code = "letta_error"
 
@@ -218,24 +218,24 @@ class LettaTimeout(LettaError):
 
 
 class LettaRefusedCredentials(LettaError):
-    may_pass = False
+    is_temporary = False
     code = "letta_credentials"
 
 
 class LettaConflict(LettaError):
-    may_pass = False
+    is_temporary = False
     status = 409
     code = "agent_busy"
     retry_after = 2
 
 
 class LettaRejected(LettaError):
-    may_pass = False
+    is_temporary = False
     code = "letta_rejected"
 
 
-class LettaMissing(LettaError):
-    may_pass = False
+class LettaNotFound(LettaError):
+    is_temporary = False
     status = 404
     code = "letta_missing"
 

@@ -343,5 +343,5 @@ class FakeGateway:
         return tool
 
 
-def _missing(what: str) -> errors.LettaMissing:
-    return errors.LettaMissing(f"There is no {what}.")
+def _missing(what: str) -> errors.LettaNotFound:
+    return errors.LettaNotFound(f"There is no {what}.")

@@ -106,7 +106,7 @@ class GatewayContract:
         assert len(listed) == len(set(listed))
 
     def test_an_agent_that_is_not_there_is_missing(self, scene: PreparedTurn) -> None:
-        with pytest.raises(errors.LettaMissing):
+        with pytest.raises(errors.LettaNotFound):
             scene.gateway.agent(NOBODY)
 
     def test_an_agent_comes_with_what_it_has(self, scene: PreparedTurn) -> None:
@@ -128,7 +128,7 @@ class GatewayContract:
         scene.gateway.delete_agent(helper.id)
         scene.gateway.delete_agent(helper.id)
         assert helper.id not in [agent.id for agent in scene.gateway.helpers()]
-        with pytest.raises(errors.LettaMissing):
+        with pytest.raises(errors.LettaNotFound):
             scene.gateway.agent(helper.id)
 
     # --- messages -------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class GatewayContract:
         assert self.say(scene, "Hello again") == "Hello again"
 
     def test_nobody_can_be_told_nothing(self, scene: PreparedTurn) -> None:
-        with pytest.raises(errors.LettaMissing):
+        with pytest.raises(errors.LettaNotFound):
             scene.gateway.send(NOBODY, [Say("user", "Hello")], by_token=False)
 
     # --- blocks ---------------------------------------------------------------------------------------

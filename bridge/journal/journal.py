@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
-from bridge.errors import InTheWay, KeyReused, StoreUnavailable, TurnLost
+from bridge.errors import IdempotencyKeyReused, RequestConflict, StoreUnavailable, TurnLost
 from bridge.journal.batches import End
 from bridge.journal.follower import NOTHING_SHOWN, Follower
 from bridge.journal.recording import Claim, Recording, Worker, events_key
@@ -83,7 +83,7 @@ class Attempt:
                 return
             other = Claim(**json.loads(there))
             if other.body != mine.body:
-                raise KeyReused("This Idempotency-Key came before with another request body.")
+                raise IdempotencyKeyReused("This Idempotency-Key came before with another request body.")
             if (yield from self._take_part(other, gone)):
                 return
             again = replace(mine, turn=other.turn, token=_token())
@@ -196,7 +196,7 @@ class Attempt:
             raise TurnLost("The worker that ran this turn is gone. Send the request again to get its answer.")
         if end.failure is not None:
             raise end.failure
-        raise InTheWay("This turn ran elsewhere, and its answer is too large to be had from there.")
+        raise RequestConflict("This turn ran elsewhere, and its answer is too large to be had from there.")
 
 
 def _token() -> str:

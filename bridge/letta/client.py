@@ -100,7 +100,7 @@ class LettaServer:
     def _agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
         """Operators type ids, too: what can't be one would ask for something else, or for nothing at all."""
         if not AGENT_ID.fullmatch(agent_id):
-            raise errors.LettaMissing(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
+            raise errors.LettaNotFound(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
         return as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
@@ -114,7 +114,7 @@ class LettaServer:
         return [agent for agent in found if agent.name.startswith(HELPER_PREFIX)]
 
     def delete_agent(self, agent_id: str) -> None:
-        with suppress(errors.LettaMissing):
+        with suppress(errors.LettaNotFound):
             self._http.call("DELETE", f"/v1/agents/{agent_id}")
 
     def cancel(self, agent_id: str, run_id: str) -> None:
@@ -192,7 +192,7 @@ class LettaServer:
     def delete_tool(self, tool_id: str) -> None:
         try:
             self._http.call("DELETE", f"/v1/tools/{tool_id}")
-        except (errors.LettaMissing, errors.LettaRejected):
+        except (errors.LettaNotFound, errors.LettaRejected):
             # 400 "Tool with id … not found." on every version, 404 on none measured.
             return
 
@@ -318,7 +318,7 @@ class LettaServer:
         return [rows.block(row) for row in as_objects(self._http.call("GET", "/v1/blocks/", {"limit": EVERYTHING}))]
 
     def delete_block(self, block_id: str) -> None:
-        with suppress(errors.LettaMissing):
+        with suppress(errors.LettaNotFound):
             self._http.call("DELETE", f"/v1/blocks/{block_id}")
 
     def _touch_a_block(self, agent_id: str) -> None:

@@ -108,6 +108,6 @@ _PLAIN: dict[int, Callable[[], errors.BridgeError]] = {
     403: lambda: errors.LettaRefusedCredentials(
         "The Letta server refused the bridge's credentials: see LETTA_API_KEY."
     ),
-    404: lambda: errors.LettaMissing("The Letta server does not know what was asked for (404)."),
+    404: lambda: errors.LettaNotFound("The Letta server does not know what was asked for (404)."),
     429: lambda: errors.ModelOverloaded("The Letta server or its model is rate limited. Try again later."),
 }

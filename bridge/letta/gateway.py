@@ -144,7 +144,7 @@ class Gateway(Protocol):
         """The agents with exactly this name."""
 
     def agent(self, agent_id: str) -> Agent:
-        """One agent; LettaMissing when there is none of that id."""
+        """One agent; LettaNotFound when there is none of that id."""
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
         """A hidden agent with the same model, no memory and no tools of its own, for one request."""

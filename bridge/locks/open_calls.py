@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from bridge.errors import Busy, InTheWay, StoreUnavailable
+from bridge.errors import Busy, RequestConflict, StoreUnavailable
 from bridge.store.port import Store
 from bridge.turn import Meanwhile, ToolCall, ToolSpec, Turn, TurnEvent
 
@@ -34,7 +34,7 @@ class OpenCalls:
         if noted is None or _is_the_same_client(noted, turn):
             return None
         if self._mode == "refuse":
-            raise InTheWay(
+            raise RequestConflict(
                 "The agent waits for another client's tool result (BRIDGE_MEANWHILE). Try again soon.",
                 code="tool_result_pending",
                 retry_after=5,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bridge.config import Settings
-from bridge.errors import BridgeError, NotThere, StoreUnavailable
+from bridge.errors import BridgeError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
 from bridge.history.records import ToolCard
 from bridge.interception.close_held import held_request, own_calls
@@ -109,7 +109,7 @@ class Operator:
 
     def _found(self, action: str) -> Action:
         if action not in self._actions:
-            raise NotThere(f"There is no action {action!r:.40}.")
+            raise UnknownPath(f"There is no action {action!r:.40}.")
         return self._actions[action]
 
     # --- an agent's toolset ---------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class Operator:
         found = (own for own in inventory(self._gateway) if key in (digest_of(own.tool), own.tool.id))
         own = next(found, None)
         if own is None:
-            raise NotThere("No tool of ours with this key is on the Letta server.")
+            raise UnknownPath("No tool of ours with this key is on the Letta server.")
         return own
 
     # --- all stubs ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from bridge.errors import LettaMissing
+from bridge.errors import LettaNotFound
 from bridge.interception.close_held import close_request, held_request, own_calls
 from bridge.interception.parallel_calls import is_switched_on
 from bridge.interception.relay import without_relayed
@@ -70,7 +70,7 @@ def remove(
 def _freed(gateway: Gateway, listed: Agent, offering: Offering) -> str:
     try:
         agent = gateway.agent(listed.id)
-    except LettaMissing:
+    except LettaNotFound:
         return f"the agent {listed.name} is gone"
     agent = _let_go(gateway, agent)
     detach_all(gateway, agent, offering.left_behind(agent))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.errors import LettaConflict, LettaError, LettaMissing
+from bridge.errors import LettaConflict, LettaError, LettaNotFound
 
 
 def may_be_a_race(fault: LettaError) -> bool:
     """Letta answers 404, 409 or 500, by version, when it is given a tool that is gone."""
-    return isinstance(fault, LettaConflict | LettaMissing) or fault.code == LettaError.code
+    return isinstance(fault, LettaConflict | LettaNotFound) or fault.code == LettaError.code

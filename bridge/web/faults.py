@@ -9,7 +9,7 @@ from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge, SecurityError
 
 from bridge.dialects.openai.errors import error_object
-from bridge.errors import BridgeError, InternalFailure, InvalidRequest, NotThere, TooLarge, WrongMethod
+from bridge.errors import BridgeError, InternalFailure, InvalidRequest, TooLarge, UnknownPath, WrongMethod
 from bridge.trace import current
 
 
@@ -54,7 +54,7 @@ def _named(fault: HTTPException, limit: int) -> BridgeError:
     if isinstance(fault, RequestEntityTooLarge):
         return TooLarge(f"The request body is larger than {limit} bytes (BRIDGE_MAX_BODY).")
     if isinstance(fault, NotFound):
-        return NotThere("There is no such route. The API is at /v1/models and /v1/chat/completions.")
+        return UnknownPath("There is no such route. The API is at /v1/models and /v1/chat/completions.")
     if isinstance(fault, MethodNotAllowed):
         return WrongMethod(f"This route takes {', '.join(fault.valid_methods or ())} only.")
     if isinstance(fault, SecurityError):

@@ -97,7 +97,7 @@ class Listener:
 
     def _failure(self, failure: BridgeError) -> Iterator[bytes]:
         """Coding clients try again after a broken connection and give up after an error event: each where it helps."""
-        if failure.may_pass and cut(self.environ):
+        if failure.is_temporary and cut(self.environ):
             return
         yield sse.encode(error_object(failure))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridge.errors import InTheWay, KeyReused, LettaUnreachable, StoreUnavailable, UnknownModel
+from bridge.errors import IdempotencyKeyReused, LettaUnreachable, RequestConflict, StoreUnavailable, UnknownModel
 from bridge.journal import journal, recording
 from bridge.journal.batches import Batch, End, from_text, to_text
 from bridge.journal.journal import Identity, Journal
@@ -140,7 +140,7 @@ def test_a_kept_turn_in_which_nothing_was_said_is_attempted_anew_unless_it_has_a
 def test_a_key_does_not_stand_for_two_bodies(open_store: Callable[[], Store], agent: Agent) -> None:
     worker = Journal(open_store(), KEEP)
     read(ask(worker, agent, Identity("key", "body-a", kept=True))[1])
-    with pytest.raises(KeyReused):
+    with pytest.raises(IdempotencyKeyReused):
         read(ask(worker, agent, Identity("key", "body-b", kept=True))[1])
 
 
@@ -258,7 +258,7 @@ def test_a_keyed_turn_that_can_not_be_joined_is_in_the_way(
     next(again.read(SOON))
     agent.go_on.set()
     assert read(feed) == ANSWER
-    with pytest.raises(InTheWay):
+    with pytest.raises(RequestConflict):
         read(again)
 
 

@@ -142,7 +142,7 @@ def test_an_agent_comes_with_its_tools_and_blocks(server: LettaServer, http: Let
 
 
 def test_an_agent_that_is_not_there_is_missing(server: LettaServer) -> None:
-    with pytest.raises(errors.LettaMissing):
+    with pytest.raises(errors.LettaNotFound):
         server.agent(ID)
 
 
@@ -153,7 +153,7 @@ def test_what_cannot_be_an_agents_id_is_missing_and_asks_for_nothing(
     server: LettaServer, http: LettaHttp, agent_id: str
 ) -> None:
     for ask in (server.agent, lambda name: server.make_helper(name, "You help.")):
-        with pytest.raises(errors.LettaMissing, match="There is no agent with the id"):
+        with pytest.raises(errors.LettaNotFound, match="There is no agent with the id"):
             ask(agent_id)
     assert http.calls == []
 
@@ -352,7 +352,7 @@ RESPONSES: list[tuple[httpx.Response, type[BridgeError]]] = [
     (httpx.Response(400, json={"detail": "no"}), errors.LettaRejected),
     (httpx.Response(401, json={"detail": "Unauthorized"}), errors.LettaRefusedCredentials),
     (httpx.Response(403), errors.LettaRefusedCredentials),
-    (httpx.Response(404), errors.LettaMissing),
+    (httpx.Response(404), errors.LettaNotFound),
     (httpx.Response(409, json={"detail": {"code": "PENDING_APPROVAL"}}), errors.LettaConflict),
     (httpx.Response(422, json={"detail": []}), errors.LettaRejected),
     (httpx.Response(429), errors.ModelOverloaded),

@@ -86,7 +86,7 @@ REFUSALS: list[tuple[int, str, type[BridgeError]]] = [
     (302, "", errors.LettaUnreachable),
     (400, '{"detail":"no"}', errors.LettaRejected),
     (401, '{"detail":"Unauthorized"}', errors.LettaRefusedCredentials),
-    (404, '{"detail":"Agent not found"}', errors.LettaMissing),
+    (404, '{"detail":"Agent not found"}', errors.LettaNotFound),
     (409, '{"detail":{"code":"PENDING_APPROVAL","message":"CONFLICT"}}', errors.LettaConflict),
     (422, '{"detail":[]}', errors.LettaRejected),
     (500, 'event: error\ndata: {"error": {"message": "Internal Server Error"}}\n\n', errors.LettaError),

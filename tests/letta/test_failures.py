@@ -56,7 +56,7 @@ STATUSES: list[tuple[int, str, type[BridgeError], int]] = [
     (400, "", errors.LettaRejected, 502),
     (401, "", errors.LettaRefusedCredentials, 502),
     (403, "", errors.LettaRefusedCredentials, 502),
-    (404, "", errors.LettaMissing, 404),
+    (404, "", errors.LettaNotFound, 404),
     (405, "", errors.LettaRejected, 502),
     (409, "", errors.LettaConflict, 409),
     (422, "", errors.LettaRejected, 502),
@@ -72,7 +72,7 @@ STATUSES: list[tuple[int, str, type[BridgeError], int]] = [
     (400, "Cannot send a new message: The agent is waiting for approval", errors.LettaConflict, 409),
     (409, '{"detail":{"code":"PENDING_APPROVAL"}}', errors.LettaConflict, 409),
     (401, "Incorrect API key", errors.LettaRefusedCredentials, 502),
-    (404, "No tool calls found", errors.LettaMissing, 404),
+    (404, "No tool calls found", errors.LettaNotFound, 404),
     (302, "rate limit", errors.LettaUnreachable, 502),
 ]
 

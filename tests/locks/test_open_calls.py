@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from bridge.errors import Busy, InTheWay, StoreUnavailable
+from bridge.errors import Busy, RequestConflict, StoreUnavailable
 from bridge.locks.open_calls import OpenCalls
 from bridge.store.port import Store
 from bridge.store.sqlite import LocalStore
@@ -63,7 +63,7 @@ def test_a_call_that_nobody_answers_holds_up_nobody_after_a_while(tmp_path: Path
 
 
 def test_where_others_are_refused_they_are_told_at_once(store: Store) -> None:
-    with pytest.raises(InTheWay) as told:
+    with pytest.raises(RequestConflict) as told:
         called(store, "refuse").in_the_way(AGENT, OTHER)
     assert (told.value.status, told.value.code) == (409, "tool_result_pending")
 

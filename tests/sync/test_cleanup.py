@@ -283,7 +283,7 @@ def test_a_sweep_that_was_killed_is_finished_by_the_next_one(letta: SharedLetta)
 # --- failures ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fault", [errors.LettaMissing("gone"), errors.LettaError("500"), errors.LettaConflict("409")])
+@pytest.mark.parametrize("fault", [errors.LettaNotFound("gone"), errors.LettaError("500"), errors.LettaConflict("409")])
 def test_one_stub_that_cannot_be_changed_does_not_keep_the_others(
     letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.LettaError
 ) -> None:

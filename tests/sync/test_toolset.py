@@ -383,7 +383,7 @@ def test_a_stub_deleted_by_hand_is_made_anew(letta: SharedLetta, bridge: Bridge,
 
 GONE = [
     errors.LettaConflict("foreign key"),
-    errors.LettaMissing("Items not found in tools"),
+    errors.LettaNotFound("Items not found in tools"),
     errors.LettaError("The Letta server failed (500)."),
 ]
 
@@ -469,7 +469,7 @@ def test_a_failure_that_is_no_race_is_told_at_once(
 
 def test_an_agent_that_is_deleted_meanwhile_is_missing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     letta.meanwhile("put_tool", lambda: letta.loses(ada.id))
-    with pytest.raises(errors.LettaMissing):
+    with pytest.raises(errors.LettaNotFound):
         bridge.sync(ada, READ)
 
 

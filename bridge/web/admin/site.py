@@ -25,7 +25,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 
 from bridge import __version__
 from bridge.dialects.openai.errors import error_object
-from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, NotThere, Unauthorized
+from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, Unauthorized, UnknownPath
 from bridge.operation.parts import Parts
 from bridge.web.admin import views
 from bridge.web.admin.filters import add_filters
@@ -140,7 +140,7 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
 
     @site.get("/<path:anything>")
     def nowhere(anything: str) -> Response:
-        raise NotThere("There is no such page.")
+        raise UnknownPath("There is no such page.")
 
 
 def _twin(name: str, names: dict[str, str]) -> str:
@@ -199,7 +199,7 @@ def _told(fault: Exception) -> Response:
 
 def _named(fault: Exception) -> Exception:
     if isinstance(fault, NotFound):
-        return NotThere("There is no such page.")
+        return UnknownPath("There is no such page.")
     return InvalidRequest(fault.description or fault.name) if isinstance(fault, HTTPException) else fault
 
 

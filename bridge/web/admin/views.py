@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge import __version__
-from bridge.errors import LettaError, NotThere, StoreUnavailable
+from bridge.errors import LettaError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
 from bridge.history.records import Minute, PastCall, ToolCard, ToolUse, TurnRecord
 from bridge.interception.close_held import held_request
@@ -44,7 +44,7 @@ def tool(desk: PageData, key: str) -> Data:
     rows = tool_rows(snapshot.tools, snapshot.agents, uses, desk.now, desk.parts.settings.stub_idle)
     row = next((row for row in rows if key in (row.key, row.tool_id)), None)
     if row is None:
-        raise NotThere("This tool is neither on the Letta server nor in the history.")
+        raise UnknownPath("This tool is neither on the Letta server nor in the history.")
     card: ToolCard | None = desk.recall(lambda history: history.tool(row.digest), lambda: None)
     calls: list[PastCall] = desk.recall(lambda history: history.calls_of(row.digest), list)
     stands: Tool | None = next((one for one in snapshot.tools if one.id == row.tool_id), None)
