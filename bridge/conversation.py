@@ -21,7 +21,7 @@ from bridge.interception.underway import wait_for_its_runs
 from bridge.letta.capabilities import (
     agent_loop,
     features_for,
-    schema_dialect,
+    schema_form,
     streams_tokens_faithfully,
 )
 from bridge.letta.fence import fenced
@@ -41,7 +41,7 @@ from bridge.turn import (
     Binding,
     MethodChosen,
     NewInput,
-    SchemaDialect,
+    SchemaForm,
     Stub,
     ToolChoice,
     ToolsOffered,
@@ -150,8 +150,8 @@ class Conversation:
         wanted = self._settings.methods.of(agent.id, agent.name)
         method = choose_method(features, loop, wanted, turn.tool_choice, turn.methods)
         yield MethodChosen(method.name)
-        dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-        stubs = self._stubs_of(turn, dialect, method)
+        form = schema_form(features, loop, agent.model, runs_stubs=method.runs_stubs)
+        stubs = self._stubs_of(turn, form, method)
         self._keep_instructions(gateway, agent, news)
         unsettled = None if previous_turn_ended else tuple(tool.name for tool in agent.tools if is_ours(tool))
         agent, bindings = self._offer(gateway, agent, stubs, method, turn)
@@ -172,9 +172,9 @@ class Conversation:
         for event in method.run(without_delivered(scene) if turn.repeated else scene):
             yield self._last_step(event) if isinstance(event, Used) else event
 
-    def _stubs_of(self, turn: Turn, dialect: SchemaDialect, method: Interception) -> list[Stub]:
+    def _stubs_of(self, turn: Turn, form: SchemaForm, method: Interception) -> list[Stub]:
         return [
-            self._stubs.stub(spec, dialect, method.stub_kind, f"tools[{index}].function")
+            self._stubs.stub(spec, form, method.stub_kind, f"tools[{index}].function")
             for index, spec in enumerate(turn.tools)
         ]
 
@@ -224,8 +224,8 @@ class Conversation:
             loop = agent_loop(features.version, agent.type)
             method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
             turn = Turn(agent_id, (), tuple(specs))
-            dialect = schema_dialect(features, loop, agent.model, runs_stubs=method.runs_stubs)
-            stubs = self._stubs_of(turn, dialect, method)
+            form = schema_form(features, loop, agent.model, runs_stubs=method.runs_stubs)
+            stubs = self._stubs_of(turn, form, method)
             self._registry.forget(stubs)
             _, bindings = self._offer(self._gateway, agent, stubs, method, turn)
             return len(bindings) if method.offers_stubs else 0

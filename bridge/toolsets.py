@@ -15,7 +15,7 @@ from bridge.dialects.openai.tools import parse_tools
 from bridge.errors import InvalidRequest, SettingsError
 from bridge.stubs.checks import Limits
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
-from bridge.turn import SchemaDialect, ToolSpec, Turn
+from bridge.turn import SchemaForm, ToolSpec, Turn
 
 Specs = tuple[ToolSpec, ...]
 
@@ -67,7 +67,7 @@ def _specs(file: Path, most: int, limits: Limits) -> Specs:
         tools = value.get("tools") if isinstance(value, dict) else value
         specs = parse_tools({"tools": tools}, most)
         for index, spec in enumerate(specs):
-            make_stub(spec, SchemaDialect(), where=f"tools[{index}].function", limits=limits)
+            make_stub(spec, SchemaForm(), where=f"tools[{index}].function", limits=limits)
     except (OSError, ValueError) as fault:
         raise SettingsError(f"BRIDGE_TOOLSETS: {file} can't be read as JSON: {fault}") from fault
     except InvalidRequest as fault:

@@ -144,23 +144,25 @@ class NewInput:
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaDialect:
-    """What becomes of a tool's schema on its way through one Letta server (capabilities decides, stubs obey).
+class SchemaForm:
+    """The form in which a Letta server needs a tool's schema, so that the model sees all of it.
 
-    `verbatim`: it can reach the model as it stands. Else the server squeezes every schema into OpenAI's strict form,
-    and what that form lacks has to be said in words: one type a property, no references, no alternatives, no maps,
-    no constraints, everything required.
-    `converts`: the server does the same to any schema that it is able to, and passes on as it stands only what it is
-    not able to convert. Matters with `verbatim`.
-    `nullable_types`: `"type": ["string", "null"]` survives. Matters without `verbatim`.
-    `identifier_names`: the server runs the stub in a script that uses the names of the tool and of its parameters as
-    Python names: both must be identifiers that the script does not need itself.
+    bridge/letta/capabilities.py chooses it, bridge/stubs/ makes it.
+
+    `as_sent`: the schema can reach the model as the client sent it. If not, the server forces every schema into
+    OpenAI's strict form, and what that form lacks is said in words: it has one type for each property, everything
+    required, and no references, alternatives, maps or constraints.
+    `letta_converts`: the server forces every schema that it can into the strict form, and passes on unchanged only
+    those that it can't. It matters with `as_sent`.
+    `nullable_types`: `"type": ["string", "null"]` reaches the model. It matters without `as_sent`.
+    `python_names`: the server runs the stub in a script that uses the names of the tool and of its parameters as
+    Python names. They must be identifiers that the script does not use itself.
     """
 
-    verbatim: bool = True
-    converts: bool = False
+    as_sent: bool = True
+    letta_converts: bool = False
     nullable_types: bool = True
-    identifier_names: bool = False
+    python_names: bool = False
 
 
 StubKind = Literal["placeholder", "relay"]

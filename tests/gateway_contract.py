@@ -11,7 +11,7 @@ from bridge import errors
 from bridge.letta.capabilities import agent_loop, streams_tokens_faithfully
 from bridge.letta.gateway import HELPER_PREFIX, AgentChange, Block, Gateway, Say
 from bridge.stubs.converter import make_stub
-from bridge.turn import AgentCall, AgentEvent, AgentReturn, SchemaDialect, Stopped, Stub, Text, ToolSpec, Used
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, SchemaForm, Stopped, Stub, Text, ToolSpec, Used
 
 ODD = 'He said "hi" \\ caf\u00e9 \U0001f600 50% <b> {"status": "OK"}\n\t\u2028 end'
 LONG = " ".join(f"word{number}" for number in range(3_000))
@@ -49,7 +49,7 @@ def new_name() -> str:
 def new_stub(city: str = "city") -> Stub:
     name = f"get_weather_{uuid.uuid4().hex[:8]}"
     parameters = {"type": "object", "properties": {city: {"type": "string"}}, "required": [city]}
-    return make_stub(ToolSpec(name, "Tells the weather.", parameters), SchemaDialect())
+    return make_stub(ToolSpec(name, "Tells the weather.", parameters), SchemaForm())
 
 
 def blocks_of(scene: PreparedTurn) -> dict[str, Block]:
@@ -265,7 +265,7 @@ class GatewayContract:
         first, second = new_stub(), new_stub("town")
         renamed = make_stub(
             ToolSpec(first.name, "Tells it better.", second.spec.parameters),
-            SchemaDialect(),
+            SchemaForm(),
         )
         tool = scene.gateway.put_tool(first, ["one"])
         again = scene.gateway.put_tool(renamed, ["two"])

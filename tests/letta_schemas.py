@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bridge.turn import SchemaDialect
+from bridge.turn import SchemaForm
 
 Schema = dict[str, Any]
 
-VERBATIM = SchemaDialect()
-CONVERTING = SchemaDialect(converts=True)
-STRICT = SchemaDialect(verbatim=False)
-SANDBOXED = SchemaDialect(verbatim=False, nullable_types=False, identifier_names=True)
-DIALECTS = {"verbatim": VERBATIM, "converting": CONVERTING, "strict": STRICT, "sandboxed": SANDBOXED}
+AS_SENT = SchemaForm()
+CONVERTING = SchemaForm(letta_converts=True)
+STRICT = SchemaForm(as_sent=False)
+SANDBOXED = SchemaForm(as_sent=False, nullable_types=False, python_names=True)
+FORMS = {"verbatim": AS_SENT, "converting": CONVERTING, "strict": STRICT, "sandboxed": SANDBOXED}
 
 MARK = "mcp:SCHEMA_STATUS"
 _KEPT = ("enum", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "default", "title")
@@ -32,30 +32,30 @@ class Unconvertible(Exception):
     """Letta gives up and passes the schema on as it is."""
 
 
-def seen_by_model(json_schema: Mapping[str, Any], dialect: str) -> Schema:
-    """The function as the model is offered it, by the servers of one dialect."""
+def seen_by_model(json_schema: Mapping[str, Any], form: str) -> Schema:
+    """The function as the servers of one form offer it to the model."""
     parameters = json_schema["parameters"]
     marked = json_schema.get(MARK) == "NON_STRICT_ONLY"
     if not isinstance(parameters.get("properties"), dict) or not isinstance(parameters.get("required"), list):
         raise Poison("parameters without properties or without required")
-    strict = not marked and dialect != "sandboxed"
+    strict = not marked and form != "sandboxed"
     try:
-        if dialect != "verbatim" or not marked:
-            parameters, strict = _CONVERSIONS[dialect](parameters), True
+        if form != "verbatim" or not marked:
+            parameters, strict = _CONVERSIONS[form](parameters), True
     except Unconvertible:
         pass
     offered = {"name": json_schema["name"], "description": json_schema["description"], "parameters": parameters}
     return offered | ({"strict": True} if strict else {})
 
 
-def count_tokens(json_schema: Mapping[str, Any], dialect: str) -> None:
+def count_tokens(json_schema: Mapping[str, Any], form: str) -> None:
     """Raises where Letta's count of tokens raises: it looks at the parameters themselves, not into them."""
     _count(json_schema["name"])
     _count(json_schema["description"])
     for name, schema in json_schema["parameters"]["properties"].items():
         _count(name)
         kind = schema.get("type", "")
-        _count(",".join(kind) if isinstance(kind, list) and dialect != "sandboxed" else kind)
+        _count(",".join(kind) if isinstance(kind, list) and form != "sandboxed" else kind)
         _count(schema.get("description", ""))
         _count(str(schema.get("default", "")))
         for value in schema.get("enum", []):

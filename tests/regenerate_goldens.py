@@ -10,7 +10,7 @@ import pytest
 
 from bridge.errors import InvalidRequest
 from bridge.stubs.converter import make_stub
-from tests.letta_schemas import DIALECTS, VERBATIM
+from tests.letta_schemas import AS_SENT, FORMS
 from tests.stub_cases import BAD_TOOLS, golden, read, spec_of, stub_of, tool_folders
 
 
@@ -23,17 +23,17 @@ def regenerate_tool(folder: Path) -> None:
         old.unlink()
     common = stub_of(folder, "verbatim").source_code
     (folder / "stub.py").write_text(common, encoding="utf-8")
-    for dialect in DIALECTS:
-        stub = stub_of(folder, dialect)
-        write(folder / f"stub.{dialect}.json", golden(stub, dialect))
+    for form in FORMS:
+        stub = stub_of(folder, form)
+        write(folder / f"stub.{form}.json", golden(stub, form))
         if stub.source_code != common:
-            (folder / f"stub.{dialect}.py").write_text(stub.source_code, encoding="utf-8")
+            (folder / f"stub.{form}.py").write_text(stub.source_code, encoding="utf-8")
 
 
 def regenerate_bad_tool(path: Path) -> None:
     case = read(path)
     with pytest.raises(InvalidRequest) as caught:
-        make_stub(spec_of(case["tool"]), VERBATIM, where="tools[2].function")
+        make_stub(spec_of(case["tool"]), AS_SENT, where="tools[2].function")
     told = {"param": caught.value.param, "message": caught.value.message}
     path.write_text(json.dumps({"tool": case["tool"], **told}, indent=2) + "\n", encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """The golden tools in cases/tools: what a client sends, what Letta gets, what comes back.
 
-`tool.json` and `calls.json` are written by hand; `stub.<dialect>.json` and the `.py` files by regenerate_goldens.
+`tool.json` and `calls.json` are written by hand; `stub.<form>.json` and the `.py` files by regenerate_goldens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from bridge.stubs.converter import make_stub
 from bridge.turn import Stub, ToolSpec
-from tests.letta_schemas import DIALECTS, seen_by_model
+from tests.letta_schemas import FORMS, seen_by_model
 
 TOOLS = Path(__file__).parent / "cases" / "tools"
 BAD_TOOLS = Path(__file__).parent / "cases" / "tools_bad"
@@ -44,18 +44,18 @@ def spec_of(tool: dict[str, Any]) -> ToolSpec:
     )
 
 
-def stub_of(folder: Path, dialect: str) -> Stub:
-    return make_stub(spec_of(read(folder / "tool.json")), DIALECTS[dialect])
+def stub_of(folder: Path, form: str) -> Stub:
+    return make_stub(spec_of(read(folder / "tool.json")), FORMS[form])
 
 
-def calls_of(folder: Path, dialect: str) -> list[Call]:
-    entries = [entry for entry in read(folder / "calls.json") if dialect in entry.get("dialects", DIALECTS)]
+def calls_of(folder: Path, form: str) -> list[Call]:
+    entries = [entry for entry in read(folder / "calls.json") if form in entry.get("dialects", FORMS)]
     return [Call(_text(entry["model"]), _text(entry["client"])) for entry in entries]
 
 
-def golden(stub: Stub, dialect: str) -> dict[str, Any]:
+def golden(stub: Stub, form: str) -> dict[str, Any]:
     """What is kept of a stub beside its source."""
-    seen = seen_by_model(stub.json_schema, dialect)
+    seen = seen_by_model(stub.json_schema, form)
     return {
         "json_schema": stub.json_schema,
         "renamed": stub.renamed,
@@ -66,9 +66,9 @@ def golden(stub: Stub, dialect: str) -> dict[str, Any]:
     }
 
 
-def source_file(folder: Path, dialect: str) -> Path:
-    """One file for all dialects, but for those that give the tool another name."""
-    own = folder / f"stub.{dialect}.py"
+def source_file(folder: Path, form: str) -> Path:
+    """One file for all forms, except for those that give the tool another name."""
+    own = folder / f"stub.{form}.py"
     return own if own.exists() else folder / "stub.py"
 
 

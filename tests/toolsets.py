@@ -12,7 +12,7 @@ from bridge.stubs.converter import make_stub
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import AgentCall, Binding, JsonObject, SchemaDialect, Stub, StubKind, ToolSpec
+from bridge.turn import AgentCall, Binding, JsonObject, SchemaForm, Stub, StubKind, ToolSpec
 from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
 
@@ -22,7 +22,7 @@ GATE = "requires_approval"
 def stub(name: str = "read_file", description: str = "Reads a file.", kind: StubKind = "placeholder") -> Stub:
     """Another description makes another stub of the same name."""
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-    return make_stub(ToolSpec(name, description, parameters), SchemaDialect(), kind=kind)
+    return make_stub(ToolSpec(name, description, parameters), SchemaForm(), kind=kind)
 
 
 def lasting(tags: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bridge.turn import SchemaDialect
+from bridge.turn import SchemaForm
 
 Loop = Literal["old", "v2", "v3"]
 Version = tuple[int, int, int]
@@ -174,22 +174,22 @@ def streams_tokens_faithfully(loop: Loop) -> bool:
     return loop == "v3"
 
 
-def schema_dialect(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs_stubs: bool) -> SchemaDialect:
+def schema_form(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs_stubs: bool) -> SchemaForm:
     """What becomes of a tool's schema on its way to the agent's model [read in Letta's source, each version run].
 
     `runs_stubs`: the method lets the server run the stub, in a script that uses names as code.
     """
     if runs_stubs or features.version < (0, 8, 0):
-        return SchemaDialect(verbatim=False, nullable_types=False, identifier_names=True)
+        return SchemaForm(as_sent=False, nullable_types=False, python_names=True)
     if model.endpoint.startswith("google"):
-        return SchemaDialect(verbatim=False, nullable_types=False)
+        return SchemaForm(as_sent=False, nullable_types=False)
     if features.version < (0, 13, 0):
-        return SchemaDialect(verbatim=False)
+        return SchemaForm(as_sent=False)
     if features.version > (0, 16, 2):
-        return SchemaDialect()
+        return SchemaForm()
     if loop == "v3" and model.name.startswith(_RESPONSES_MODELS):
-        return SchemaDialect(verbatim=False)
-    return SchemaDialect(converts=True)
+        return SchemaForm(as_sent=False)
+    return SchemaForm(letta_converts=True)
 
 
 def _dig(value: Any, *keys: str) -> Mapping[str, Any]:

@@ -12,14 +12,14 @@ from bridge.stubs.checks import Limits, storable
 from bridge.stubs.naming import check_tool_name, server_name, suffixed
 from bridge.stubs.schema import Conversion, convert
 from bridge.stubs.source import stub_source, template_digest
-from bridge.turn import JsonObject, SchemaDialect, Stub, StubKind, ToolSpec
+from bridge.turn import JsonObject, SchemaForm, Stub, StubKind, ToolSpec
 
 USUAL_LIMITS = Limits()
 
 
 def make_stub(
     spec: ToolSpec,
-    dialect: SchemaDialect,
+    form: SchemaForm,
     *,
     kind: StubKind = "placeholder",
     where: str = "tools[0].function",
@@ -27,8 +27,8 @@ def make_stub(
 ) -> Stub:
     """`where` is the tool's place in the request; the InvalidRequest that a bad tool ends in names it."""
     check_tool_name(spec.name, where)
-    conversion = convert(spec.parameters, dialect, f"{where}.parameters", limits)
-    name = server_name(spec.name, dialect.identifier_names)
+    conversion = convert(spec.parameters, form, f"{where}.parameters", limits)
+    name = server_name(spec.name, form.python_names)
     changes = conversion.changes
     if name != spec.name:
         changes = (f"The tool is called {name!r} on the server.", *changes)
@@ -37,7 +37,7 @@ def make_stub(
         "description": _description(spec, conversion, name),
         "parameters": conversion.parameters,
     }
-    if dialect.verbatim and not (spec.strict and is_strict(conversion.parameters)):
+    if form.as_sent and not (spec.strict and is_strict(conversion.parameters)):
         json_schema |= NON_STRICT_MARK
     return Stub(
         spec=spec,

@@ -9,7 +9,7 @@ from collections.abc import Hashable
 
 from bridge.stubs.checks import Limits
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
-from bridge.turn import SchemaDialect, Stub, StubKind, ToolSpec
+from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 MOST = 1024
 # In bytes; a larger schema is rare and makes the memory that is taken hard to foresee.
@@ -24,17 +24,17 @@ class RememberedStubs:
         self._made: OrderedDict[Hashable, Stub] = OrderedDict()
         self._lock = threading.Lock()
 
-    def stub(self, spec: ToolSpec, dialect: SchemaDialect, kind: StubKind, where: str) -> Stub:
+    def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
         """As `make_stub` does. A refusal names its place, so it is found anew each time."""
         # Not a comparison of values: to Python 1, 1.0 and True are equal.
         schema = marshal.dumps(None if spec.parameters is None else {**spec.parameters}, 2)
-        key = spec.name, spec.description, spec.strict, schema, dialect, kind
+        key = spec.name, spec.description, spec.strict, schema, form, kind
         with self._lock:
             known = self._made.get(key)
             if known is not None:
                 self._made.move_to_end(key)
                 return known
-        made = make_stub(spec, dialect, kind=kind, where=where, limits=self._limits)
+        made = make_stub(spec, form, kind=kind, where=where, limits=self._limits)
         if len(schema) + len(spec.description) <= LARGEST:
             with self._lock:
                 self._made[key] = made

@@ -15,7 +15,7 @@ from bridge.stubs.references import Definitions, Inlining
 from bridge.stubs.strict_form import Simplification
 from bridge.stubs.subschemas import Schema
 from bridge.stubs.top_level import object_root
-from bridge.turn import ArgumentPath, JsonObject, SchemaDialect
+from bridge.turn import ArgumentPath, JsonObject, SchemaForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +29,22 @@ class Conversion:
     changes: tuple[str, ...]
 
 
-def convert(parameters: JsonObject | None, dialect: SchemaDialect, where: str, limits: Limits) -> Conversion:
+def convert(parameters: JsonObject | None, form: SchemaForm, where: str, limits: Limits) -> Conversion:
     check_schema(parameters, where, limits)
     client = tidied(parameters or {})
     definitions = Definitions(client)
     root = object_root(client, definitions, where)
-    inlining = Inlining(definitions, keep=_kept_references(dialect))
+    inlining = Inlining(definitions, keep=_kept_references(form))
     schema = inlining.of(_without_definitions(root.schema, inlining.keep))
-    if dialect.verbatim:
+    if form.as_sent:
         as_text: set[ArgumentPath] = set()
-        schema, changes = kept_verbatim(schema, dialect.converts)
+        schema, changes = kept_verbatim(schema, form.letta_converts)
     else:
-        simplification = Simplification(definitions, dialect.nullable_types)
+        simplification = Simplification(definitions, form.nullable_types)
         schema, as_text, changes = simplification.of(schema), simplification.as_text, simplification.changes
         root.words += simplification.words
     check_spelt_out(schema, where, limits)
-    names = parameter_names(schema["properties"], dialect.identifier_names)
+    names = parameter_names(schema["properties"], form.python_names)
     renamed = {server: client for client, server in names.items() if server != client}
     changes += [f"{name!r} is called {server!r} on the server." for server, name in renamed.items()]
     return Conversion(
@@ -56,11 +56,11 @@ def convert(parameters: JsonObject | None, dialect: SchemaDialect, where: str, l
     )
 
 
-def _kept_references(dialect: SchemaDialect) -> Literal["all", "recursive", "none"]:
+def _kept_references(form: SchemaForm) -> Literal["all", "recursive", "none"]:
     """Where Letta converts, and on its way to Anthropic, what stands beside the properties is dropped."""
-    if not dialect.verbatim:
+    if not form.as_sent:
         return "recursive"
-    return "none" if dialect.converts else "all"
+    return "none" if form.letta_converts else "all"
 
 
 def _without_definitions(schema: Schema, kept: str) -> Schema:

@@ -24,7 +24,7 @@ from bridge.turn import (
     MethodChosen,
     Reasoning,
     RunStarted,
-    SchemaDialect,
+    SchemaForm,
     Stopped,
     Text,
     ToolCall,
@@ -36,7 +36,7 @@ from bridge.turn import (
 )
 from tests.waiting import SOON, until
 
-READ = make_stub(ToolSpec("fs/read", "Reads.", {"type": "object", "properties": {}}), SchemaDialect())
+READ = make_stub(ToolSpec("fs/read", "Reads.", {"type": "object", "properties": {}}), SchemaForm())
 TURN = Turn("Ada", (), stream=True)
 GIVEN = ToolResult("c1", "the text", name="fs/read")
 OFFERED = ToolsOffered("agent-1", "Ada", (Binding(READ, "tool-1"),), (GIVEN,))
@@ -214,7 +214,7 @@ def test_a_tool_that_was_forgotten_has_its_card_again_when_it_is_offered_again(
     recorder: Recorder, activity: Activity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(activity_module, "MOST_TOOLS", 1)
-    other = make_stub(ToolSpec("fs/write"), SchemaDialect())
+    other = make_stub(ToolSpec("fs/write"), SchemaForm())
     for stub in (READ, other, READ):
         record(recorder, activity, ToolsOffered("agent-1", "Ada", (Binding(stub, "tool-1"),), ()))
     assert activity.tool(READ.digest) is not None

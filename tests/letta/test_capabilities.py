@@ -14,10 +14,10 @@ from bridge.letta.capabilities import (
     features_for,
     parse_version,
     read_features,
-    schema_dialect,
+    schema_form,
     streams_tokens_faithfully,
 )
-from bridge.turn import SchemaDialect
+from bridge.turn import SchemaForm
 
 # The parts of each server's OpenAPI document that its features are read from: fields of LettaRequest, fields of
 # ApprovalCreate (none: there is no such schema), whether messages may be changed, parameters of the list of tools,
@@ -158,14 +158,14 @@ def test_only_one_loop_streams_by_token_without_damage() -> None:
 
 # --- what becomes of a tool's schema ------------------------------------------------------------------
 
-AS_IT_STANDS = SchemaDialect()
-CONVERTED = SchemaDialect(converts=True)
-SQUEEZED = SchemaDialect(verbatim=False)
-IN_A_SCRIPT = SchemaDialect(verbatim=False, nullable_types=False, identifier_names=True)
+AS_IT_STANDS = SchemaForm()
+CONVERTED = SchemaForm(letta_converts=True)
+SQUEEZED = SchemaForm(as_sent=False)
+IN_A_SCRIPT = SchemaForm(as_sent=False, nullable_types=False, python_names=True)
 
 
 @pytest.mark.parametrize(
-    ("version", "loop", "model", "dialect"),
+    ("version", "loop", "model", "form"),
     [
         ("0.6.54", "old", "gpt-4o-mini", IN_A_SCRIPT),
         ("0.7.29", "old", "gpt-4o-mini", IN_A_SCRIPT),
@@ -181,13 +181,13 @@ IN_A_SCRIPT = SchemaDialect(verbatim=False, nullable_types=False, identifier_nam
         ("0.16.8", "v2", "gpt-4o-mini", AS_IT_STANDS),
     ],
 )
-def test_a_schema_is_made_for_the_way_it_goes(version: str, loop: Loop, model: str, dialect: SchemaDialect) -> None:
+def test_a_schema_is_made_for_the_way_it_goes(version: str, loop: Loop, model: str, form: SchemaForm) -> None:
     features = read_features(version, openapi(version))
-    assert schema_dialect(features, loop, AgentModel(model, "openai"), runs_stubs=False) == dialect
-    assert schema_dialect(features, loop, AgentModel(model, "openai"), runs_stubs=True) == IN_A_SCRIPT
+    assert schema_form(features, loop, AgentModel(model, "openai"), runs_stubs=False) == form
+    assert schema_form(features, loop, AgentModel(model, "openai"), runs_stubs=True) == IN_A_SCRIPT
 
 
 def test_google_takes_no_lists_of_types() -> None:
     features = read_features("0.16.8", openapi("0.16.8"))
-    dialect = schema_dialect(features, "v3", AgentModel("gemini", "google_ai"), runs_stubs=False)
-    assert dialect == SchemaDialect(verbatim=False, nullable_types=False)
+    form = schema_form(features, "v3", AgentModel("gemini", "google_ai"), runs_stubs=False)
+    assert form == SchemaForm(as_sent=False, nullable_types=False)

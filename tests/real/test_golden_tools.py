@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bridge.interception.choose import choose_method
-from bridge.letta.capabilities import AgentModel, agent_loop, read_features, schema_dialect
+from bridge.letta.capabilities import AgentModel, agent_loop, read_features, schema_form
 from bridge.stubs.converter import make_stub
 from bridge.turn import Stub, ToolChoice
 from testbed.agents import MODEL
 from testbed.versions import V1_AGENT, agent_types
-from tests.letta_schemas import DIALECTS, seen_by_model
+from tests.letta_schemas import FORMS, seen_by_model
 from tests.real.conftest import is_shortened
 from tests.real.toolsets import LETTA_PARAMETERS, stubs_of, whole_state
 from tests.real.world import Agent, World
@@ -40,24 +40,24 @@ def agents(request: pytest.FixtureRequest, world: World) -> Iterator[list[Agent]
 
 @pytest.fixture
 def goldens(world: World, agents: list[Agent]) -> list[tuple[Agent, dict[Path, Stub], str]]:
-    """Each agent with the stubs that it is to get, and the name of their dialect."""
+    """Each agent with the stubs that it is to get, and the name of their form."""
     openapi = world.letta("GET", "/openapi.json")
     features = read_features(world.version, openapi)
     found = []
     for agent in agents:
         loop = agent_loop(features.version, agent.type)
         method = choose_method(features, loop, "auto", ToolChoice())
-        dialect = schema_dialect(features, loop, AgentModel(MODEL, "openai"), runs_stubs=method.runs_stubs)
+        form = schema_form(features, loop, AgentModel(MODEL, "openai"), runs_stubs=method.runs_stubs)
         stubs = {
-            folder: make_stub(spec_of(read(folder / "tool.json")), dialect, kind=method.stub_kind)
+            folder: make_stub(spec_of(read(folder / "tool.json")), form, kind=method.stub_kind)
             for folder in tool_folders()
         }
-        found.append((agent, stubs, next(name for name, one in DIALECTS.items() if one == dialect)))
+        found.append((agent, stubs, next(name for name, one in FORMS.items() if one == form)))
     return found
 
 
 def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]) -> None:
-    for agent, stubs, dialect in goldens:
+    for agent, stubs, form in goldens:
         before = whole_state(agent)
         for batch in batches(stubs):
             assert agent.ask("!say ok", tools=[read(folder / "tool.json") for folder in batch]).text == "ok"
@@ -66,7 +66,7 @@ def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Age
             for folder, stub in batch.items():
                 shown = functions[names[folder]]
                 assert shown["description"] == stub.description, folder.name
-                possible = [stub.json_schema["parameters"], seen_by_model(stub.json_schema, dialect)["parameters"]]
+                possible = [stub.json_schema["parameters"], seen_by_model(stub.json_schema, form)["parameters"]]
                 parameters = without_lettas(shown["parameters"], stub)
                 assert essence(parameters) in [essence(one) for one in possible], folder.name
                 required = parameters.get("required", [])
@@ -81,13 +81,13 @@ def test_the_client_gets_the_arguments_that_the_model_gave(
     world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
 ) -> None:
     """One call of each tool, whose arguments are an object: what a model writes else, Letta mends or refuses itself."""
-    for agent, stubs, dialect in goldens:
+    for agent, stubs, form in goldens:
         for batch in batches(stubs, GROUP):
             tools = [read(folder / "tool.json") for folder in batch]
             agent.ask("!say ok", tools=tools)
             names = server_names(agent, batch)
             for folder in batch:
-                for call in [call for call in calls_of(folder, dialect) if isinstance(parsed(call.model), dict)][:1]:
+                for call in [call for call in calls_of(folder, form) if isinstance(parsed(call.model), dict)][:1]:
                     reply = agent.ask(f"!call {names[folder]} {call.model}", tools=tools)
                     (made,) = reply.message["tool_calls"]
                     assert made["function"]["name"] == spec_of(read(folder / "tool.json")).name

@@ -7,60 +7,60 @@ import pytest
 
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.converter import make_stub
-from bridge.turn import SchemaDialect, ToolSpec
-from tests.letta_schemas import CONVERTING, DIALECTS, SANDBOXED, STRICT, VERBATIM
+from bridge.turn import SchemaForm, ToolSpec
+from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT
 
 
-def restored(properties: dict[str, Any], required: list[str], dialect: SchemaDialect, arguments: str) -> str:
+def restored(properties: dict[str, Any], required: list[str], form: SchemaForm, arguments: str) -> str:
     spec = ToolSpec("tool", "", {"type": "object", "properties": properties, "required": required})
-    return restore_arguments(make_stub(spec, dialect), arguments)
+    return restore_arguments(make_stub(spec, form), arguments)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("arguments", ["", " ", "\n"])
-def test_no_arguments_are_an_empty_object(arguments: str, dialect: SchemaDialect) -> None:
-    assert restored({}, [], dialect, arguments) == "{}"
+def test_no_arguments_are_an_empty_object(arguments: str, form: SchemaForm) -> None:
+    assert restored({}, [], form, arguments) == "{}"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("arguments", ["[1]", '"a"', "1", "null", "{", "{'a': 1}", '{"a": NaN}', "[" * 100_000])
-def test_what_is_no_json_object_is_handed_on(arguments: str, dialect: SchemaDialect) -> None:
-    assert restored({"a": {"type": "string"}}, [], dialect, arguments) == arguments
+def test_what_is_no_json_object_is_handed_on(arguments: str, form: SchemaForm) -> None:
+    assert restored({"a": {"type": "string"}}, [], form, arguments) == arguments
 
 
 def test_nothing_is_rewritten_that_need_not_be() -> None:
     arguments = '{ "b" :1.50,"a":"\\u00fc", "c": 12345678901234567890123456789 , "d":1E5}'
-    assert restored({"a": {"type": "string"}}, ["a"], VERBATIM, arguments) == arguments
+    assert restored({"a": {"type": "string"}}, ["a"], AS_SENT, arguments) == arguments
 
 
 @pytest.mark.parametrize("number", ["1.0", "-0.0", "1e400", "0.1E-7", "9" * 5000, "12345678901234567890.123456789"])
 def test_numbers_are_rewritten_as_they_came(number: str) -> None:
     arguments = f'{{"a": {number}, "b": [{number}], "thinking": "x"}}'
-    assert restored({"a": {}, "b": {}}, [], VERBATIM, arguments) == f'{{"a": {number}, "b": [{number}]}}'
+    assert restored({"a": {}, "b": {}}, [], AS_SENT, arguments) == f'{{"a": {number}, "b": [{number}]}}'
 
 
 def test_texts_are_rewritten_as_they_came() -> None:
     text = 'ü🦊 "quoted" \\ \n \u2028 \x7f'
     arguments = json.dumps({"a": text, "request_heartbeat": False})
-    assert json.loads(restored({"a": {"type": "string"}}, ["a"], VERBATIM, arguments)) == {"a": text}
+    assert json.loads(restored({"a": {"type": "string"}}, ["a"], AS_SENT, arguments)) == {"a": text}
 
 
 def test_half_a_surrogate_pair_stays_escaped_so_that_it_can_be_sent() -> None:
-    result = restored({"a": {"type": "string"}}, ["a"], VERBATIM, '{"a": "x\\ud800ü", "thinking": ""}')
+    result = restored({"a": {"type": "string"}}, ["a"], AS_SENT, '{"a": "x\\ud800ü", "thinking": ""}')
     assert result.encode()
     assert json.loads(result) == {"a": "x\ud800ü"}
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-def test_lettas_arguments_go_and_a_clients_own_of_that_name_comes_back(dialect: SchemaDialect) -> None:
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_lettas_arguments_go_and_a_clients_own_of_that_name_comes_back(form: SchemaForm) -> None:
     given = '{"thinking": "Letta", "thinking_": "client", "inner_thoughts": "", "request_heartbeat": true}'
-    assert restored({"thinking": {"type": "string"}}, ["thinking"], dialect, given) == '{"thinking": "client"}'
+    assert restored({"thinking": {"type": "string"}}, ["thinking"], form, given) == '{"thinking": "client"}'
 
 
 def test_lettas_names_further_in_are_the_clients() -> None:
     given = '{"a": {"thinking": "x", "request_heartbeat": true}}'
     inner = {"type": "object", "properties": {"thinking": {"type": "string"}}}
-    assert restored({"a": inner}, ["a"], VERBATIM, given) == given
+    assert restored({"a": inner}, ["a"], AS_SENT, given) == given
 
 
 @pytest.mark.parametrize("value", ["false", "0", '""', "[]", "{}", "0.0"])
@@ -69,7 +69,7 @@ def test_empty_values_stay(value: str) -> None:
     assert restored({"a": {}}, [], CONVERTING, arguments) == arguments
 
 
-@pytest.mark.parametrize("dialect", [VERBATIM, CONVERTING, STRICT], ids=["verbatim", "converting", "strict"])
+@pytest.mark.parametrize("form", [AS_SENT, CONVERTING, STRICT], ids=["verbatim", "converting", "strict"])
 @pytest.mark.parametrize(
     ("schema", "required", "kept"),
     [
@@ -88,10 +88,10 @@ def test_empty_values_stay(value: str) -> None:
     ],
 )
 def test_a_null_is_dropped_only_where_it_means_left_out(
-    schema: dict[str, Any], required: bool, kept: bool, dialect: SchemaDialect
+    schema: dict[str, Any], required: bool, kept: bool, form: SchemaForm
 ) -> None:
     properties = {"a": schema, "b": {"type": "integer"}}
-    result = restored(properties, ["a", "b"] if required else ["b"], dialect, '{"a": null, "b": 1}')
+    result = restored(properties, ["a", "b"] if required else ["b"], form, '{"a": null, "b": 1}')
     assert json.loads(result) == ({"a": None, "b": 1} if kept else {"b": 1})
 
 
@@ -100,7 +100,7 @@ def test_nulls_are_dropped_further_in_and_in_every_alternative() -> None:
     circle = {"type": "object", "properties": {"r": {"type": "number"}, "h": {"type": "number"}}, "required": ["r"]}
     properties = {"shapes": {"type": "array", "items": {"anyOf": [box, circle]}}}
     given = '{"shapes": [{"w": 1, "h": null}, {"r": null, "h": null}, {"w": null}, {"x": null}]}'
-    result = restored(properties, ["shapes"], VERBATIM, given)
+    result = restored(properties, ["shapes"], AS_SENT, given)
     assert json.loads(result) == {"shapes": [{"w": 1}, {"r": None}, {"w": None}, {"x": None}]}
 
 
@@ -108,7 +108,7 @@ def test_json_text_is_read_where_it_was_asked_for_and_nowhere_else() -> None:
     properties = {"map": {"type": "object"}, "text": {"type": "string"}}
     given = '{"map": "{\\"a\\": [1.0, null]}", "text": "{\\"a\\": 1}"}'
     assert restored(properties, ["map", "text"], STRICT, given) == '{"map": {"a": [1.0, null]}, "text": "{\\"a\\": 1}"}'
-    assert restored(properties, ["map", "text"], VERBATIM, given) == given
+    assert restored(properties, ["map", "text"], AS_SENT, given) == given
 
 
 @pytest.mark.parametrize("text", ["not JSON", "[1", "5", "true"])
@@ -131,5 +131,5 @@ def test_the_word_null_leaves_out_only_what_is_optional() -> None:
 
 @pytest.mark.parametrize("key", ["$filter", "filter"])
 def test_the_clients_own_name_is_taken_too_when_the_model_uses_it(key: str) -> None:
-    result = restored({"$filter": {"type": "string"}}, ["$filter"], VERBATIM, json.dumps({key: "x"}))
+    result = restored({"$filter": {"type": "string"}}, ["$filter"], AS_SENT, json.dumps({key: "x"}))
     assert json.loads(result) == {"$filter": "x"}

@@ -9,9 +9,9 @@ from bridge.errors import InvalidRequest, TooDeep, TooLarge
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.checks import Limits
 from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
-from bridge.turn import SchemaDialect, ToolSpec
+from bridge.turn import SchemaForm, ToolSpec
 from testbed.model.schemas import schema_findings
-from tests.letta_schemas import CONVERTING, DIALECTS, SANDBOXED, STRICT, VERBATIM, seen_by_model
+from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT, seen_by_model
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 SPEC = ToolSpec("read_file", "Reads a file.", PATH)
@@ -25,7 +25,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def test_a_plain_tool_reaches_letta_unchanged() -> None:
-    stub = make_stub(SPEC, VERBATIM)
+    stub = make_stub(SPEC, AS_SENT)
     assert stub.name == "read_file"
     assert stub.description == "Reads a file."
     assert stub.json_schema["parameters"] == PATH
@@ -33,16 +33,16 @@ def test_a_plain_tool_reaches_letta_unchanged() -> None:
 
 
 def test_a_tool_always_has_a_description() -> None:
-    assert make_stub(ToolSpec("stop", "  "), VERBATIM).description == "Calls the client's tool stop."
+    assert make_stub(ToolSpec("stop", "  "), AS_SENT).description == "Calls the client's tool stop."
 
 
 def test_a_description_stays_as_it_is_but_for_what_cant_be_stored() -> None:
-    assert make_stub(ToolSpec("a", " x\n\ty "), VERBATIM).description == " x\n\ty "
-    assert make_stub(ToolSpec("a", "x\x00y\ud800z"), VERBATIM).description == "xy\ufffdz"
+    assert make_stub(ToolSpec("a", " x\n\ty "), AS_SENT).description == " x\n\ty "
+    assert make_stub(ToolSpec("a", "x\x00y\ud800z"), AS_SENT).description == "xy\ufffdz"
 
 
 def test_the_model_is_told_the_clients_name_when_it_sees_another() -> None:
-    assert "fs.read" in make_stub(ToolSpec("fs.read", "Reads."), VERBATIM).description
+    assert "fs.read" in make_stub(ToolSpec("fs.read", "Reads."), AS_SENT).description
 
 
 def test_strict_mode_is_asked_for_only_where_the_client_does_and_the_schema_is_strict() -> None:
@@ -52,18 +52,18 @@ def test_strict_mode_is_asked_for_only_where_the_client_does_and_the_schema_is_s
         (ToolSpec("a", "", PATH, strict=True), False),
         (ToolSpec("a", "", loose, strict=True), True),
     ):
-        assert ("mcp:SCHEMA_STATUS" in make_stub(spec, VERBATIM).json_schema) is marked
+        assert ("mcp:SCHEMA_STATUS" in make_stub(spec, AS_SENT).json_schema) is marked
 
 
 def test_the_digest_changes_with_all_that_matters() -> None:
     other_schema = {**PATH, "required": []}
     stubs = [
-        make_stub(SPEC, VERBATIM),
+        make_stub(SPEC, AS_SENT),
         make_stub(SPEC, STRICT),
-        make_stub(SPEC, VERBATIM, kind="relay"),
-        make_stub(ToolSpec("read_files", "Reads a file.", PATH), VERBATIM),
-        make_stub(ToolSpec("read_file", "Reads one file.", PATH), VERBATIM),
-        make_stub(ToolSpec("read_file", "Reads a file.", other_schema), VERBATIM),
+        make_stub(SPEC, AS_SENT, kind="relay"),
+        make_stub(ToolSpec("read_files", "Reads a file.", PATH), AS_SENT),
+        make_stub(ToolSpec("read_file", "Reads one file.", PATH), AS_SENT),
+        make_stub(ToolSpec("read_file", "Reads a file.", other_schema), AS_SENT),
     ]
     assert len({stub.digest for stub in stubs}) == len(stubs)
     assert all(len(stub.digest) == 64 for stub in stubs)
@@ -71,15 +71,14 @@ def test_the_digest_changes_with_all_that_matters() -> None:
 
 def test_the_digest_is_the_same_where_nothing_changes() -> None:
     assert (
-        make_stub(SPEC, VERBATIM).digest
-        == make_stub(ToolSpec("read_file", "Reads a file.", dict(PATH)), VERBATIM).digest
+        make_stub(SPEC, AS_SENT).digest == make_stub(ToolSpec("read_file", "Reads a file.", dict(PATH)), AS_SENT).digest
     )
-    assert make_stub(SPEC, VERBATIM, where="tools[7].function").digest == make_stub(SPEC, VERBATIM).digest
+    assert make_stub(SPEC, AS_SENT, where="tools[7].function").digest == make_stub(SPEC, AS_SENT).digest
 
 
-@pytest.mark.parametrize("dialect", [VERBATIM, SANDBOXED])
-def test_a_second_name_changes_the_name_alone(dialect: SchemaDialect) -> None:
-    stub = make_stub(SPEC, dialect)
+@pytest.mark.parametrize("form", [AS_SENT, SANDBOXED])
+def test_a_second_name_changes_the_name_alone(form: SchemaForm) -> None:
+    stub = make_stub(SPEC, form)
     second = renamed_stub(stub, name_with_suffix(stub))
     assert second.name == second.json_schema["name"] == f"read_file_{stub.digest[:8]}"
     assert f"def {second.name}(**kwargs)" in second.source_code
@@ -96,26 +95,26 @@ def test_the_kind_of_a_stub_survives_a_second_name() -> None:
 def test_the_clients_schema_is_not_touched() -> None:
     schema = {"type": "object", "properties": {"thinking": {"type": "array"}}, "anyOf": [{"required": ["thinking"]}]}
     before = json.dumps(schema)
-    for dialect in (VERBATIM, CONVERTING, STRICT, SANDBOXED):
-        make_stub(ToolSpec("a", "", schema), dialect)
+    for form in (AS_SENT, CONVERTING, STRICT, SANDBOXED):
+        make_stub(ToolSpec("a", "", schema), form)
     assert json.dumps(schema) == before
 
 
 def test_a_schema_within_the_limits_is_taken() -> None:
-    make_stub(ToolSpec("a", "", nested(30)), VERBATIM)
+    make_stub(ToolSpec("a", "", nested(30)), AS_SENT)
 
 
 @pytest.mark.parametrize("levels", [40, 100_000])
 def test_a_schema_that_is_too_deep_is_refused(levels: int) -> None:
     with pytest.raises(TooDeep) as caught:
-        make_stub(ToolSpec("a", "", nested(levels)), VERBATIM, where="tools[1].function")
+        make_stub(ToolSpec("a", "", nested(levels)), AS_SENT, where="tools[1].function")
     assert caught.value.param == "tools[1].function.parameters"
 
 
 def test_a_schema_that_is_too_large_is_refused() -> None:
     schema = {**PATH, "description": "x" * 2000}
     with pytest.raises(TooLarge) as caught:
-        make_stub(ToolSpec("a", "", schema), VERBATIM, where="tools[1].function", limits=Limits(size=1000))
+        make_stub(ToolSpec("a", "", schema), AS_SENT, where="tools[1].function", limits=Limits(size=1000))
     assert caught.value.param == "tools[1].function.parameters"
     assert "1000" in caught.value.message
 
@@ -123,7 +122,7 @@ def test_a_schema_that_is_too_large_is_refused() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"x", object()])
 def test_what_json_does_not_have_is_refused(value: Any) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        make_stub(ToolSpec("a", "", {"type": "object", "properties": {"a": {"default": value}}}), VERBATIM)
+        make_stub(ToolSpec("a", "", {"type": "object", "properties": {"a": {"default": value}}}), AS_SENT)
     assert caught.value.param == "tools[0].function.parameters"
 
 
@@ -137,15 +136,15 @@ def test_definitions_that_multiply_are_spelt_out_to_a_limit() -> None:
     }
     definitions["d12"] = {"type": "string"}
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions}
-    for dialect in (VERBATIM, CONVERTING, STRICT, SANDBOXED):
-        assert len(json.dumps(make_stub(ToolSpec("a", "", schema), dialect).json_schema)) < 200_000
+    for form in (AS_SENT, CONVERTING, STRICT, SANDBOXED):
+        assert len(json.dumps(make_stub(ToolSpec("a", "", schema), form).json_schema)) < 200_000
 
 
 def test_a_schema_that_is_too_large_once_spelt_out_is_refused() -> None:
     point = {"type": "object", "properties": {"x": {"type": "string", "description": "x" * 5000}}}
     properties = {f"p{number}": {"$ref": "#/$defs/Point"} for number in range(400)}
     spec = ToolSpec("a", "", {"type": "object", "properties": properties, "$defs": {"Point": point}})
-    assert len(json.dumps(make_stub(spec, VERBATIM).json_schema)) < 100_000
+    assert len(json.dumps(make_stub(spec, AS_SENT).json_schema)) < 100_000
     with pytest.raises(TooLarge) as caught:
         make_stub(spec, CONVERTING, where="tools[1].function")
     assert caught.value.param == "tools[1].function.parameters"
@@ -167,8 +166,8 @@ REFERENCES = [{"$ref": f"#/$defs/d{number}"} for number in range(25)]
     ids=["alternatives", "parts", "parts at the top", "alternatives at the top", "the whole", "a long way"],
 )
 def test_references_in_circles_come_to_an_end(schema: dict[str, Any]) -> None:
-    for dialect in (VERBATIM, CONVERTING, STRICT, SANDBOXED):
-        stub = make_stub(ToolSpec("a", "", {"type": "object", **schema}), dialect)
+    for form in (AS_SENT, CONVERTING, STRICT, SANDBOXED):
+        stub = make_stub(ToolSpec("a", "", {"type": "object", **schema}), form)
         assert len(json.dumps(stub.json_schema)) < 200_000
         assert json.loads(restore_arguments(stub, '{"a": {"b": [1]}, "thinking": ""}')) == {"a": {"b": [1]}}
 
@@ -186,8 +185,8 @@ def test_what_was_changed_is_told_in_sentences() -> None:
     )
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_reference_to_where_openapi_keeps_schemas_is_followed(dialect: str) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reference_to_where_openapi_keeps_schemas_is_followed(form: str) -> None:
     shop = {"type": "object", "properties": {"open": True, "goods": {"type": "array"}}, "required": None}
     schema = {
         "type": "object",
@@ -195,37 +194,37 @@ def test_a_reference_to_where_openapi_keeps_schemas_is_followed(dialect: str) ->
         "required": ["shop"],
         "components": {"schemas": {"Shop": shop}},
     }
-    stub = make_stub(ToolSpec("tool", "Buys.", schema), DIALECTS[dialect])
-    seen = json.dumps(seen_by_model(stub.json_schema, dialect)["parameters"]["properties"]["shop"])
+    stub = make_stub(ToolSpec("tool", "Buys.", schema), FORMS[form])
+    seen = json.dumps(seen_by_model(stub.json_schema, form)["parameters"]["properties"]["shop"])
     assert "goods" in seen
     assert list(schema_findings("tool", stub.json_schema["parameters"])) == []
     assert stub.description == "Buys."
     assert "components" not in stub.json_schema["parameters"]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("stray", [{"anyOf": "text"}, {"properties": 5}, {"allOf": [{"required": True}]}, 7])
-def test_a_reference_to_what_is_no_schema_leads_nowhere(stray: Any, dialect: str) -> None:
+def test_a_reference_to_what_is_no_schema_leads_nowhere(stray: Any, form: str) -> None:
     schema = {"type": "object", "properties": {"shop": {"$ref": "#/shops/Shop"}}, "shops": {"Shop": stray}}
-    stub = make_stub(ToolSpec("tool", "Buys.", schema), DIALECTS[dialect])
+    stub = make_stub(ToolSpec("tool", "Buys.", schema), FORMS[form])
     assert "leads nowhere" in stub.changes[0]
     assert restore_arguments(stub, '{"shop": "here"}') == '{"shop": "here"}'
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_of_several_alternatives_at_the_top_none_is_lost(dialect: str) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_of_several_alternatives_at_the_top_none_is_lost(form: str) -> None:
     target = {"anyOf": [{"required": ["path"]}, {"required": ["url"]}]}
     content = {"anyOf": [{"properties": {"text": {"type": "string"}}}, {"properties": {"lines": {"type": "array"}}}]}
     names = ["path", "url"]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "allOf": [target, content]}
-    stub = make_stub(ToolSpec("tool", "Writes.", schema), DIALECTS[dialect])
+    stub = make_stub(ToolSpec("tool", "Writes.", schema), FORMS[form])
     assert "{path}; {url}" in stub.description
     assert "{text?}; {lines?}" in stub.description
     assert {*names, "text", "lines"} == stub.json_schema["parameters"]["properties"].keys()
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_alternatives_within_alternatives_at_the_top_are_not_lost(dialect: str) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_alternatives_within_alternatives_at_the_top_are_not_lost(form: str) -> None:
     inner = {
         "properties": {"kind": {"const": "old"}},
         "required": ["kind"],
@@ -235,12 +234,12 @@ def test_alternatives_within_alternatives_at_the_top_are_not_lost(dialect: str) 
         "anyOf": [inner, {"properties": {"path": {}}, "required": ["path"]}, {"$ref": "#"}],
         "$defs": {"Lines": {"anyOf": [{"properties": {"lines": {}}, "required": ["lines"]}]}},
     }
-    stub = make_stub(ToolSpec("tool", "Writes.", schema), DIALECTS[dialect])
+    stub = make_stub(ToolSpec("tool", "Writes.", schema), FORMS[form])
     assert '{kind: "old", text?}; {kind: "old", lines}; {path}' in stub.description
     assert {"kind", "text", "lines", "path"} == stub.json_schema["parameters"]["properties"].keys()
 
 
 def test_a_long_way_of_alternatives_comes_to_an_end() -> None:
     chain = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": "#/$defs/d0"}]} for n in range(3000)}
-    stub = make_stub(ToolSpec("tool", "", {"anyOf": [{"$ref": "#/$defs/d0"}], "$defs": chain}), VERBATIM)
+    stub = make_stub(ToolSpec("tool", "", {"anyOf": [{"$ref": "#/$defs/d0"}], "$defs": chain}), AS_SENT)
     assert stub.json_schema["parameters"]["properties"] == {}

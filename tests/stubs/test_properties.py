@@ -19,7 +19,7 @@ from bridge.stubs.naming import check_tool_name, is_script_safe, parameter_names
 from bridge.stubs.source import stub_source
 from bridge.turn import ToolSpec
 from testbed.model.schemas import schema_findings, strict_findings
-from tests.letta_schemas import DIALECTS, count_tokens, seen_by_model
+from tests.letta_schemas import FORMS, count_tokens, seen_by_model
 from tests.model_side import arguments_from_model
 from tests.strategies import parameter_names as hostile_names
 from tests.strategies import parameter_schemas, parameters_with_arguments, texts, tool_names
@@ -53,8 +53,8 @@ def schemas_in(schema: dict[str, Any]) -> list[dict[str, Any]]:
 def test_nothing_of_a_tool_but_its_name_gets_into_the_source(
     name: str, description: str, schema: dict[str, Any], kind: Any
 ) -> None:
-    for dialect in DIALECTS.values():
-        stub = make_stub(ToolSpec(name, description, schema), dialect, kind=kind)
+    for form in FORMS.values():
+        stub = make_stub(ToolSpec(name, description, schema), form, kind=kind)
         assert stub.source_code == stub_source(stub.name, kind)
         assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", stub.name)
         assert f"def {stub.name}" in stub.source_code
@@ -92,9 +92,9 @@ def test_names_of_parameters_are_legal_and_lead_back(names: list[str], identifie
 def test_the_digest_does_not_depend_on_the_order_of_keys(
     name: str, description: str, schema: dict[str, Any], order: random.Random
 ) -> None:
-    for dialect in DIALECTS.values():
-        stub = make_stub(ToolSpec(name, description, schema), dialect)
-        again = make_stub(ToolSpec(name, description, shuffled(schema, order)), dialect)
+    for form in FORMS.values():
+        stub = make_stub(ToolSpec(name, description, schema), form)
+        again = make_stub(ToolSpec(name, description, shuffled(schema, order)), form)
         assert again.digest == stub.digest
         second = renamed_stub(stub, name_with_suffix(stub))
         assert second.digest == stub.digest
@@ -104,12 +104,12 @@ def test_the_digest_does_not_depend_on_the_order_of_keys(
 @hostile
 @given(parameter_schemas(), texts)
 def test_no_schema_makes_letta_or_the_model_fail(schema: dict[str, Any], description: str) -> None:
-    for dialect in DIALECTS:
-        stub = make_stub(ToolSpec("tool", description, schema), DIALECTS[dialect])
+    for form in FORMS:
+        stub = make_stub(ToolSpec("tool", description, schema), FORMS[form])
         jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
         json.dumps(stub.json_schema, allow_nan=False).encode()
-        count_tokens(stub.json_schema, dialect)
-        seen = seen_by_model(stub.json_schema, dialect)
+        count_tokens(stub.json_schema, form)
+        seen = seen_by_model(stub.json_schema, form)
         assert list(schema_findings("tool", seen["parameters"])) == []
         assert not seen.get("strict") or list(strict_findings("tool", seen["parameters"])) == []
 
@@ -117,9 +117,9 @@ def test_no_schema_makes_letta_or_the_model_fail(schema: dict[str, Any], descrip
 @hostile
 @given(parameter_schemas())
 def test_the_model_sees_the_schema_as_it_stands(schema: dict[str, Any]) -> None:
-    for dialect in ("verbatim", "converting"):
-        parameters = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect]).json_schema["parameters"]
-        seen = seen_by_model(make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect]).json_schema, dialect)
+    for form in ("verbatim", "converting"):
+        parameters = make_stub(ToolSpec("tool", "", schema), FORMS[form]).json_schema["parameters"]
+        seen = seen_by_model(make_stub(ToolSpec("tool", "", schema), FORMS[form]).json_schema, form)
         if not seen.get("strict"):
             assert seen["parameters"] == parameters
         else:
@@ -130,12 +130,12 @@ def test_the_model_sees_the_schema_as_it_stands(schema: dict[str, Any]) -> None:
 @hostile
 @given(parameter_schemas())
 def test_where_letta_squeezes_schemas_everything_has_one_type(schema: dict[str, Any]) -> None:
-    for dialect in ("strict", "sandboxed"):
-        stub = make_stub(ToolSpec("tool", "", schema), DIALECTS[dialect])
+    for form in ("strict", "sandboxed"):
+        stub = make_stub(ToolSpec("tool", "", schema), FORMS[form])
         for part in schemas_in(stub.json_schema["parameters"]):
             named = part["type"] if isinstance(part["type"], list) else [part["type"]]
             assert [kind for kind in named if kind != "null"][1:] == []
-            assert dialect == "strict" or isinstance(part["type"], str)
+            assert form == "strict" or isinstance(part["type"], str)
             assert part.keys() <= {"type", "description", "enum", "properties", "required", "items"}
             assert part["type"] != "array" or "items" in part
             assert part["type"] != "object" or part["properties"]
@@ -149,9 +149,9 @@ def test_the_client_gets_the_arguments_that_the_model_meant(
 ) -> None:
     schema, arguments = case
     jsonschema.validate(arguments, schema)
-    for dialect in DIALECTS.values():
-        stub = make_stub(ToolSpec("tool", "", schema), dialect)
-        from_model = arguments_from_model(stub, arguments, forced and not dialect.verbatim)
+    for form in FORMS.values():
+        stub = make_stub(ToolSpec("tool", "", schema), form)
+        from_model = arguments_from_model(stub, arguments, forced and not form.as_sent)
         if not forced:
             own = {key: value for key, value in from_model.items() if key not in ("thinking", "request_heartbeat")}
             jsonschema.validate(own, stub.json_schema["parameters"])
@@ -162,8 +162,8 @@ def test_the_client_gets_the_arguments_that_the_model_meant(
 @hostile
 @given(parameter_schemas(), st.one_of(st.text(), st.recursive(texts, st.lists, max_leaves=3).map(json.dumps)))
 def test_no_arguments_make_the_bridge_fail(schema: dict[str, Any], arguments: str) -> None:
-    for dialect in DIALECTS.values():
-        stub = make_stub(ToolSpec("tool", "", schema), dialect)
+    for form in FORMS.values():
+        stub = make_stub(ToolSpec("tool", "", schema), form)
         assert isinstance(restore_arguments(stub, arguments), str)
         odd = json.dumps({name: arguments for name in stub.json_schema["parameters"]["properties"]})
         assert len(json.loads(restore_arguments(stub, odd))) <= len(json.loads(odd))

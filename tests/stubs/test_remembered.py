@@ -9,9 +9,9 @@ import pytest
 from bridge.errors import InvalidRequest
 from bridge.stubs.converter import make_stub
 from bridge.stubs.remembered import LARGEST, MOST, RememberedStubs
-from bridge.turn import SchemaDialect, Stub, StubKind, ToolSpec
+from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
-VERBATIM = SchemaDialect()
+AS_SENT = SchemaForm()
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def spec(default: Any = 1, **more: Any) -> ToolSpec:
     return ToolSpec(**{"name": "read", "description": "Reads.", "parameters": schema} | more)
 
 
-def made(stubs: RememberedStubs, wanted: ToolSpec, dialect: SchemaDialect = VERBATIM, kind: StubKind = "relay") -> Stub:
-    return stubs.stub(wanted, dialect, kind, "tools[0].function")
+def made(stubs: RememberedStubs, wanted: ToolSpec, form: SchemaForm = AS_SENT, kind: StubKind = "relay") -> Stub:
+    return stubs.stub(wanted, form, kind, "tools[0].function")
 
 
 def test_the_same_tool_is_made_once(stubs: RememberedStubs) -> None:
     assert made(stubs, spec()) is made(stubs, spec())
-    assert made(stubs, spec()) == make_stub(spec(), VERBATIM, kind="relay")
+    assert made(stubs, spec()) == make_stub(spec(), AS_SENT, kind="relay")
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_the_same_tool_is_made_once(stubs: RememberedStubs) -> None:
 )
 def test_a_tool_that_differs_in_anything_is_another(stubs: RememberedStubs, other: ToolSpec) -> None:
     first = made(stubs, spec())
-    assert made(stubs, other) == make_stub(other, VERBATIM, kind="relay")
+    assert made(stubs, other) == make_stub(other, AS_SENT, kind="relay")
     assert made(stubs, other) is not first
 
 
 def test_the_same_tool_for_another_server_or_method_is_another(stubs: RememberedStubs) -> None:
     first = made(stubs, spec())
-    squeezed = SchemaDialect(verbatim=False)
+    squeezed = SchemaForm(as_sent=False)
     assert made(stubs, spec(), squeezed) == make_stub(spec(), squeezed, kind="relay") != first
-    assert made(stubs, spec(), kind="placeholder") == make_stub(spec(), VERBATIM) != first
+    assert made(stubs, spec(), kind="placeholder") == make_stub(spec(), AS_SENT) != first
 
 
 def test_a_refusal_names_the_place_of_the_tool_in_each_request(stubs: RememberedStubs) -> None:
     bad = spec(parameters={"type": "object", "properties": []})
     for where in ("tools[0].function", "tools[7].function"):
         with pytest.raises(InvalidRequest) as refusal:
-            stubs.stub(bad, VERBATIM, "placeholder", where)
+            stubs.stub(bad, AS_SENT, "placeholder", where)
         assert (refusal.value.param or "").startswith(where)
 
 

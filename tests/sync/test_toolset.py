@@ -17,7 +17,7 @@ from bridge.stubs.converter import make_stub, name_with_suffix
 from bridge.sync.names import alternative_names
 from bridge.sync.ownership import OWNER, idle_since, is_leaving, is_ours, marked_idle, marked_leaving, tags_for
 from bridge.sync.registry import Registry, beside_own_tools
-from bridge.turn import SchemaDialect, ToolSpec
+from bridge.turn import SchemaForm, ToolSpec
 from tests.toolsets import GATE, Bridge, SharedLetta, lasting, offered, rules_of, stub
 
 READ, WRITE = stub("read_file"), stub("write_file")
@@ -261,8 +261,8 @@ def test_a_name_that_one_method_cannot_use_is_not_used_by_it(
 ) -> None:
     """Where the server runs stubs, names must be Python's; the stubs are otherwise equal."""
     spec = ToolSpec("read-file", "", {"type": "object", "properties": {}})
-    any_name = make_stub(spec, SchemaDialect())
-    python_name = make_stub(spec, SchemaDialect(identifier_names=True))
+    any_name = make_stub(spec, SchemaForm())
+    python_name = make_stub(spec, SchemaForm(python_names=True))
     assert any_name.digest == python_name.digest
     assert bridge.sync(ada, any_name) == ["read-file"]
     for agent, one in ((bob, python_name), (ada, any_name), (bob, python_name)):
