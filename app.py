@@ -26,7 +26,7 @@ from bridge.operation.snapshots import Snapshots
 from bridge.shared import shared_by_workers
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
-from bridge.trace import known, waiting_for
+from bridge.trace import counted_as_waiting, current_or_none
 from bridge.turns.admission import Admission
 from bridge.web.account import log_turn
 from bridge.web.admin.site import admin
@@ -93,7 +93,7 @@ def assemble(
     gateway = gateway or LettaServer(settings, observe=observe)
     directory = Directory(gateway)
     shared = shared_by_workers(settings)
-    registry = Registry(gateway, lambda: waiting_for(shared.locks.hold("names-of-tools")))
+    registry = Registry(gateway, lambda: counted_as_waiting(shared.locks.hold("names-of-tools")))
     conversation = Conversation(gateway, directory, registry, shared, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)
@@ -104,7 +104,7 @@ def assemble(
         directory=directory,
         conversation=conversation,
         activity=activity,
-        recorder=Recorder(activity, known, keeps_text=settings.keep_text),
+        recorder=Recorder(activity, current_or_none, keeps_text=settings.keep_text),
         snapshots=snapshots,
         operator=Operator(gateway, conversation, shared.locks.borrow, snapshots, activity, settings),
         hold=shared.locks.borrow,

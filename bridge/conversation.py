@@ -36,7 +36,7 @@ from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.sync.toolset import sync_toolset
 from bridge.toolsets import read_toolsets
-from bridge.trace import current, waiting_for
+from bridge.trace import counted_as_waiting, current
 from bridge.turn import (
     Binding,
     MethodChosen,
@@ -85,7 +85,7 @@ class Conversation:
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
-            with waiting_for(self._locks.hold(agent_id, deadline, gone)) as lease:
+            with counted_as_waiting(self._locks.hold(agent_id, deadline, gone)) as lease:
                 agent = self._directory.find(turn.model)
                 others = self._open_calls.in_the_way(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
@@ -142,7 +142,7 @@ class Conversation:
     def _turn(
         self, gateway: Gateway, turn: Turn, news: NewInput, agent: Agent, previous_turn_ended: bool
     ) -> Iterator[TurnEvent]:
-        current().meets(agent.id, agent.name, agent.type)
+        current().set_agent(agent.id, agent.name, agent.type)
         features = features_for(gateway.features(), sleeptime=agent.sleeptime)
         if any(said.images for said in news.said) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")

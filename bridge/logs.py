@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from bridge.trace import known
+from bridge.trace import current_or_none
 
 LogFormat = Literal["auto", "json", "text"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -74,7 +74,7 @@ class _Lines(logging.Formatter):
 
     def told(self, record: logging.LogRecord) -> dict[str, Any]:
         """All that the record tells besides time, level and message."""
-        trace = known()
+        trace = current_or_none()
         found: dict[str, Any] = {"request_id": trace.request_id} if trace else {}
         if trace and trace.trace_id:
             found["trace_id"] = trace.trace_id

@@ -1,6 +1,6 @@
 """What one request does: known wherever its work is done, so that headers, logs and metrics can tell of it.
 
-It travels as a context variable. A thread that works for a request gets it by `carried`, or enters it.
+It travels as a context variable. A thread that works for a request gets it by `in_current_trace`, or enters it.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ class Trace:
         """For the agent's other turns."""
         return self._waits.seconds
 
-    def meets(self, agent_id: str, name: str, agent_type: str) -> None:
+    def set_agent(self, agent_id: str, name: str, agent_type: str) -> None:
         """The agent that the request turned out to be for."""
         self.agent_id, self.agent_name, self.agent_type = agent_id, name, agent_type
 
-    def counts(self, call: str) -> None:
+    def count_call(self, call: str) -> None:
         self.calls[call] += 1
 
-    def at_letta(self) -> AbstractContextManager[None]:
+    def calling_letta(self) -> AbstractContextManager[None]:
         return self._letta.during()
 
-    def in_line(self) -> AbstractContextManager[None]:
+    def waiting(self) -> AbstractContextManager[None]:
         return self._waits.during()
 
 
@@ -117,18 +117,18 @@ def current() -> Trace:
     return _CURRENT.get() or Trace()
 
 
-def known() -> Trace | None:
+def current_or_none() -> Trace | None:
     return _CURRENT.get()
 
 
-def enter(trace: Trace | None) -> None:
+def set_current(trace: Trace | None) -> None:
     """From here on this thread works for that request."""
     _CURRENT.set(trace)
 
 
-def carried(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
+def in_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
     """The action for other threads, each of which then works for the request of this one."""
-    trace = known()
+    trace = current_or_none()
 
     def run(item: Item) -> Result:
         return copy_context().run(_entered, trace, action, item)
@@ -137,14 +137,14 @@ def carried(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
 
 
 def _entered(trace: Trace | None, action: Callable[[Item], Result], item: Item) -> Result:
-    enter(trace)
+    set_current(trace)
     return action(item)
 
 
 @contextmanager
-def waiting_for(held: AbstractContextManager[Result]) -> Iterator[Result]:
+def counted_as_waiting(held: AbstractContextManager[Result]) -> Iterator[Result]:
     """`held`, with the time until it is entered, or refused, counted as waiting."""
     with ExitStack() as stack:
-        with current().in_line():
+        with current().waiting():
             value = stack.enter_context(held)
         yield value

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bridge.logs import JsonLines, TextLines, log_config
-from bridge.trace import Trace, enter
+from bridge.trace import Trace, set_current
 
 HOSTILE = [
     "a\nb",
@@ -28,9 +28,9 @@ SECRET = 'pa"ss\\word-of-letta'
 
 @pytest.fixture(autouse=True)
 def outside_of_requests() -> Iterator[None]:
-    enter(None)
+    set_current(None)
     yield
-    enter(None)
+    set_current(None)
 
 
 def record(message: str, /, *args: Any, error: BaseException | None = None, **fields: Any) -> logging.LogRecord:
@@ -57,7 +57,7 @@ def test_a_field_cannot_take_the_place_of_what_the_line_is_known_by() -> None:
 
 def test_a_json_line_tells_the_request_and_its_fields() -> None:
     trace = Trace("req-1", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-    enter(trace)
+    set_current(trace)
     told = json.loads(JsonLines().format(record("turn", outcome="stop", calls=["a"], ms=1.5, none=None)))
     assert told["request_id"] == "req-1"
     assert told["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"

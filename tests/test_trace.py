@@ -9,7 +9,7 @@ import pytest
 
 from bridge.errors import Busy
 from bridge.sync.concurrently import at_once
-from bridge.trace import Trace, current, enter, known, waiting_for
+from bridge.trace import Trace, counted_as_waiting, current, current_or_none, set_current
 from tests.waiting import SOON
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -52,12 +52,12 @@ def test_what_is_no_trace_is_not_sent_on(parent: str) -> None:
 
 def test_work_done_side_by_side_is_all_counted_and_its_time_once() -> None:
     trace = Trace()
-    enter(trace)
+    set_current(trace)
     inside = threading.Barrier(4)
 
     def call(number: int) -> Trace:
-        current().counts("PUT /v1/tools/")
-        with current().at_letta():
+        current().count_call("PUT /v1/tools/")
+        with current().calling_letta():
             inside.wait(SOON)
             before = current().letta_seconds
             inside.wait(SOON)
@@ -73,23 +73,23 @@ def test_work_done_side_by_side_is_all_counted_and_its_time_once() -> None:
 
 def test_threads_of_other_requests_are_not_counted() -> None:
     trace = Trace()
-    enter(trace)
+    set_current(trace)
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(known).result() is None
-        pool.submit(lambda: current().counts("GET /v1/tools/")).result()
+        assert pool.submit(current_or_none).result() is None
+        pool.submit(lambda: current().count_call("GET /v1/tools/")).result()
     assert trace.letta_calls == 0
 
 
 def test_waiting_ends_where_the_work_begins_and_counts_when_it_was_in_vain_too() -> None:
     trace = Trace()
-    enter(trace)
+    set_current(trace)
 
     @contextmanager
     def refused() -> Iterator[str]:
         raise Busy("not free")
         yield ""
 
-    with pytest.raises(Busy), waiting_for(refused()):
+    with pytest.raises(Busy), counted_as_waiting(refused()):
         pass
     waited = trace.waited_seconds
     assert waited > 0
@@ -98,7 +98,7 @@ def test_waiting_ends_where_the_work_begins_and_counts_when_it_was_in_vain_too()
     def free() -> Iterator[str]:
         yield "the agent"
 
-    with waiting_for(free()) as held:
+    with counted_as_waiting(free()) as held:
         begun = trace.waited_seconds
         assert held == "the agent"
         assert trace.waited_seconds == begun

@@ -179,10 +179,10 @@ class Connection:
     @contextmanager
     def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
         call = f"{verb} {template_of(path)}"
-        trace.counts(call)
+        trace.count_call(call)
         begun = time.perf_counter()
         try:
-            with trace.at_letta():
+            with trace.calling_letta():
                 yield
         finally:
             self._observe(call, time.perf_counter() - begun)
@@ -242,7 +242,7 @@ def _never_connected(fault: Exception) -> bool:
 def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
     """The bytes as they arrive: `iter_content` would wait for a full buffer where the server does not chunk."""
     while True:
-        with trace.at_letta():
+        with trace.calling_letta():
             piece = answer.raw.read1(65536, decode_content=True)
         if not piece:
             return

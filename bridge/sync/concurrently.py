@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from bridge.trace import carried
+from bridge.trace import in_current_trace
 
 AT_ONCE = 8
 
@@ -19,4 +19,4 @@ def at_once(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Res
     if not items:
         return []
     with ThreadPoolExecutor(min(AT_ONCE, len(items)), thread_name_prefix="sync") as pool:
-        return list(pool.map(carried(action), items))
+        return list(pool.map(in_current_trace(action), items))

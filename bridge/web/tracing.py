@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from bridge.trace import Trace, current, enter
+from bridge.trace import Trace, current, set_current
 from bridge.turn import AgentEvent
 from bridge.web.metrics import Metrics
 
@@ -26,7 +26,7 @@ def follow_requests(app: Flask, metrics: Metrics) -> None:
 
     @app.before_request
     def begin() -> None:
-        enter(Trace(request.headers.get("X-Request-Id", ""), request.headers.get("traceparent", "")))
+        set_current(Trace(request.headers.get("X-Request-Id", ""), request.headers.get("traceparent", "")))
 
     @app.after_request
     def tell(response: Response) -> Response:
@@ -58,7 +58,7 @@ def followed(events: Callable[[Signal], Iterable[AgentEvent]]) -> Callable[[Sign
     trace = current()
 
     def begin(gone: Signal) -> Iterator[AgentEvent]:
-        enter(trace)
+        set_current(trace)
         yield from events(gone)
 
     return begin
@@ -80,7 +80,7 @@ def _leave(trace: Trace, level: int, fields: dict[str, Any]) -> None:
     if not trace.is_turn:
         told = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
         log.log(level, "request", extra={"fields": {**fields, **told}})
-    enter(None)
+    set_current(None)
 
 
 def _timing(trace: Trace) -> str:

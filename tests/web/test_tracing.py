@@ -10,7 +10,7 @@ from app import create_app
 from bridge.config import Settings
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection, template_of
-from bridge.trace import Trace, enter
+from bridge.trace import Trace, set_current
 from bridge.turn import Stopped, Text
 from tests.actors import Chat
 from tests.fakes import FakeGateway
@@ -70,7 +70,7 @@ def test_a_refusal_has_a_name_too(client: FlaskClient) -> None:
 def test_every_call_is_told_to_the_observer(settings: Settings, http: LettaHttp) -> None:
     seen: list[tuple[str, float]] = []
     trace = Trace()
-    enter(trace)
+    set_current(trace)
     connection = Connection(settings, http, lambda *call: seen.append(call))
     http.on("GET", "/v1/agents/agent-1", {"id": "agent-1"})
     connection.call("GET", "/v1/agents/agent-1")
