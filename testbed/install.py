@@ -7,10 +7,11 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,11 @@ PYTHONS = ("3.11", "3.12")
 AT_ONCE = 2
 
 NETWORK = "Is PyPI reachable?"
+
+# uv ignores a file for which the index gives no upload date, and warns with this line.
+UNDATED = re.compile(r"`([\w.-]+?)-\d[^`]*` is missing an upload date")
+# An index without any dates would give today's packages, with which an old Letta does not run.
+MOST_UNDATED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +166,28 @@ def _make(wanted: Recipe, folder: Path, cache: Cache, progress: Progress, lock: 
         f"making an environment for Letta {wanted.version}",
         ["venv", "--python", _interpreter(cache, progress, lock), str(venv)],
     )
-    _uv(
-        cache,
-        progress,
-        lock,
-        f"installing Letta {wanted.version}",
-        [
-            *("pip", "install", "--python", str(venv / "bin" / "python")),
-            *("--exclude-newer", wanted.exclude_newer, *wanted.packages),
-        ],
+    _install_packages(
+        wanted, venv / "bin" / "python", lambda doing, command: _uv(cache, progress, lock, doing, command)
     )
     progress(f"installed Letta {wanted.version} in {time.monotonic() - started:.0f} s")
+
+
+def _install_packages(wanted: Recipe, python: Path, run: Callable[[str, list[str]], str]) -> None:
+    """Installs packages of the version's own days. Where the index gives no dates for a package, any day will do."""
+    undated = set[str]()
+    while True:
+        of_any_day = [f"--exclude-newer-package={name}=false" for name in sorted(undated)]
+        bounds = ["--exclude-newer", wanted.exclude_newer, *of_any_day]
+        command = ["pip", "install", "--python", str(python), *bounds, *wanted.packages]
+        try:
+            run(f"installing Letta {wanted.version}", command)
+        except InstallFailed as problem:
+            known = len(undated)
+            undated |= {name.lower().replace("_", "-") for name in UNDATED.findall(str(problem))}
+            if not known < len(undated) <= MOST_UNDATED:
+                raise
+        else:
+            return
 
 
 def _interpreter(cache: Cache, progress: Progress, lock: int) -> str:

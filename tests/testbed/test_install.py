@@ -108,6 +108,28 @@ def test_after_a_failure_the_next_attempt_succeeds(uv: FakeUv, cache: Cache) -> 
     assert install("0.16.1", cache).python.exists()
 
 
+UNDATED = """case "$*" in
+  *exclude-newer-package=httpx-sse=false*) ;;
+  *letta*==*) echo 'warning: `httpx_sse-0.4.3.tar.gz` is missing an upload date' >&2; exit 1;;
+esac"""
+
+
+def test_a_package_without_upload_dates_may_be_of_any_day(uv: FakeUv, cache: Cache) -> None:
+    uv.does(UNDATED)
+    assert install("0.15.1", cache).python.exists()
+    refused, taken = (call for call in uv.calls if "letta[sqlite]==0.15.1" in call)
+    assert "exclude-newer-package" not in refused
+    assert "--exclude-newer 2025-11-28T00:00:00Z --exclude-newer-package=httpx-sse=false" in taken
+
+
+def test_an_index_without_upload_dates_is_a_failure(uv: FakeUv, cache: Cache) -> None:
+    undated = "; ".join(f"echo '`package{number}-1.0.tar.gz` is missing an upload date' >&2" for number in range(6))
+    uv.does(f'case "$*" in *letta*==*) {undated}; exit 1;; esac')
+    with pytest.raises(InstallFailed, match="missing an upload date"):
+        install("0.15.1", cache)
+    assert len([call for call in uv.calls if "letta[sqlite]" in call]) == 1
+
+
 def test_a_failure_among_several_is_raised(uv: FakeUv, cache: Cache) -> None:
     uv.does('case "$*" in *letta*==0.13.0*) exit 2;; esac')
     with pytest.raises(InstallFailed, match=r"0\.13\.0"):
