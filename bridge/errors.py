@@ -1,40 +1,40 @@
 """Everything that can go wrong, by name.
 
-    BridgeError                  has status, type, code, param, retry_after: what the client is told
-    ├── InvalidRequest     400   the request can't be understood; `param` names the field
-    │   ├── TooDeep        400   nested beyond the limit
-    │   ├── TooLarge       413   beyond a size limit
-    │   └── TooSlow        408   it did not come in time
-    ├── Unauthorized       401   no valid key
-    ├── Forbidden          403   a valid key, but not for this
-    ├── UnknownModel       404   no agent of that name or id
-    ├── UnknownPath           404   no such route
-    ├── WrongMethod        405   the route is there, the method is not
-    ├── Busy               429   the agent is in another turn; come again
-    ├── TooManyTurns       503   this worker has all the turns that it can run
-    ├── StillRunning       504   the answer takes longer than the client is kept waiting
-    ├── TurnLost           503   the worker that ran the turn is gone
-    ├── RequestConflict           409   another request stands in the way of this one
-    ├── IdempotencyKeyReused          422   the Idempotency-Key came before, with another body
-    ├── ContextOverflow    400   the agent's context is full
-    ├── ClientGone         499   nobody is there to be answered
-    ├── InternalFailure    500   a fault of the bridge
-    ├── ShuttingDown       503   the service is being restarted
-    ├── StoreUnavailable   503   what the workers share can't be read or written
-    │   └── HoldLost       503   the agent may be another turn's by now
-    └── LettaError         502   the Letta server or the model behind it
-        ├── LettaUnreachable     502   no connection, or it broke
-        ├── LettaUnavailable     503   it answers that it can't serve now
-        ├── LettaTimeout         504   no answer in time
-        ├── LettaRefusedCredentials 502   the bridge's own credentials are wrong
-        ├── LettaConflict        409   the agent is busy or waits for something
-        ├── LettaRejected        502   it did not accept what the bridge sent
-        ├── LettaNotFound         404   what was asked for is not there
-        ├── ModelFailed          502   the agent's model failed
-        └── ModelOverloaded      429   the agent's model is rate limited
-    SettingsError                the environment is wrong; the service does not start
+    BridgeError                          has status, type, code, param and retry_after: what the client gets
+    ├── InvalidRequest              400  the request can't be understood; `param` names the field
+    │   ├── TooDeep                 400  the JSON is nested beyond the limit
+    │   ├── TooLarge                413  beyond a size limit
+    │   └── TooSlow                 408  the request did not arrive in time
+    ├── Unauthorized                401  no valid key
+    ├── Forbidden                   403  a valid key, but not for this
+    ├── UnknownModel                404  no agent has that name or id
+    ├── UnknownPath                 404  no route, page or action has that address
+    ├── WrongMethod                 405  the route exists, but not for this HTTP method
+    ├── Busy                        429  the agent is in another turn, or a limit is reached; try again later
+    ├── TooManyTurns                503  this worker runs as many turns as it can
+    ├── StillRunning                504  the answer takes longer than a client is kept waiting
+    ├── TurnLost                    503  the worker that ran the turn is gone
+    ├── RequestConflict             409  another request prevents this one
+    ├── IdempotencyKeyReused        422  the Idempotency-Key came before, with another body
+    ├── ContextOverflow             400  the agent's context is full
+    ├── ClientGone                  499  the client closed the connection
+    ├── InternalFailure             500  a fault of the bridge
+    ├── ShuttingDown                503  the service is being restarted
+    ├── StoreUnavailable            503  the store that the workers share can't be read or written
+    │   └── HoldLost                503  the bridge lost its lock on the agent, so another turn may have it now
+    └── LettaError                  502  the Letta server or the model behind it failed
+        ├── LettaUnreachable        502  no connection, or it broke
+        ├── LettaUnavailable        503  Letta answers that it can't serve now
+        ├── LettaTimeout            504  no answer in time
+        ├── LettaRefusedCredentials 502  the bridge's own credentials are wrong
+        ├── LettaConflict           409  the agent is busy or waits for something
+        ├── LettaRejected           502  Letta did not accept the bridge's request
+        ├── LettaNotFound           404  Letta has no such thing
+        ├── ModelFailed             502  the agent's model failed
+        └── ModelOverloaded         429  the agent's model is rate limited
+    SettingsError                        the environment is wrong; the service does not start
 
-An inner room raises the name; only web/ turns it into a response.
+Every package raises these errors. Only web/ turns them into responses.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BridgeError(Exception):
     type = "server_error"
     code: str | None = None
     retry_after: int | None = None
-    # Whether the same request may well succeed a little later.
+    # Whether the same request may succeed a little later.
     is_temporary = False
 
     def __init__(
@@ -195,14 +195,13 @@ class HoldLost(StoreUnavailable):
 class LettaError(BridgeError):
     status = 502
     is_temporary = True
-    type = "server_error"
     code = "letta_error"
 
 
 class LettaUnreachable(LettaError):
     code = "letta_unreachable"
     retry_after = 5
-    # Known of a connection that was never made; of one that broke nobody knows what arrived.
+    # True when no connection was made. When a connection broke, some of the request may have arrived.
     nothing_sent = False
 
 
@@ -253,4 +252,4 @@ class ModelOverloaded(LettaError):
 
 
 class SettingsError(Exception):
-    """Every fault of the environment at once, one line each, each with the variable's name."""
+    """Names every wrong variable of the environment at once, one line for each."""

@@ -1,4 +1,4 @@
-"""Server-sent events, both directions: the only place that knows what a frame looks like on the wire."""
+"""Encodes and decodes server-sent events. No other module knows what a frame looks like on the wire."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-DONE = "[DONE]"
+DONE = "[DONE]"  # the data of the last event of a reply
 PING = b": ping\n\n"
 END = b"data: [DONE]\n\n"
 
@@ -22,12 +22,12 @@ def encode(value: Any) -> bytes:
 
 
 def decode(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:
-    """(event name, data) of each event, however the bytes are sliced. ValueError when one event exceeds `limit`.
+    """Yields (event name, data) of each event, however the bytes are sliced. ValueError when one event exceeds `limit`.
 
-    Per the WHATWG rules: lines end in LF, CR or CRLF, data lines are joined, comments and unknown fields are passed
-    over, an event that a broken connection left without its blank line is dropped.
+    As WHATWG's rules say, lines end in LF, CR or CRLF, data lines are joined, comments and unknown fields are ignored,
+    and an event without its blank line (the connection broke) is dropped.
     """
-    event, lines = _Event(limit), _Lines(limit)
+    event, lines = _PartialEvent(limit), _Lines(limit)
     for piece in pieces:
         if event.is_empty and lines.is_whole_event(piece):
             yield "", piece[len(_FIELD) : -2].decode("utf-8", "replace")
@@ -36,8 +36,8 @@ def decode(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tupl
     yield from filter(None, map(event.add, lines.last()))
 
 
-class _Event:
-    """What has come of the event that comes."""
+class _PartialEvent:
+    """The lines of the current event that have arrived so far."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -48,7 +48,7 @@ class _Event:
         return not (self._name or self._data)
 
     def add(self, line: str) -> tuple[str, str] | None:
-        """The whole event when this is the blank line behind it."""
+        """Returns the whole event if this line is the blank one that ends it."""
         if not line:
             whole = (self._name, "\n".join(self._data)) if self._data else None
             self._name, self._data, self._size = "", [], 0
@@ -66,7 +66,8 @@ class _Event:
 
 
 class _Lines:
-    """Whole lines without their ends. A CR that ends a piece waits for the next, which may begin with its LF."""
+    """Cuts bytes into lines without their ends. A CR that ends a piece waits for the next piece, which may begin with
+    the LF of the same line end."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -75,7 +76,7 @@ class _Lines:
         self._mark = _BYTE_ORDER_MARK
 
     def is_whole_event(self, piece: bytes) -> bool:
-        """One event of one line of data, no more and no less: as servers send them, and taken whole."""
+        """Whether the piece is exactly one event with one line of data, as servers mostly send them: a short cut."""
         if self._rest or not (piece.startswith(_FIELD) and piece.endswith(b"\n\n")):
             return False
         if piece.count(b"\n") != 2 or b"\r" in piece or len(piece) > self._limit:

@@ -1,6 +1,6 @@
-"""What one request does: known wherever its work is done, so that headers, logs and metrics can tell of it.
+"""The trace of one request: its ids, its calls to Letta and its times, for headers, logs and metrics.
 
-It travels as a context variable. A thread that works for a request gets it by `in_current_trace`, or enters it.
+It is a context variable. A thread that works for a request gets it through `in_current_trace` or `set_current`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0
 
 
 class Trace:
-    """Names of a request and what it has cost so far. Many threads write to it."""
+    """The ids of a request and what it has cost so far. Many threads write to it."""
 
     def __init__(self, request_id: str = "", traceparent: str = "") -> None:
         self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else secrets.token_hex(16)
@@ -39,12 +39,12 @@ class Trace:
         self.agent_type = ""
         self.calls: Counter[str] = Counter()
         self._begun = time.perf_counter()
-        self._letta = _Busy()
-        self._waits = _Busy()
+        self._letta = _BusyTime()
+        self._waits = _BusyTime()
 
     @property
     def traceparent(self) -> str:
-        """What to send on: the caller's trace, with this service as the parent. "" when the caller sent none."""
+        """The header for Letta: the caller's trace, with this service as the parent. "" when the caller sent none."""
         return f"00-{self.trace_id}-{self._span}-{self._flags}" if self.trace_id else ""
 
     @property
@@ -53,21 +53,21 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """Since the request came in."""
+        """The time since the request came in."""
         return time.perf_counter() - self._begun
 
     @property
     def letta_seconds(self) -> float:
-        """In which at least one call to Letta was under way, its model's work included."""
+        """The time in which at least one call to Letta was under way, including the model's work."""
         return self._letta.seconds
 
     @property
     def waited_seconds(self) -> float:
-        """For the agent's other turns."""
+        """The time that the request waited for other turns of the agent."""
         return self._waits.seconds
 
     def set_agent(self, agent_id: str, name: str, agent_type: str) -> None:
-        """The agent that the request turned out to be for."""
+        """Remembers the agent that the request is for."""
         self.agent_id, self.agent_name, self.agent_type = agent_id, name, agent_type
 
     def count_call(self, call: str) -> None:
@@ -80,8 +80,8 @@ class Trace:
         return self._waits.during()
 
 
-class _Busy:
-    """Seconds in which at least one of many threads was in it: what is done side by side counts once."""
+class _BusyTime:
+    """Counts the seconds in which at least one thread was busy. Threads that are busy at once count once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -113,7 +113,7 @@ _CURRENT: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
 def current() -> Trace:
-    """The trace of the request that is worked for; for work of the bridge's own one that nobody reads."""
+    """The trace of the request that this thread works for, or a new one that is not reported."""
     return _CURRENT.get() or Trace()
 
 
@@ -122,28 +122,24 @@ def current_or_none() -> Trace | None:
 
 
 def set_current(trace: Trace | None) -> None:
-    """From here on this thread works for that request."""
+    """Says for which request this thread works from now on."""
     _CURRENT.set(trace)
 
 
 def in_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
-    """The action for other threads, each of which then works for the request of this one."""
+    """The action for other threads, which then work for the request of this thread."""
     trace = current_or_none()
 
     def run(item: Item) -> Result:
-        return copy_context().run(_entered, trace, action, item)
+        set_current(trace)
+        return action(item)
 
-    return run
-
-
-def _entered(trace: Trace | None, action: Callable[[Item], Result], item: Item) -> Result:
-    set_current(trace)
-    return action(item)
+    return lambda item: copy_context().run(run, item)
 
 
 @contextmanager
 def counted_as_waiting(held: AbstractContextManager[Result]) -> Iterator[Result]:
-    """`held`, with the time until it is entered, or refused, counted as waiting."""
+    """Enters `held` and counts the time until it is entered or refused as waiting."""
     with ExitStack() as stack:
         with current().waiting():
             value = stack.enter_context(held)

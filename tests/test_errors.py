@@ -10,37 +10,37 @@ from bridge.errors import BridgeError
 from tests.sse_checker import check_error
 
 
-def family(parent: type[BridgeError]) -> list[type[BridgeError]]:
-    return [parent, *(kind for child in parent.__subclasses__() for kind in family(child))]
+def with_subclasses(parent: type[BridgeError]) -> list[type[BridgeError]]:
+    return [parent, *(kind for child in parent.__subclasses__() for kind in with_subclasses(child))]
 
 
-KINDS = [kind for kind in family(BridgeError) if kind.__module__ == errors.__name__]
+KINDS = [kind for kind in with_subclasses(BridgeError) if kind.__module__ == errors.__name__]
 
 
-def test_the_tree_in_the_docstring_is_that_of_the_classes() -> None:
-    drawn = {name: int(status) for name, status in re.findall(r"── (\w+) +(\d{3}) ", str(errors.__doc__))}
-    assert drawn == {kind.__name__: kind.status for kind in KINDS if kind is not BridgeError}
+def test_the_docstring_lists_every_class_with_its_status() -> None:
+    listed = {name: int(status) for name, status in re.findall(r"── (\w+) +(\d{3}) ", str(errors.__doc__))}
+    assert listed == {kind.__name__: kind.status for kind in KINDS if kind is not BridgeError}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_error_becomes_an_error_object_of_openai(kind: type[BridgeError]) -> None:
+def test_every_error_becomes_an_openai_error_object(kind: type[BridgeError]) -> None:
     error = check_error(error_object(kind("What went wrong.", param="messages")))
     assert (error["message"], error["param"], error["type"]) == ("What went wrong.", "messages", kind.type)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_error_tells_a_client_to_wait_longer_than_clients_do(kind: type[BridgeError]) -> None:
+def test_a_client_is_asked_to_wait_between_1_and_60_seconds(kind: type[BridgeError]) -> None:
     assert kind.retry_after is None or 1 <= kind.retry_after <= 60
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_type_of_an_error_fits_its_status(kind: type[BridgeError]) -> None:
     types = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-    ours = issubclass(kind, errors.LettaError) or kind.status in (499, 500, 503, 504)
-    assert kind.type == types.get(kind.status, "server_error" if ours else "invalid_request_error")
+    is_server_fault = issubclass(kind, errors.LettaError) or kind.status in (499, 500, 503, 504)
+    assert kind.type == types.get(kind.status, "server_error" if is_server_fault else "invalid_request_error")
 
 
-def test_an_error_can_have_a_code_and_a_delay_of_its_own() -> None:
+def test_an_error_can_have_its_own_code_and_delay() -> None:
     failure = errors.LettaError("It broke.", code="stream_cut", retry_after=7)
     assert (failure.code, failure.retry_after) == ("stream_cut", 7)
     assert (errors.LettaError.code, errors.LettaError.retry_after) == ("letta_error", None)

@@ -13,13 +13,13 @@ CASES = {
     "one event": (b"data: a\n\n", [("", "a")]),
     "two events": (b"data: a\n\ndata: b\n\n", [("", "a"), ("", "b")]),
     "a name": (b"event: error\ndata: a\n\ndata: b\n\n", [("error", "a"), ("", "b")]),
-    "the name behind the data": (b"data: a\nevent: error\n\n", [("error", "a")]),
+    "the name after the data": (b"data: a\nevent: error\n\n", [("error", "a")]),
     "a name without data is no event": (b"event: error\n\ndata: b\n\n", [("", "b")]),
     "lines end in CRLF": (b"data: a\r\n\r\ndata: b\r\n\r\n", [("", "a"), ("", "b")]),
     "lines end in CR": (b"data: a\r\rdata: b\r\r", [("", "a"), ("", "b")]),
     "line ends are mixed": (b"data: a\r\n\ndata: b\r\n\r\n", [("", "a"), ("", "b")]),
     "a byte order mark": (b"\xef\xbb\xbfdata: a\n\n", [("", "a")]),
-    "a byte order mark is one only at the start": (
+    "a byte order mark counts only at the start": (
         b"data: a\n\n\xef\xbb\xbfdata: b\n\ndata: c\n\n",
         [("", "a"), ("", "c")],
     ),
@@ -31,7 +31,7 @@ CASES = {
     "unknown fields": (b"id: 7\nretry: 10\nfoo: x\ndata: a\n\n", [("", "a")]),
     "blank lines between": (b"\n\n\ndata: a\n\n\n\n", [("", "a")]),
     "letters beyond ASCII": ("data: caf\u00e9 \U0001f600\u2028x\n\n".encode(), [("", "caf\u00e9 \U0001f600\u2028x")]),
-    "bytes that are no UTF-8": (b"data: a\xffb\n\n", [("", "a\ufffdb")]),
+    "bytes that are not UTF-8": (b"data: a\xffb\n\n", [("", "a\ufffdb")]),
     "an event cut off before its end": (b"data: a\n\ndata: b\n", [("", "a")]),
     "an event cut off in its line": (b"data: a\n\ndata: b", [("", "a")]),
     "nothing": (b"", []),
@@ -65,7 +65,7 @@ def test_events_are_the_same_when_cut_in_two_at_every_byte(case: str) -> None:
         assert list(sse.decode([body[:at], b"", body[at:]])) == events
 
 
-def test_an_event_is_given_out_before_the_next_one_comes() -> None:
+def test_an_event_is_yielded_before_the_next_one_arrives() -> None:
     def pieces() -> Iterator[bytes]:
         yield b"data: a\n\n"
         raise AssertionError("read on")
@@ -80,13 +80,13 @@ def test_a_line_beyond_the_limit_is_refused() -> None:
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
-def test_an_event_beyond_the_limit_is_refused_though_its_lines_are_short() -> None:
+def test_an_event_of_short_lines_beyond_the_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="more than 10 bytes"):
         list(sse.decode([b"data: 012345\n" * 2], limit=10))
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
-def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
+def test_an_endless_line_is_refused_before_it_fills_the_memory() -> None:
     def endless() -> Iterator[bytes]:
         yield b"data: "
         for _ in range(11):
@@ -99,13 +99,13 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_a_long_event_is_searched_once_however_small_its_pieces() -> None:
-    """To look through all of it again with each of its 40,000 pieces would take longer than a test may."""
+    """Searching all bytes again for each of the 40,000 pieces would exceed the time limit of a test."""
     body = b"data: " + b"x" * 40_000_000 + b"\n\n"
     ((_, data),) = sse.decode(cut(body, 1000))
     assert len(data) == 40_000_000
 
 
-def test_what_is_encoded_is_one_frame_of_one_line() -> None:
+def test_a_value_is_encoded_as_a_frame_with_one_line() -> None:
     assert sse.encode({"text": "a\n\nb\r\u2028"}) == '{"text":"a\\n\\nb\\r\u2028"}'.join(["data: ", "\n\n"]).encode()
 
 
@@ -121,7 +121,7 @@ values = st.recursive(
 
 
 @given(sent=st.lists(values, max_size=4), size=st.integers(1, 9))
-def test_what_was_encoded_is_read_back(sent: list[object], size: int) -> None:
+def test_encoded_values_are_decoded_again(sent: list[object], size: int) -> None:
     body = b"".join(map(sse.encode, sent)) + sse.PING + sse.END
     read = [data for _, data in sse.decode(cut(body, size))]
     assert [json.loads(data) for data in read[:-1]] == sent

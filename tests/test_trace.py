@@ -15,19 +15,19 @@ from tests.waiting import SOON
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
-@pytest.mark.parametrize("named", ["a", "01234567-89ab-cdef-0123-456789abcdef", "req_1.2:3@4/5+6=7", "x" * 200])
-def test_a_request_keeps_the_name_that_its_caller_gave_it(named: str) -> None:
-    assert Trace(named).request_id == named
+@pytest.mark.parametrize("sent", ["a", "01234567-89ab-cdef-0123-456789abcdef", "req_1.2:3@4/5+6=7", "x" * 200])
+def test_a_request_keeps_the_id_that_its_caller_sent(sent: str) -> None:
+    assert Trace(sent).request_id == sent
 
 
-@pytest.mark.parametrize("named", ["", "x" * 201, "a b", "a\nb", "a\x1b[31m", 'a"b', "\u00e9", "a\n", "{a}"])
-def test_a_name_that_could_do_harm_in_a_log_is_replaced(named: str) -> None:
-    made = Trace(named).request_id
+@pytest.mark.parametrize("sent", ["", "x" * 201, "a b", "a\nb", "a\x1b[31m", 'a"b', "\u00e9", "a\n", "{a}"])
+def test_an_id_that_could_do_harm_in_a_log_is_replaced(sent: str) -> None:
+    made = Trace(sent).request_id
     assert len(made) == 32
     assert made.isalnum()
 
 
-def test_a_trace_goes_on_under_a_span_of_our_own() -> None:
+def test_a_trace_is_continued_with_a_new_span() -> None:
     version, trace_id, span, flags = Trace("", PARENT).traceparent.split("-")
     assert (version, trace_id, flags) == ("00", "4bf92f3577b34da6a3ce929d0e0e4736", "01")
     assert len(span) == 16
@@ -46,11 +46,11 @@ def test_a_trace_goes_on_under_a_span_of_our_own() -> None:
         "01" + PARENT[2:],
     ],
 )
-def test_what_is_no_trace_is_not_sent_on(parent: str) -> None:
+def test_an_invalid_trace_is_not_sent_on(parent: str) -> None:
     assert Trace("", parent).traceparent == ""
 
 
-def test_work_done_side_by_side_is_all_counted_and_its_time_once() -> None:
+def test_parallel_calls_are_all_counted_but_their_time_only_once() -> None:
     trace = Trace()
     set_current(trace)
     inside = threading.Barrier(4)
@@ -71,7 +71,7 @@ def test_work_done_side_by_side_is_all_counted_and_its_time_once() -> None:
     assert trace.letta_seconds == ended
 
 
-def test_threads_of_other_requests_are_not_counted() -> None:
+def test_calls_of_other_requests_are_not_counted() -> None:
     trace = Trace()
     set_current(trace)
     with ThreadPoolExecutor(1) as pool:
@@ -80,7 +80,7 @@ def test_threads_of_other_requests_are_not_counted() -> None:
     assert trace.letta_calls == 0
 
 
-def test_waiting_ends_where_the_work_begins_and_counts_when_it_was_in_vain_too() -> None:
+def test_waiting_is_counted_until_the_work_begins_or_is_refused() -> None:
     trace = Trace()
     set_current(trace)
 
