@@ -20,7 +20,7 @@ HARDENED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ChatReply:
     """An answer of the chat route: a completion, a stream or an error, under the same names."""
 
     status: int
@@ -64,7 +64,7 @@ class Chat:
         system: str | None = None,
         headers: Mapping[str, str] | None = None,
         **fields: Any,
-    ) -> Reply:
+    ) -> ChatReply:
         """One request. `system` and `text` make the transcript unless `messages` is one."""
         if messages is None:
             messages = [{"role": "system", "content": system}] if system is not None else []
@@ -74,7 +74,7 @@ class Chat:
             body["stream_options"] = {"include_usage": True}
         return self.post(body, headers=headers)
 
-    def post(self, body: Any, *, headers: Mapping[str, str] | None = None) -> Reply:
+    def post(self, body: Any, *, headers: Mapping[str, str] | None = None) -> ChatReply:
         """A body as it is, bytes or JSON."""
         sent = {"data": body} if isinstance(body, bytes) else {"json": body}
         response = self._client.post("/v1/chat/completions", headers=dict(headers or {}), buffered=True, **sent)
@@ -84,7 +84,7 @@ class Chat:
             return _stream(response, body)
         if response.status_code == 200:
             return _whole(response)
-        return Reply(response.status_code, response.headers, {}, None, None, check_error(response.json or {}))
+        return ChatReply(response.status_code, response.headers, {}, None, None, check_error(response.json or {}))
 
     def models(self, *, headers: Mapping[str, str] | None = None) -> list[str]:
         response = self._client.get("/v1/models", headers=dict(headers or {}))
@@ -96,11 +96,11 @@ class Chat:
         return [model["id"] for model in listed["data"]]
 
 
-def _stream(response: TestResponse, body: Any) -> Reply:
+def _stream(response: TestResponse, body: Any) -> ChatReply:
     assert response.status_code == 200
     wanted = bool((body.get("stream_options") or {}).get("include_usage"))
     streamed = read_stream(response.data, include_usage=wanted)
-    return Reply(
+    return ChatReply(
         200,
         response.headers,
         streamed.message,
@@ -112,10 +112,10 @@ def _stream(response: TestResponse, body: Any) -> Reply:
     )
 
 
-def _whole(response: TestResponse) -> Reply:
+def _whole(response: TestResponse) -> ChatReply:
     body: Json = response.json or {}
     check_completion(body)
     (choice,) = body["choices"]
-    return Reply(
+    return ChatReply(
         200, response.headers, choice["message"], choice["finish_reason"], body["usage"], None, None, body["model"]
     )

@@ -26,7 +26,7 @@ from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Stopped,
 from tests.fake_agent import KeptAgent, new_id
 
 # An event is yielded, an exception is raised, and anything else that can be called is called, to wait or to look.
-Step = AgentEvent | BaseException | Callable[[], object]
+ScriptedStep = AgentEvent | BaseException | Callable[[], object]
 
 FEATURES = ServerFeatures(
     version=(0, 16, 1),
@@ -68,7 +68,7 @@ class FakeGateway:
         self._features = features
         self._agents: dict[str, KeptAgent] = {}
         self._tools: dict[str, Tool] = {}
-        self._runs: deque[tuple[Step, ...]] = deque()
+        self._runs: deque[tuple[ScriptedStep, ...]] = deque()
         self._failures: list[tuple[int | str, BaseException]] = []
         self._lock = threading.RLock()
 
@@ -110,7 +110,7 @@ class FakeGateway:
         kept.messages += others
         kept.elsewhere.update(message.id for message in others)
 
-    def will(self, *steps: Step) -> None:
+    def will(self, *steps: ScriptedStep) -> None:
         """What happens in the next run that has not been dictated yet."""
         self._runs.append(steps)
 
@@ -319,7 +319,7 @@ class FakeGateway:
             raise _missing(agent_id)
         return self._agents[agent_id]
 
-    def _happening(self, kept: KeptAgent, steps: Sequence[Step]) -> Iterator[AgentEvent]:
+    def _happening(self, kept: KeptAgent, steps: Sequence[ScriptedStep]) -> Iterator[AgentEvent]:
         said: list[str] = []
         for step in steps:
             if isinstance(step, BaseException):

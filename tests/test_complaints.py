@@ -16,7 +16,7 @@ import pytest
 
 from bridge.errors import ModelFailed
 from bridge.turn import AgentCall, AgentEvent, Reasoning, Stopped, Text, Used
-from tests.actors import Chat, Reply
+from tests.actors import Chat, ChatReply
 from tests.fakes import FakeGateway
 
 Json = dict[str, Any]
@@ -43,24 +43,24 @@ def result(call_id: str, content: Any = "12 degrees", **more: Any) -> Json:
     return {"role": "tool", "tool_call_id": call_id, "content": content, **more}
 
 
-def ids(reply: Reply) -> list[str]:
+def ids(reply: ChatReply) -> list[str]:
     return [call["id"] for call in reply.message["tool_calls"]]
 
 
-def called(chat: Chat, letta: FakeGateway, *calls: tuple[str, str], stream: bool = False, **fields: Any) -> Reply:
+def called(chat: Chat, letta: FakeGateway, *calls: tuple[str, str], stream: bool = False, **fields: Any) -> ChatReply:
     letta.will(*held(*(calls or (("get_weather", '{"city": "Oslo"}'),))))
     fields.setdefault("tools", [WEATHER, NEWS])
     return chat.ask(stream=stream, **fields)
 
 
-def answered(chat: Chat, letta: FakeGateway, reply: Reply, *after: Json, **fields: Any) -> Reply:
+def answered(chat: Chat, letta: FakeGateway, reply: ChatReply, *after: Json, **fields: Any) -> ChatReply:
     """The next request, with what the client has to say to the calls."""
     letta.will_say("Thanks")
     fields.setdefault("tools", [WEATHER, NEWS])
     return chat.ask(messages=[HELLO, {"role": "assistant", **reply.message}, *after], **fields)
 
 
-def deltas(reply: Reply) -> list[Json]:
+def deltas(reply: ChatReply) -> list[Json]:
     assert reply.streamed is not None
     return [chunk["choices"][0]["delta"] for chunk in reply.streamed.chunks if chunk["choices"]]
 

@@ -16,7 +16,7 @@ from bridge.interception.underway import wait_for_its_runs
 from bridge.letta.gateway import Results, StoredMessage
 from bridge.turn import AgentCall, AgentEvent, Message, MethodChosen, Stopped, Text, ToolCall, ToolSpec, Turn
 from tests.fake_agent import new_id
-from tests.fakes import FakeGateway, Step
+from tests.fakes import FakeGateway, ScriptedStep
 from tests.test_conversation import made
 
 HELLO = Message("user", "Hello")
@@ -32,7 +32,7 @@ def attempt(letta: FakeGateway, settings: Settings) -> Attempt:
     return lambda turn: [one for one in conversation.events(turn, Signal()) if not isinstance(one, MethodChosen)]
 
 
-def lost(attempt: Attempt, letta: FakeGateway, *steps: Step, turn: Turn = TURN) -> None:
+def lost(attempt: Attempt, letta: FakeGateway, *steps: ScriptedStep, turn: Turn = TURN) -> None:
     """An attempt whose connection broke after these steps."""
     letta.will(*steps, CUT)
     with pytest.raises(LettaUnreachable):

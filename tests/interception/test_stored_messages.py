@@ -7,7 +7,7 @@ import pytest
 from bridge.interception.close_held import held_request
 from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.gateway import Agent
-from tests.actors import Chat, Reply
+from tests.actors import Chat, ChatReply
 from tests.fakes import FakeGateway
 from tests.test_complaints import answered, called, given, ids, result
 
@@ -18,13 +18,13 @@ def ada(letta: FakeGateway) -> Agent:
 
 
 @pytest.fixture
-def waiting(chat: Chat, letta: FakeGateway, ada: Agent) -> Reply:
+def waiting(chat: Chat, letta: FakeGateway, ada: Agent) -> ChatReply:
     reply = called(chat, letta)
     letta.talks_elsewhere(ada.id, LOOK_BACK)
     return reply
 
 
-def test_the_result_reaches_the_call(chat: Chat, letta: FakeGateway, waiting: Reply) -> None:
+def test_the_result_reaches_the_call(chat: Chat, letta: FakeGateway, waiting: ChatReply) -> None:
     assert answered(chat, letta, waiting, result(ids(waiting)[0])).text == "Thanks"
     assert given(letta) == [("12 degrees", True)]
 

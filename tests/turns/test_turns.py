@@ -15,7 +15,7 @@ from bridge.interception.method import GO_ON
 from bridge.journal.recording import Recording, Worker
 from bridge.turn import AgentCall, AgentEvent, RunStarted, Stopped, Text
 from bridge.web import listener as web_chat
-from tests.actors import Chat, Reply
+from tests.actors import Chat, ChatReply
 from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
 from tests.waiting import SOON, until
@@ -34,7 +34,7 @@ class Slow:
         letta.will(Text("Hel"), self.begun.set, lambda: self.go_on.wait(SOON), Text("lo"), Stopped("end_turn"))
 
 
-def at_once(app: Flask, pool: ThreadPoolExecutor, **asked: Any) -> Future[Reply]:
+def at_once(app: Flask, pool: ThreadPoolExecutor, **asked: Any) -> Future[ChatReply]:
     return pool.submit(lambda: Chat(app.test_client()).ask(**asked))
 
 
@@ -87,7 +87,7 @@ def test_an_unstreamed_answer_that_takes_too_long_is_had_by_asking_again(
     assert 1 <= int(late.headers["Retry-After"]) <= 60
     slow.go_on.set()
 
-    def answered() -> Reply | None:
+    def answered() -> ChatReply | None:
         reply = chat.ask("Hello")
         return None if reply.status == 504 else reply  # on a busy machine it may take another second
 
