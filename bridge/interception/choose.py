@@ -26,7 +26,7 @@ from bridge.interception.native import Native
 from bridge.interception.prompt import Prompt
 from bridge.interception.relay import Relay
 from bridge.interception.rewrite import Rewrite
-from bridge.letta.capabilities import Loop, ServerFeatures
+from bridge.letta.capabilities import Loop, ServerFeatures, can_deny_calls
 from bridge.turn import Method, ToolChoice
 
 _REASONS: dict[Method, str] = {
@@ -83,10 +83,10 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
     if loop == "v3" and features.tool_returns:
         methods["approval"] = Approval()
     if features.message_rewrite:
-        methods["rewrite"] = Rewrite(gated=_denies_cleanly(features, loop), rule_prompts=features.rule_prompts)
+        methods["rewrite"] = Rewrite(gated=can_deny_calls(features, loop), rule_prompts=features.rule_prompts)
     if loop == "v2" and features.approvals:
         methods["relay"] = Relay()
-    methods["message"] = Message(gated=_denies_cleanly(features, loop), rule_prompts=features.rule_prompts)
+    methods["message"] = Message(gated=can_deny_calls(features, loop), rule_prompts=features.rule_prompts)
     methods["prompt"] = Prompt()
     return methods
 
@@ -94,11 +94,6 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
 def reason(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
     """Why it is this one, for the operator."""
     forced = "" if wanted == "auto" else "BRIDGE_METHOD says so. "
-    if method == "rewrite" and not _denies_cleanly(features, loop):
+    if method == "rewrite" and not can_deny_calls(features, loop):
         return forced + _UNGATED
     return forced + _REASONS[method]
-
-
-def _denies_cleanly(features: ServerFeatures, loop: Loop) -> bool:
-    """Whether a held call can be closed by a denial: never on letta_v1_agent from 0.13 on."""
-    return features.approvals and (loop == "v2" or features.version < (0, 13, 0))

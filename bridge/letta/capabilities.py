@@ -12,6 +12,9 @@ from bridge.turn import SchemaForm
 Loop = Literal["old", "v2", "v3"]
 Version = tuple[int, int, int]
 
+# The versions of Letta that the bridge was tested on.
+OLDEST: Version = (0, 6, 54)
+NEWEST: Version = (0, 16, 8)
 V1_AGENT = "letta_v1_agent"
 # Up to 0.16.2 these go through OpenAI's Responses API, where Letta makes every tool strict.
 _RESPONSES_MODELS = ("o1", "o3", "o4", "gpt-5")
@@ -167,6 +170,11 @@ def features_for(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures
 def keeps_context_by_step(version: Version, loop: Loop) -> bool:
     """Whether messages come into the context when they are stored; else they do when their run has ended well."""
     return loop == "v3" and version >= (0, 16, 1)
+
+
+def can_deny_calls(features: ServerFeatures, loop: Loop) -> bool:
+    """Whether a denial closes a held call without harm: never on `letta_v1_agent` from 0.13 on."""
+    return features.approvals and (loop == "v2" or features.version < (0, 13, 0))
 
 
 def streams_tokens_faithfully(loop: Loop) -> bool:
