@@ -1,7 +1,6 @@
 """A real Redis for the length of a block, which can be stopped, started, paused and emptied meanwhile."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from testbed import guarded
 from testbed.cache import Cache, Progress, silent
 from testbed.errors import RedisFailed, tail
 from testbed.install import redis_program
@@ -52,14 +52,12 @@ class Redis:
         """Start it and wait until it takes connections."""
         log = Path(self._folder.name) / "log"
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
+            self._process = guarded.start(
                 [
-                    *_ending_with_us(),
                     *(str(self._program), "--port", str(self.port), "--bind", "127.0.0.1"),
                     *("--save", "", "--appendonly", "no", "--dir", self._folder.name),
                     *(("--requirepass", self._password) if self._password else ()),
                 ],
-                stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
             )
@@ -72,8 +70,7 @@ class Redis:
     def stop(self) -> None:
         """SIGKILL: its clients lose their connections in the middle of whatever they do."""
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            guarded.end_group(self._process)
             self._process = None
 
     def pause(self) -> None:
@@ -92,8 +89,3 @@ class Redis:
                 return connection.recv(7)[:1] in (b"+", b"-")
         except OSError:
             return False
-
-
-def _ending_with_us() -> list[str]:
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
