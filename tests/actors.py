@@ -11,9 +11,9 @@ from openai.types import Model
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
-from tests.sse_checker import Json, Streamed, check_completion, check_error, read_stream
+from tests.sse_checker import Json, StreamedReply, check_completion, check_error, read_stream
 
-HARDENED = {
+SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
@@ -29,7 +29,7 @@ class ChatReply:
     finish_reason: str | None
     usage: Json | None
     error: Json | None
-    streamed: Streamed | None = None
+    streamed: StreamedReply | None = None
     model: str = ""
 
     @property
@@ -41,7 +41,7 @@ class ChatReply:
         return str(self.message.get("reasoning_content", ""))
 
     @property
-    def folded(self) -> tuple[str, str, list[Json], str | None, Json | None]:
+    def comparable(self) -> tuple[str, str, list[Json], str | None, Json | None]:
         """What has to be the same, streamed and not."""
         calls = list(self.message.get("tool_calls", ()))
         return self.message["content"] or "", self.reasoning, calls, self.finish_reason, self.usage
@@ -78,7 +78,7 @@ class Chat:
         """A body as it is, bytes or JSON."""
         sent = {"data": body} if isinstance(body, bytes) else {"json": body}
         response = self._client.post("/v1/chat/completions", headers=dict(headers or {}), buffered=True, **sent)
-        for name, value in HARDENED.items():
+        for name, value in SECURITY_HEADERS.items():
             assert response.headers[name] == value
         if response.mimetype == "text/event-stream":
             return _stream(response, body)

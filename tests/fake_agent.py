@@ -12,7 +12,7 @@ from bridge.turn import AgentCall, AgentReturn
 
 
 @dataclass(slots=True)
-class KeptAgent:
+class StoredAgent:
     """`held` is the request for approval that the agent waits at, `elsewhere` are messages of other conversations."""
 
     agent: Agent
@@ -79,7 +79,7 @@ class KeptAgent:
                 return True
         return False
 
-    def happened(self, event: AgentCall | AgentReturn) -> None:
+    def record(self, event: AgentCall | AgentReturn) -> None:
         if isinstance(event, AgentReturn):
             self.store(StoredMessage(event.message_id, "tool_return_message", text=event.text))
         elif self.held is not None and self.held.id == event.message_id:
@@ -88,9 +88,9 @@ class KeptAgent:
             self.held = self.store(StoredMessage(event.message_id, "approval_request_message", (event,)))
         else:
             self.store(StoredMessage(event.message_id, "tool_call_message", (event,)))
-            self.held_last()
+            self.move_held_to_end()
 
-    def held_last(self) -> None:
+    def move_held_to_end(self) -> None:
         """Calls of one step that are not held are kept before those that are."""
         if self.held is not None:
             self.messages.remove(self.held)

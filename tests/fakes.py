@@ -23,7 +23,7 @@ from bridge.letta.gateway import (
     Tool,
 )
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Stopped, Stub, Text, Used
-from tests.fake_agent import KeptAgent, new_id
+from tests.fake_agent import StoredAgent, new_id
 
 # An event is yielded, an exception is raised, and anything else that can be called is called, to wait or to look.
 ScriptedStep = AgentEvent | BaseException | Callable[[], object]
@@ -66,7 +66,7 @@ class FakeGateway:
         self.cancelled: list[tuple[str, str]] = []
         self.under_way: list[str] = []
         self._features = features
-        self._agents: dict[str, KeptAgent] = {}
+        self._agents: dict[str, StoredAgent] = {}
         self._tools: dict[str, Tool] = {}
         self._runs: deque[tuple[ScriptedStep, ...]] = deque()
         self._failures: list[tuple[int | str, BaseException]] = []
@@ -85,7 +85,7 @@ class FakeGateway:
     ) -> Agent:
         persona = Block(new_id("block"), "persona", f"I am {name}.")
         agent = Agent(new_id("agent"), name, type, blocks=(persona,), sleeptime=sleeptime)
-        kept = KeptAgent(agent, created, hidden=hidden)
+        kept = StoredAgent(agent, created, hidden=hidden)
         kept.store(StoredMessage(new_id("message"), "system_message"))
         self._agents[kept.agent.id] = kept
         return kept.agent
@@ -95,11 +95,11 @@ class FakeGateway:
         self._tools[tool.id] = tool
         return tool
 
-    def loses(self, agent_id: str) -> None:
+    def loses_agent(self, agent_id: str) -> None:
         """Somebody deletes the agent."""
         del self._agents[agent_id]
 
-    def renames(self, agent_id: str, name: str) -> None:
+    def renames_agent(self, agent_id: str, name: str) -> None:
         kept = self._agents[agent_id]
         kept.agent = replace(kept.agent, name=name)
 
@@ -149,7 +149,7 @@ class FakeGateway:
     def make_helper(self, agent_id: str, system: str) -> Agent:
         self._called("make_helper")
         agent = Agent(new_id("agent"), f"{HELPER_PREFIX}{len(self._agents)}", self._kept(agent_id).agent.type)
-        self._agents[agent.id] = KeptAgent(agent, 0, hidden=True)
+        self._agents[agent.id] = StoredAgent(agent, 0, hidden=True)
         return agent
 
     def helpers(self) -> list[AgentSummary]:
@@ -314,12 +314,12 @@ class FakeGateway:
             if at in (verb, number):
                 raise failure
 
-    def _kept(self, agent_id: str) -> KeptAgent:
+    def _kept(self, agent_id: str) -> StoredAgent:
         if agent_id not in self._agents:
             raise _missing(agent_id)
         return self._agents[agent_id]
 
-    def _happening(self, kept: KeptAgent, steps: Sequence[ScriptedStep]) -> Iterator[AgentEvent]:
+    def _happening(self, kept: StoredAgent, steps: Sequence[ScriptedStep]) -> Iterator[AgentEvent]:
         said: list[str] = []
         for step in steps:
             if isinstance(step, BaseException):
@@ -329,7 +329,7 @@ class FakeGateway:
                 kept.store(StoredMessage(new_id("message"), "assistant_message", text="".join(said)))
                 said = []
             if isinstance(step, AgentCall | AgentReturn):
-                kept.happened(step)
+                kept.record(step)
             if callable(step):
                 step()
             else:

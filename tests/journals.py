@@ -15,7 +15,7 @@ from bridge.journal.journal import Attempt, Identity, Journal
 from bridge.journal.stream import TurnStream, run_in_thread
 from bridge.store.port import Store
 from bridge.turn import AgentEvent, MethodChosen, Stopped, Text, Used
-from tests.stores import KINDS, opened
+from tests.stores import KINDS, shared_store
 from tests.waiting import SOON
 
 KEEP = 60.0
@@ -25,7 +25,7 @@ ANSWER: list[AgentEvent] = [MethodChosen("native"), Text("Hel"), Text("lo"), Use
 
 @pytest.fixture(params=KINDS)
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    with opened(request.param, tmp_path) as open_one:
+    with shared_store(request.param, tmp_path) as open_one:
         yield open_one
 
 

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class StreamedReply:
     """One streamed reply. `message` is what its deltas add up to; `failure` the error that ended it, if one did."""
 
     chunks: tuple[Json, ...]
@@ -29,7 +29,7 @@ class Streamed:
         return {key: self.chunks[0][key] for key in ("id", "created", "model")}
 
 
-def read_stream(body: bytes, *, include_usage: bool) -> Streamed:
+def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
     """The reply, or an AssertionError that says which rule it breaks."""
     frames = list(_frames(body))
     pings = frames.count(": ping")
@@ -41,7 +41,7 @@ def read_stream(body: bytes, *, include_usage: bool) -> Streamed:
         _check_heads(chunks)
     usage = _check_usage(chunks, include_usage) if failure is None else None
     finish_reason = _check_end(chunks, failed=failure is not None)
-    return Streamed(chunks, _folded(chunks), finish_reason, usage, failure, pings)
+    return StreamedReply(chunks, _joined(chunks), finish_reason, usage, failure, pings)
 
 
 def check_completion(body: Mapping[str, Any]) -> None:
@@ -121,7 +121,7 @@ def _check_end(chunks: tuple[Json, ...], *, failed: bool) -> str | None:
     return str(reasons[-1])
 
 
-def _folded(chunks: tuple[Json, ...]) -> Json:
+def _joined(chunks: tuple[Json, ...]) -> Json:
     """What a client makes of the deltas."""
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     calls: dict[int, Json] = {}

@@ -23,7 +23,9 @@ KINDS = ("local", pytest.param("redis", marks=pytest.mark.servers))
 
 
 @contextmanager
-def opened(kind: Kind, folder: Path, clock: Callable[[], float] = time.monotonic) -> Iterator[Callable[[], Store]]:
+def shared_store(
+    kind: Kind, folder: Path, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[], Store]]:
     """What opens one and the same store, as each worker does. Redis has a clock of its own."""
     if kind == "local":
         yield lambda: LocalStore(folder / "shared.db", clock)

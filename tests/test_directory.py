@@ -66,7 +66,7 @@ def test_a_name_that_is_known_costs_one_call(letta: FakeGateway, directory: Dire
 
 def test_a_name_leads_to_the_agent_that_has_it_now(letta: FakeGateway, directory: Directory) -> None:
     ada = directory.find("Ada")
-    letta.renames(ada.id, "Eve")
+    letta.renames_agent(ada.id, "Eve")
     bob = letta.has_agent("Ada")
     assert directory.find("Ada").id == bob.id
     assert directory.find("Eve").id == ada.id
@@ -74,7 +74,7 @@ def test_a_name_leads_to_the_agent_that_has_it_now(letta: FakeGateway, directory
 
 def test_an_agent_that_was_deleted_is_not_believed_in(letta: FakeGateway, directory: Directory) -> None:
     ada = directory.find("Ada")
-    letta.loses(ada.id)
+    letta.loses_agent(ada.id)
     with pytest.raises(UnknownModel):
         directory.find("Ada")
     again = letta.has_agent("Ada")

@@ -12,9 +12,9 @@ import pytest
 import requests
 
 from testbed.service import Service
+from tests.background_request import BackgroundRequest
 from tests.letta_server import LettaServerStub
 from tests.raw_server import WAIT, RawServer
-from tests.reading import Reading
 from tests.services import BODY, PROMPT, environment, samples
 from tests.waiting import SOON, until
 
@@ -94,11 +94,11 @@ def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path
         LettaServerStub([f"word{number} " for number in range(20)], pause=0.1) as letta,
         Service(environment(letta.url, tmp_path, **PROMPT), tmp_path / "log") as bridge,
     ):
-        readers = [Reading(bridge.url, BODY) for _ in range(2)]
-        assert any(reader.has_begun() for reader in readers)
+        readers = [BackgroundRequest(bridge.url, BODY) for _ in range(2)]
+        assert any(reader.has_received() for reader in readers)
         stop(bridge)
         for reader in readers:
-            reader.end()
+            reader.wait_for_end()
     whole = [reader for reader in readers if b"word19" in reader.body]
     assert whole
     assert all(reader.body.endswith(b"data: [DONE]\n\n") for reader in whole)
@@ -112,14 +112,14 @@ def test_turns_that_would_outlast_the_service_are_told_so(tmp_path: Path, stream
         LettaServerStub(["word "] * 10_000, pause=0.05) as letta,
         Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1", **PROMPT), tmp_path / "log") as bridge,
     ):
-        reader = Reading(bridge.url, BODY | {"stream": streamed})
+        reader = BackgroundRequest(bridge.url, BODY | {"stream": streamed})
         assert (
-            reader.has_begun()
+            reader.has_received()
             if streamed
             else until(lambda: any(path.endswith("stream") for _, path, _ in letta.asked))
         )
         stop(bridge)
-        reader.end()
+        reader.wait_for_end()
     assert b"[DONE]" not in reader.body
     assert b'finish_reason":"' not in reader.body
     assert reader.broken if streamed else reader.status == 503

@@ -20,7 +20,7 @@ PIECE = 65536
 T = TypeVar("T")
 
 
-class TlsDoor:
+class TlsProxy:
     """Takes connections in TLS at `port` and passes on what is said, as it is, to a port of this machine."""
 
     def __init__(self, target: int) -> None:

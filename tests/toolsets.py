@@ -68,7 +68,7 @@ class SharedLetta(FakeGateway):
 
     def holds(self, agent: Agent, name: str) -> None:
         """The agent waits for an approval of a call, outside of any turn."""
-        self._agents[agent.id].happened(AgentCall(new_id("message"), "call_held", name, "{}", held=True))
+        self._agents[agent.id].record(AgentCall(new_id("message"), "call_held", name, "{}", held=True))
 
     def tool(self, name: str) -> Tool:
         return next(tool for tool in self._tools.values() if tool.name == name)

@@ -128,7 +128,7 @@ def test_nothing_hostile_runs_or_breaks_a_page(open_page: Open, world: Served, w
     page.goto(f"/admin/agents/{agent}")
     shown = HOSTILE.replace("\u202e", "\\u202e")
     expect(page.get_by_role("heading", level=1)).to_contain_text(shown)
-    world.letta.loses(agent)
+    world.letta.loses_agent(agent)
 
 
 def test_a_page_is_all_there_without_script(open_page: Open, world: Served) -> None:

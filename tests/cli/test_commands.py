@@ -350,7 +350,7 @@ def test_the_doctor_warns_of_clocks_that_differ(run: Run, letta: SharedLetta) ->
 
 
 def test_without_an_agent_there_is_no_round_trip(run: Run, letta: SharedLetta, ada: Agent) -> None:
-    letta.loses(ada.id)
+    letta.loses_agent(ada.id)
     done = run("doctor")
     assert done.exit_code == 0
     assert "! tool round trip: not tried" in done.output

@@ -23,7 +23,7 @@ from bridge.turn import (
     ToolCall,
     Used,
 )
-from tests.sse_checker import Streamed, check_completion, read_stream
+from tests.sse_checker import StreamedReply, check_completion, read_stream
 
 END: tuple[AgentEvent, ...] = (Used(100, 10), Stopped("end_turn"))
 CALLS: tuple[AgentEvent, ...] = (ToolCall("call_1", "read", '{"path":"a"}'), ToolCall("call_2", "list", "{}"))
@@ -50,7 +50,7 @@ RUNS: dict[str, tuple[AgentEvent, ...]] = {
 }
 
 
-def streamed(events: Sequence[AgentEvent], *, include_usage: bool = True) -> Streamed:
+def streamed(events: Sequence[AgentEvent], *, include_usage: bool = True) -> StreamedReply:
     reply = Reply(Envelope("Ada"), include_usage=include_usage)
     chunks = [*(chunk for event in events for chunk in reply.chunks(event)), *reply.end()]
     return read_stream(b"".join(map(sse.encode, chunks)) + sse.END, include_usage=include_usage)

@@ -12,10 +12,10 @@ import pytest
 
 from testbed.service import STOP_SECONDS, Service
 from testbed.versions import V1_AGENT, agent_types
+from tests.background_request import BackgroundRequest
 from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
-from tests.reading import Reading
 from tests.real.talk import OSLO, WEATHER, ask_weather
 from tests.real.world import Agent, World
 from tests.sse_checker import Json, check_error, read_stream
@@ -65,14 +65,14 @@ def test_streams_that_end_in_time_are_finished(
     """A few seconds are enough; a busy machine may need more than the twenty that there are by default."""
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_DRAIN=str(PATIENCE)) as bridge:
         world.proxy.clear()
-        readings = [Reading(bridge.url, asking(agent, slow_answer(agent)), PATIENCE) for agent in agents]
+        readings = [BackgroundRequest(bridge.url, asking(agent, slow_answer(agent)), PATIENCE) for agent in agents]
         world.proxy.wait_for_calls(len(agents), "POST", MESSAGES, seconds=PATIENCE, ended=False)
-        assert agents[0].type != V1_AGENT or all(reading.has_begun(b"word") for reading in readings)
+        assert agents[0].type != V1_AGENT or all(reading.has_received(b"word") for reading in readings)
         still_open = [reading for reading in readings if reading.is_open]
         assert still_open
         assert told_to_end(bridge, everyone=everyone, seconds=PATIENCE) == 0
         for reading in readings:
-            reading.end()
+            reading.wait_for_end()
     for reading in readings:
         assert read_stream(reading.body, include_usage=False).message["content"] == WORDS
     cases.passed(len(still_open))
@@ -97,11 +97,11 @@ def test_a_turn_that_is_not_over_in_time_can_be_repeated(
     }
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), **times) as bridge:
         world.proxy.clear()
-        reading = Reading(bridge.url, asking(agent, text, stream=stream), PATIENCE)
+        reading = BackgroundRequest(bridge.url, asking(agent, text, stream=stream), PATIENCE)
         world.proxy.wait_for_calls(1, "POST", MESSAGES, ended=False)
-        assert not begun or reading.has_begun()
+        assert not begun or reading.has_received()
         assert told_to_end(bridge) == 0
-        reading.end()
+        reading.wait_for_end()
         if begun:
             assert reading.broken
             assert b'finish_reason":"' not in reading.body

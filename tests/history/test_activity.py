@@ -13,14 +13,14 @@ from bridge.history import activity as module
 from bridge.history.activity import Activity
 from bridge.history.records import Step, ToolCard, TurnRecord, Worker, written
 from bridge.store.port import Store
-from tests.stores import KINDS, opened
+from tests.stores import KINDS, shared_store
 
 NOON = 1_700_000_040.0
 
 
 @pytest.fixture(params=KINDS)
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    with opened(request.param, tmp_path) as open_store:
+    with shared_store(request.param, tmp_path) as open_store:
         yield open_store
 
 

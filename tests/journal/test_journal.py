@@ -27,7 +27,7 @@ from bridge.turn import (
     Used,
 )
 from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, open_store, quick, read, short_lives
-from tests.stores import opened
+from tests.stores import shared_store
 from tests.waiting import SOON
 
 __all__ = ["agent", "open_store", "quick", "short_lives"]
@@ -288,7 +288,7 @@ def test_without_its_store_no_turn_begins(agent: Agent) -> None:
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_store_that_fails_in_mid_turn_does_not_end_it(tmp_path: Path, agent: Agent) -> None:
-    with opened("local", tmp_path) as open_one:
+    with shared_store("local", tmp_path) as open_one:
         worker = Journal(open_one(), KEEP)
         agent.go_on.clear()
         attempt, feed = ask(worker, agent)

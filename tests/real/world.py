@@ -20,7 +20,7 @@ from testbed.model import ScriptedModel
 from testbed.proxy import FaultProxy
 from testbed.server import Server
 from testbed.service import Service
-from tests.sse_checker import Json, Streamed, check_completion, check_error, read_stream
+from tests.sse_checker import Json, StreamedReply, check_completion, check_error, read_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Reply:
     finish_reason: str | None
     usage: Json | None
     error: Json | None
-    streamed: Streamed | None = None
+    streamed: StreamedReply | None = None
 
     @property
     def text(self) -> str:

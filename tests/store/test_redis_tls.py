@@ -11,7 +11,7 @@ from bridge.config import read_settings
 from bridge.errors import Busy, StoreUnavailable
 from bridge.shared import Shared, shared_by_workers
 from testbed.redis import Redis
-from tests.tls import TlsDoor
+from tests.tls import TlsProxy
 
 pytestmark = pytest.mark.servers
 
@@ -19,13 +19,13 @@ PASSWORD = "canary-password"
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[TlsDoor]:
-    with Redis(password=PASSWORD) as redis, TlsDoor(redis.port) as opened:
+def door() -> Iterator[TlsProxy]:
+    with Redis(password=PASSWORD) as redis, TlsProxy(redis.port) as opened:
         yield opened
 
 
 @pytest.fixture
-def url(door: TlsDoor) -> str:
+def url(door: TlsProxy) -> str:
     return f"rediss://:{PASSWORD}@127.0.0.1:{door.port}/0"
 
 
@@ -51,14 +51,14 @@ def test_any_certificate_is_taken_by_setting(url: str, tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_the_machine_trusts_is_taken(
-    door: TlsDoor, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    door: TlsProxy, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(door.certificate))
     assert works(shared(url, "1", tmp_path), shared(url, "1", tmp_path))
 
 
 def test_a_certificate_for_another_name_is_not_taken(
-    door: TlsDoor, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    door: TlsProxy, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(door.certificate))
     with pytest.raises(StoreUnavailable, match="BRIDGE_REDIS_VERIFY") as refused:

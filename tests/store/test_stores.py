@@ -19,7 +19,7 @@ from bridge.store.redis import RedisServer, RedisStore, milliseconds
 from bridge.store.sqlite import LocalStore
 from testbed.redis import Redis
 from tests.clock import Clock
-from tests.stores import KINDS, opened
+from tests.stores import KINDS, shared_store
 from tests.waiting import until
 
 LONG = 60.0
@@ -33,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture(params=KINDS)
 def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Callable[[], Store]]:
-    with opened(request.param, tmp_path, clock) as open_one:
+    with shared_store(request.param, tmp_path, clock) as open_one:
         yield open_one
 
 

@@ -468,7 +468,7 @@ def test_a_failure_that_is_no_race_is_told_at_once(
 
 
 def test_an_agent_that_is_deleted_meanwhile_is_missing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
-    letta.meanwhile("put_tool", lambda: letta.loses(ada.id))
+    letta.meanwhile("put_tool", lambda: letta.loses_agent(ada.id))
     with pytest.raises(errors.LettaNotFound):
         bridge.sync(ada, READ)
 

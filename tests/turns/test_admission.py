@@ -91,11 +91,11 @@ def test_a_name_that_an_agent_shares_with_a_foreign_one_leads_to_neither(
     chat: Chat, client: FlaskClient, letta: FakeGateway, ada: str, known: bool
 ) -> None:
     """The name may have led to the foreign one for others, before there were two of them."""
-    letta.renames(ada, "Grace")
+    letta.renames_agent(ada, "Grace")
     foreign = letta.has_agent("Ada").id
     if known:
         assert chat.ask(headers=bearer("all")).status == 200
-    letta.renames(ada, "Ada")
+    letta.renames_agent(ada, "Ada")
     letta.prompts.clear()
     told = chat.ask(model="Ada", headers=bearer("by-id"))
     assert (told.status, foreign in str(told.error), letta.prompts) == (404, False, [])
@@ -107,7 +107,7 @@ def test_a_name_that_an_agent_shares_with_a_foreign_one_leads_to_neither(
 def test_an_agent_that_takes_the_name_of_a_foreign_one_is_not_reached_by_id(
     chat: Chat, letta: FakeGateway, ada: str
 ) -> None:
-    letta.renames(ada, "Grace")
+    letta.renames_agent(ada, "Grace")
     assert chat.ask(model=ada, headers=bearer("by-name")).status == 404
     letta.will_say("Hello")
     assert chat.ask(model="Grace", headers=bearer("by-id")).text == "Hello"

@@ -38,14 +38,14 @@ def test_agents_are_listed_as_models(chat: Chat, letta: FakeGateway) -> None:
 
 
 def test_a_server_without_agents_has_no_models(client: FlaskClient, letta: FakeGateway) -> None:
-    letta.loses(letta.agents_named("Ada")[0].id)
+    letta.loses_agent(letta.agents_named("Ada")[0].id)
     assert client.get("/v1/models").json == {"object": "list", "data": []}
 
 
 @pytest.mark.parametrize("name", ["Ada", "a/b", "a b?c#d%2F", "\u00fcn\u00ef \U0001f600"])
 def test_one_model_can_be_asked_for(client: FlaskClient, letta: FakeGateway, name: str) -> None:
     agent = letta.agents_named("Ada")[0]
-    letta.renames(agent.id, name)
+    letta.renames_agent(agent.id, name)
     for asked in (name, agent.id):
         response = client.get("/v1/models/" + _quoted(asked))
         assert response.status_code == 200
@@ -120,7 +120,7 @@ def test_streamed_and_unstreamed_are_one(chat: Chat, letta: FakeGateway, case: s
         letta.will(*_steps(case))
     whole, streamed = chat.ask(), chat.ask(stream=True)
     assert (streamed.error, whole.error is None) == (whole.error, whole.status == 200)
-    assert whole.error or streamed.folded == whole.folded
+    assert whole.error or streamed.comparable == whole.comparable
 
 
 def _steps(case: str) -> list[Any]:
@@ -392,7 +392,7 @@ def test_a_request_beside_the_conversation_goes_to_the_agent_that_has_the_name_n
     chat: Chat, letta: FakeGateway
 ) -> None:
     chat.ask()
-    letta.loses(letta.agents_named("Ada")[0].id)
+    letta.loses_agent(letta.agents_named("Ada")[0].id)
     letta.has_agent("Ada")
     assert chat.ask(headers={"X-Bridge-Aside": "1"}).status == 200
 
