@@ -1,4 +1,4 @@
-"""A client of the service, so that tests read as a story. Every reply it gets is checked."""
+"""A client of the service for tests. It checks every reply that it gets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECURITY_HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """An answer of the chat route: a completion, a stream or an error, under the same names."""
+    """A reply of the chat route: a completion, a stream or an error, with the same fields."""
 
     status: int
     headers: Headers
@@ -42,13 +42,13 @@ class ChatReply:
 
     @property
     def comparable(self) -> tuple[str, str, list[Json], str | None, Json | None]:
-        """What has to be the same, streamed and not."""
+        """The parts that must be the same for a streamed and an unstreamed reply."""
         calls = list(self.message.get("tool_calls", ()))
         return self.message["content"] or "", self.reasoning, calls, self.finish_reason, self.usage
 
 
 class Chat:
-    """Asks agents."""
+    """Sends requests to the chat route and the models route."""
 
     def __init__(self, client: FlaskClient) -> None:
         self._client = client
@@ -65,7 +65,7 @@ class Chat:
         headers: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> ChatReply:
-        """One request. `system` and `text` make the transcript unless `messages` is one."""
+        """Sends one request. `system` and `text` make the transcript, unless `messages` is given."""
         if messages is None:
             messages = [{"role": "system", "content": system}] if system is not None else []
             messages = [*messages, {"role": "user", "content": text}]
@@ -75,7 +75,7 @@ class Chat:
         return self.post(body, headers=headers)
 
     def post(self, body: Any, *, headers: Mapping[str, str] | None = None) -> ChatReply:
-        """A body as it is, bytes or JSON."""
+        """Sends a body as it is: bytes, or a value as JSON."""
         sent = {"data": body} if isinstance(body, bytes) else {"json": body}
         response = self._client.post("/v1/chat/completions", headers=dict(headers or {}), buffered=True, **sent)
         for name, value in SECURITY_HEADERS.items():

@@ -1,4 +1,4 @@
-"""A client that reads one reply to its end, whatever that is, while the test goes on."""
+"""A request that runs in a thread of its own while the test goes on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import requests
 PATIENCE = 20.0
 
 
-class Reading:
-    """Sends the request at once, in a thread of its own."""
+class BackgroundRequest:
+    """Sends the request at once and reads the reply until it ends or breaks."""
 
     def __init__(self, url: str, body: Mapping[str, Any], patience: float = PATIENCE) -> None:
         self.body = b""
@@ -37,8 +37,8 @@ class Reading:
         with self._grown:
             self._grown.notify_all()
 
-    def has_begun(self, words: bytes = b"") -> bool:
-        """Wait until it has been given something, or these words; False when it ends or stays quiet without."""
+    def has_received(self, words: bytes = b"") -> bool:
+        """Waits for the first bytes, or for these words. False if the reply ends or pauses too long before."""
         with self._grown:
             self._grown.wait_for(lambda: self._has(words) or not self.is_open, self._patience)
             return self._has(words)
@@ -50,7 +50,6 @@ class Reading:
     def is_open(self) -> bool:
         return self._thread.is_alive()
 
-    def end(self) -> None:
-        """Wait for its end."""
+    def wait_for_end(self) -> None:
         self._thread.join(self._patience)
         assert not self._thread.is_alive()

@@ -1,4 +1,4 @@
-"""An agent as the in-memory Letta keeps it, with Letta's rules for calls that wait for an approval."""
+"""An agent of the in-memory Letta, with Letta's rules for calls that wait for an approval."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bridge.turn import AgentCall, AgentReturn
 
 @dataclass(slots=True)
 class StoredAgent:
-    """`held` is the request for approval that the agent waits at, `elsewhere` are messages of other conversations."""
+    """`held` is the approval request that the agent waits for, `elsewhere` ids of messages of other conversations."""
 
     agent: Agent
     created: int
@@ -33,7 +33,7 @@ class StoredAgent:
         return message
 
     def change(self, change: AgentChange, tools: Sequence[Tool]) -> None:
-        """Lists replace what was there. A held call that leaves the context is held no more."""
+        """Changes the agent; lists are replaced. A held call that leaves the context is not held any more."""
         if change.tool_ids is not None:
             self.agent = replace(self.agent, tools=tuple(tools))
         if change.rules is not None:
@@ -50,7 +50,7 @@ class StoredAgent:
                 self.held = None
 
     def take(self, messages: Sequence[Outgoing]) -> None:
-        """What is held must be answered before anything else, in full, and nothing else may be answered."""
+        """Stores messages to the agent. While calls are held, all of them must be answered first, and no others."""
         answers = [result for one in messages if isinstance(one, Results) for result in one.results]
         if self.held is None and answers:
             raise errors.LettaRejected("No tool call is currently awaiting approval.")
@@ -66,7 +66,7 @@ class StoredAgent:
                 self.store(StoredMessage(new_id("message"), f"{one.role}_message", text=one.text, otid=one.otid))
 
     def close_held(self, request_id: str, text: str) -> StoredMessage:
-        """Answer the held call with a return that says `text`."""
+        """Answers the held call with a return that says `text`."""
         if self.held is None or self.held.id != request_id:
             raise errors.LettaRejected("No tool call is currently awaiting approval.")
         self.held = None
@@ -91,7 +91,7 @@ class StoredAgent:
             self.move_held_to_end()
 
     def move_held_to_end(self) -> None:
-        """Calls of one step that are not held are kept before those that are."""
+        """Moves the approval request behind the other calls of its step, where Letta stores it."""
         if self.held is not None:
             self.messages.remove(self.held)
             self.messages.append(self.held)

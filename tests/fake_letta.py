@@ -1,5 +1,5 @@
-"""A stand-in for an installed Letta version: it starts in no time, answers the health check, and writes down its
-environment where it runs."""
+"""A stand-in for an installed Letta version. It starts at once, answers the health check, and writes its environment
+to a file in its working folder."""
 
 import sys
 from pathlib import Path
@@ -36,7 +36,7 @@ def app():
 
 
 def install_fake(cache: Cache, version: str, server: str = ANSWERING) -> None:
-    """Make a folder that the testbed takes for this version, installed."""
+    """Makes a folder that the testbed takes for an installation of this version."""
     folder = cache.letta(version)
     package = folder / "package" / "letta"
     package.mkdir(parents=True)
@@ -51,7 +51,7 @@ def install_fake(cache: Cache, version: str, server: str = ANSWERING) -> None:
 
 
 def cache_with(folder: Path, *versions: str) -> Cache:
-    """A cache in which these versions are installed."""
+    """Makes a cache in which these versions are installed."""
     cache = Cache(folder)
     for version in versions:
         install_fake(cache, version)

@@ -1,4 +1,4 @@
-"""A Letta server that exists in memory only and does what a test dictates."""
+"""An in-memory Letta server that does what a test dictates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bridge.letta.gateway import (
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Stopped, Stub, Text, Used
 from tests.fake_agent import StoredAgent, new_id
 
-# An event is yielded, an exception is raised, and anything else that can be called is called, to wait or to look.
+# An event is yielded, an exception is raised, and a callable is called, so that a test can wait or look.
 ScriptedStep = AgentEvent | BaseException | Callable[[], object]
 
 FEATURES = ServerFeatures(
@@ -41,7 +41,7 @@ FEATURES = ServerFeatures(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the model of an agent was shown: the memory and the tools in force, and the new messages."""
+    """What an agent's model was shown: the memory, the tools, and the new messages."""
 
     agent_id: str
     memory: Mapping[str, str]
@@ -55,7 +55,7 @@ class Prompt:
 
 
 class FakeGateway:
-    """Implements bridge.letta.gateway.Gateway. `calls` lists the verbs in order, `prompts` what the models saw."""
+    """Implements bridge.letta.gateway.Gateway. `calls` lists the methods called, `prompts` what the models saw."""
 
     def __init__(self, features: ServerFeatures = FEATURES) -> None:
         self.calls: list[str] = []
@@ -96,7 +96,7 @@ class FakeGateway:
         return tool
 
     def loses_agent(self, agent_id: str) -> None:
-        """Somebody deletes the agent."""
+        """Deletes the agent, as another user of the server may do."""
         del self._agents[agent_id]
 
     def renames_agent(self, agent_id: str, name: str) -> None:
@@ -104,21 +104,21 @@ class FakeGateway:
         kept.agent = replace(kept.agent, name=name)
 
     def talks_elsewhere(self, agent_id: str, count: int) -> None:
-        """So many messages come and go in other conversations of the agent."""
+        """Adds so many messages of other conversations of the agent."""
         kept = self._agents[agent_id]
         others = [StoredMessage(new_id("message"), "user_message", text="Elsewhere.") for _ in range(count)]
         kept.messages += others
         kept.elsewhere.update(message.id for message in others)
 
     def will(self, *steps: ScriptedStep) -> None:
-        """What happens in the next run that has not been dictated yet."""
+        """Dictates the next run that is not dictated yet."""
         self._runs.append(steps)
 
     def will_say(self, *pieces: str) -> None:
         self.will(*map(Text, pieces), Used(100, 10), Stopped("end_turn"))
 
     def fails(self, failure: BaseException, *, at: int | str) -> None:
-        """Raise at every call of the verb `at`, or at the call of that number, counted from 1 over all verbs."""
+        """Raises at every call of the method `at`, or at the call of that number, counted from 1 over all methods."""
         self._failures.append((at, failure))
 
     # --- server and agents ----------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class FakeGateway:
         self.prompts.append(Prompt(agent_id, memory, tuple(messages), tools, by_token))
         said = [message.text for message in messages if isinstance(message, Say)]
         echo = (Text(f"You said: {said[-1] if said else ''}"), Used(100, 10), Stopped("end_turn"))
-        return self._happening(kept, self._runs.popleft() if self._runs else echo)
+        return self._run(kept, self._runs.popleft() if self._runs else echo)
 
     def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         self._called("deny")
@@ -207,7 +207,7 @@ class FakeGateway:
         return self._kept(agent_id).close_held(request_id, text)
 
     def approve(self, agent_id: str, request_id: str) -> StoredMessage:
-        """The stub runs: here it returns the values of the agent's variables, in order of their names."""
+        """Runs the stub. It returns the values of the agent's variables, in the order of their names."""
         self._called("approve")
         kept = self._kept(agent_id)
         return kept.close_held(request_id, "".join(kept.variables[name] for name in sorted(kept.variables)))
@@ -248,7 +248,7 @@ class FakeGateway:
         return [tool for tool in self._tools.values() if tool.name in names]
 
     def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
-        """A tool of that name is overwritten, whoever made it, and keeps its id and its agents."""
+        """Overwrites any tool of that name. It keeps its id and its agents."""
         self._called("put_tool")
         with self._lock:
             held = next((tool for tool in self._tools.values() if tool.name == stub.name), None)
@@ -262,7 +262,7 @@ class FakeGateway:
         self._set_tool(replace(self._tools[tool_id], tags=tuple(tags)))
 
     def delete_tool(self, tool_id: str) -> None:
-        """The tool leaves its agents; their rules for it stay."""
+        """Detaches the tool from its agents. Their rules for it remain."""
         self._called("delete_tool")
         self._tools.pop(tool_id, None)
         for kept in self._agents.values():
@@ -306,12 +306,12 @@ class FakeGateway:
 
     # --------------------------------------------------------------------------------------------------
 
-    def _called(self, verb: str) -> None:
+    def _called(self, method: str) -> None:
         with self._lock:
-            self.calls.append(verb)
+            self.calls.append(method)
             number = len(self.calls)
         for at, failure in self._failures:
-            if at in (verb, number):
+            if at in (method, number):
                 raise failure
 
     def _kept(self, agent_id: str) -> StoredAgent:
@@ -319,7 +319,7 @@ class FakeGateway:
             raise _missing(agent_id)
         return self._agents[agent_id]
 
-    def _happening(self, kept: StoredAgent, steps: Sequence[ScriptedStep]) -> Iterator[AgentEvent]:
+    def _run(self, kept: StoredAgent, steps: Sequence[ScriptedStep]) -> Iterator[AgentEvent]:
         said: list[str] = []
         for step in steps:
             if isinstance(step, BaseException):

@@ -1,4 +1,4 @@
-"""What a model that sees a stub gives for the arguments that a client would like to get."""
+"""Turns the arguments that a client should get into those that a model writes when it sees the stub."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Path = tuple[str, ...]
 
 
 def arguments_from_model(stub: Stub, arguments: dict[str, Any], forced: bool) -> dict[str, Any]:
-    """With `forced` the model is made to give everything, and gives null for what it would leave out."""
+    """With `forced` the model must give every argument, and gives null for those that it would leave out."""
     names = {client: server for server, client in stub.renamed.items()}
     given = _object(stub, arguments, stub.json_schema["parameters"], names, (), forced)
     return {"thinking": "I call it.", **given, "request_heartbeat": True}
@@ -29,11 +29,11 @@ def _object(
         clients = {server: client for client, server in names.items()}
         for name, inner in properties.items():
             if name not in given and "leaves it out" in inner["description"]:
-                given[name] = _nothing(stub, inner, (*path, clients.get(name, name)))
+                given[name] = _null(stub, inner, (*path, clients.get(name, name)))
     return given
 
 
-def _nothing(stub: Stub, schema: dict[str, Any], path: Path) -> Any:
+def _null(stub: Stub, schema: dict[str, Any], path: Path) -> Any:
     return "null" if path in stub.as_text and schema.get("type") == "string" else None
 
 
@@ -48,7 +48,7 @@ def _value(stub: Stub, value: Any, schema: dict[str, Any], path: Path, forced: b
 
 
 def _text(value: Any, schema: dict[str, Any]) -> str:
-    """JSON where the description asks for JSON or offers it; else the text itself."""
+    """Returns JSON if the description mentions JSON, else the text itself."""
     if isinstance(value, str) and "json" not in schema["description"].lower():
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Reads the body of a streamed reply and insists on everything that clients rely on."""
+"""Reads replies and checks everything that clients rely on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StreamedReply:
-    """One streamed reply. `message` is what its deltas add up to; `failure` the error that ended it, if one did."""
+    """A streamed reply. `message` joins its deltas; `failure` is the error that ended it, if any."""
 
     chunks: tuple[Json, ...]
     message: Json
@@ -30,7 +30,7 @@ class StreamedReply:
 
 
 def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
-    """The reply, or an AssertionError that says which rule it breaks."""
+    """Returns the reply, or raises an AssertionError that says which rule it breaks."""
     frames = list(_frames(body))
     pings = frames.count(": ping")
     values = [frame.removeprefix("data: ") for frame in frames if frame != ": ping"]
@@ -45,7 +45,7 @@ def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
 
 
 def check_completion(body: Mapping[str, Any]) -> None:
-    """A whole reply by the openai package's own type, and what the type leaves open."""
+    """Checks an unstreamed reply by the openai package's type, and rules that the type does not have."""
     ChatCompletion.model_validate_json(json.dumps(body), strict=True)
     (choice,) = body["choices"]
     message = choice["message"]
@@ -56,7 +56,7 @@ def check_completion(body: Mapping[str, Any]) -> None:
 
 
 def check_error(body: Mapping[str, Any]) -> Json:
-    """OpenAI's error object; returns what is in it."""
+    """Checks OpenAI's error object and returns its content."""
     assert set(body) == {"error"}
     assert set(body["error"]) == {"message", "type", "param", "code"}
     ErrorObject.model_validate_json(json.dumps(body["error"]), strict=True)
@@ -85,16 +85,16 @@ def _chunk(value: str) -> Json:
 
 def _check_heads(chunks: tuple[Json, ...]) -> None:
     heads = {(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}
-    assert len(heads) == 1, "one id, one time and one model in all chunks"
+    assert len(heads) == 1, "all chunks have one id, one time and one model"
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
-    assert [index for index, delta in enumerate(deltas) if "role" in delta] == [0], "the role comes once, at first"
+    assert [index for index, delta in enumerate(deltas) if "role" in delta] == [0], "the role comes first, and once"
     assert deltas[0]["role"] == "assistant"
     for delta in deltas:
         assert all(delta[key] != "" for key in ("content", "reasoning_content") if key in delta), "no empty deltas"
 
 
 def _check_usage(chunks: tuple[Json, ...], wanted: bool) -> Json | None:
-    """Usage comes once, in a chunk of its own behind all others, and only when asked for."""
+    """Checks that usage comes once, in the last chunk, which has no choice, and only if requested."""
     with_usage = [index for index, chunk in enumerate(chunks) if chunk.get("usage") is not None]
     without_choice = [index for index, chunk in enumerate(chunks) if not chunk["choices"]]
     assert with_usage == without_choice == ([len(chunks) - 1] if wanted else [])
@@ -112,9 +112,9 @@ def _check_sum(usage: Mapping[str, int]) -> None:
 def _check_end(chunks: tuple[Json, ...], *, failed: bool) -> str | None:
     reasons = [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk["choices"]]
     if failed:
-        assert all(reason is None for reason in reasons), "a reply that failed did not finish"
+        assert all(reason is None for reason in reasons), "a failed reply has no finish_reason"
         return None
-    assert all(reason is None for reason in reasons[:-1]), "the finish comes once, at last"
+    assert all(reason is None for reason in reasons[:-1]), "finish_reason comes once, in the last choice"
     assert reasons[-1] in ("stop", "length", "tool_calls", "content_filter")
     calls = any("tool_calls" in chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"])
     assert (reasons[-1] == "tool_calls") == calls
@@ -122,7 +122,7 @@ def _check_end(chunks: tuple[Json, ...], *, failed: bool) -> str | None:
 
 
 def _joined(chunks: tuple[Json, ...]) -> Json:
-    """What a client makes of the deltas."""
+    """Joins the deltas, as a client does."""
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     calls: dict[int, Json] = {}
     for piece in (piece for delta in deltas for piece in delta.get("tool_calls", ())):
@@ -148,6 +148,6 @@ def _add_call(calls: dict[int, Json], piece: Json) -> None:
             "function": {"name": function["name"], "arguments": function["arguments"]},
         }
         return
-    assert set(piece) == {"index", "function"}, "id, type and name only come first"
+    assert set(piece) == {"index", "function"}, "id, type and name come with the first piece only"
     assert set(function) == {"arguments"}
     calls[piece["index"]]["function"]["arguments"] += function["arguments"]

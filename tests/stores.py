@@ -1,4 +1,4 @@
-"""The kinds of store, for tests that hold for each: the file of one machine and a real Redis."""
+"""The two kinds of store, for tests of both: a file on one machine and a real Redis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = ("local", pytest.param("redis", marks=pytest.mark.servers))
 def shared_store(
     kind: Kind, folder: Path, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[], Store]]:
-    """What opens one and the same store, as each worker does. Redis has a clock of its own."""
+    """Yields a function that opens the same store each time, as each worker does. Redis has its own clock."""
     if kind == "local":
         yield lambda: LocalStore(folder / "shared.db", clock)
         return
@@ -35,13 +35,13 @@ def shared_store(
 
 
 def locker(place: str) -> Locker:
-    """The locks of a folder, or of the Redis of a URL."""
+    """Returns the locks in a folder, or in the Redis at a URL."""
     return LeaseLocker(RedisServer(place)) if place.startswith("redis:") else FileLocker(Path(place))
 
 
 @contextmanager
 def lock_place(kind: Kind, folder: Path) -> Iterator[str]:
-    """Where the locks are, as a text that can be handed to another process."""
+    """Yields where the locks are, as a text that another process can get: a folder or a URL."""
     if kind == "local":
         yield str(folder)
         return

@@ -1,4 +1,4 @@
-"""Streams as servers of each generation send them, and odd ones: `cases/streams/<name>/letta.sse` and what it means."""
+"""Reads `cases/streams/<name>/`: streams of servers of each generation, malformed ones too, and the expected events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def messages(pieces: Iterable[bytes]) -> Iterator[JsonObject | None]:
 
 
 def outcome(pieces: Iterable[bytes]) -> dict[str, Any]:
-    """The events of a stream, those of their fields that say something, and the failure that ended it, if any."""
+    """Returns the events of a stream, without empty fields, and the failure that ended it, if any."""
     events: list[AgentEvent] = []
     failure = None
     try:

@@ -1,4 +1,4 @@
-"""TLS in front of a server that has none, as platforms put it before their Redis; nobody knows its certificate."""
+"""TLS in front of a server without it, as platforms offer for their Redis, with a certificate of no known authority."""
 
 import asyncio
 import ssl
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class TlsProxy:
-    """Takes connections in TLS at `port` and passes on what is said, as it is, to a port of this machine."""
+    """Takes TLS connections at `port` and passes all bytes on to a port of this machine."""
 
     def __init__(self, target: int) -> None:
         self.port = free_port()
@@ -37,7 +37,7 @@ class TlsProxy:
         authority.cert_pem.write_to_path(str(self.certificate))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert("127.0.0.1").configure_cert(context)
-        self._thread.start()  # the loop runs there alone: the thread of a test may have a loop of its own
+        self._thread.start()  # the loop needs its own thread: a test's thread may run another loop
         self._server = self._awaited(asyncio.start_server(self._pass_on, "127.0.0.1", self.port, ssl=context))
         return self
 
