@@ -57,7 +57,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.url_map.strict_slashes = False
     follow_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"))
+    admission = Admission(settings, parts.directory, parts.conversation.stubs, Allowance(settings.data_dir / "keys"))
     told = Told(parts.recorder, [log_turn, metrics.turn_ended], app.logger, app.extensions[EXTENSION])
     turns = Turns(settings, parts.conversation, Journal(parts.store, settings.journal_keep), admission, told)
     app.register_blueprint(openai_api(settings, parts.directory, turns))

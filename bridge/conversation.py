@@ -68,7 +68,7 @@ class Conversation:
         self._settings = settings
         limits = limits_of(settings.max_depth, settings.max_schema)
         self._toolsets = read_toolsets(settings.toolsets, settings.max_tools, limits)
-        self._stubs = RememberedStubs(limits)
+        self.stubs = RememberedStubs(limits)
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
         """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
@@ -174,7 +174,7 @@ class Conversation:
 
     def _stubs_of(self, turn: Turn, form: SchemaForm, method: Interception) -> list[Stub]:
         return [
-            self._stubs.stub(spec, form, method.stub_kind, f"tools[{index}].function")
+            self.stubs.stub(spec, form, method.stub_kind, f"tools[{index}].function")
             for index, spec in enumerate(turn.tools)
         ]
 

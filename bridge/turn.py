@@ -17,12 +17,16 @@ Meanwhile = Literal["wait", "refuse", "close"]
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the client described it. `parameters` is its JSON Schema, untouched; None when it sent none."""
+    """A tool as the client described it. `parameters` is its JSON Schema, untouched; None when it sent none.
+
+    `schema_key` identifies a schema that was checked (see stubs/remembered.py); it is empty before that.
+    """
 
     name: str
     description: str = ""
     parameters: JsonObject | None = None
     strict: bool = False
+    schema_key: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Stubs made before. Clients send the same tools with every request, and to make them takes longer than all else."""
+"""Remembers the tools of earlier requests: clients send the same tools with every request.
+
+Checking them and making their stubs would take longer than everything else that the bridge does for a request.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +9,69 @@ import marshal
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from bridge.stubs.checks import Limits
+from bridge.stubs.checks import Limits, check_schema
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
-MOST = 1024
-# In bytes; a larger schema is rare and makes the memory that is taken hard to foresee.
-LARGEST = 16_000
+MAX_TOOLS = 1024
+# In bytes. Larger tools are rare, and remembering them would make the use of memory hard to foresee.
+MAX_TOOL_SIZE = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """A tool whose schema was checked, with its `schema_key`, and the stubs that were made for it."""
+
+    spec: ToolSpec
+    stubs: dict[tuple[SchemaForm, StubKind], Stub] = field(default_factory=dict)
 
 
 class RememberedStubs:
-    """Makes stubs, and gives back those that it made. Used by many threads."""
+    """Checks tools and makes their stubs; does each once for a tool that it remembers. Used by many threads."""
 
     def __init__(self, limits: Limits = USUAL_LIMITS) -> None:
         self._limits = limits
-        self._made: OrderedDict[Hashable, Stub] = OrderedDict()
+        self._tools: OrderedDict[Hashable, _Tool] = OrderedDict()
         self._lock = threading.Lock()
 
+    def checked(self, spec: ToolSpec, where: str) -> ToolSpec:
+        """Returns the same tool with its `schema_key`. An invalid schema is refused as `check_schema` refuses it.
+
+        `where` is the place of the schema in the request. Refusals name it, so they are not remembered.
+        """
+        return self._tool(spec, where).spec
+
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
-        """As `make_stub` does. A refusal names its place, so it is found anew each time."""
-        # Not a comparison of values: to Python 1, 1.0 and True are equal.
-        schema = marshal.dumps(None if spec.parameters is None else {**spec.parameters}, 2)
-        key = spec.name, spec.description, spec.strict, schema, form, kind
+        """Returns the stub as `make_stub` makes it; `where` is the place of the tool in the request."""
+        tool = self._tool(spec, f"{where}.parameters")
+        stub = tool.stubs.get((form, kind))
+        if stub is None:
+            stub = make_stub(tool.spec, form, kind=kind, where=where, limits=self._limits)
+            tool.stubs[form, kind] = stub
+        return stub
+
+    def _tool(self, spec: ToolSpec, where: str) -> _Tool:
+        schema_key = spec.schema_key or _schema_key(spec.parameters)
+        key = spec.name, spec.description, spec.strict, schema_key
         with self._lock:
-            known = self._made.get(key)
+            known = self._tools.get(key)
             if known is not None:
-                self._made.move_to_end(key)
+                self._tools.move_to_end(key)
                 return known
-        made = make_stub(spec, form, kind=kind, where=where, limits=self._limits)
-        if len(schema) + len(spec.description) <= LARGEST:
+        if not spec.schema_key:
+            check_schema(spec.parameters, where, self._limits)
+        tool = _Tool(replace(spec, schema_key=schema_key))
+        if len(schema_key) + len(spec.description) <= MAX_TOOL_SIZE:
             with self._lock:
-                self._made[key] = made
-                while len(self._made) > MOST:
-                    self._made.popitem(last=False)
-        return made
+                self._tools[key] = tool
+                if len(self._tools) > MAX_TOOLS:
+                    self._tools.popitem(last=False)
+        return tool
+
+
+def _schema_key(parameters: Any) -> bytes:
+    """Schemas are compared as bytes, because 1, 1.0 and True are equal values in Python."""
+    return marshal.dumps(parameters, 2)  # from version 3 on, equal values may have different bytes

@@ -9,16 +9,17 @@ from bridge.directory import Directory
 from bridge.errors import TooLarge
 from bridge.keys import ApiKey
 from bridge.limits.allowance import Allowance, Place
-from bridge.stubs.checks import check_schema, limits_of
-from bridge.turn import Turn
+from bridge.stubs.remembered import RememberedStubs
+from bridge.turn import ToolSpec, Turn
 
 
 class Admission:
     """Without keys there is nobody to tell apart, and so nothing to limit."""
 
-    def __init__(self, settings: Settings, directory: Directory, allowance: Allowance) -> None:
+    def __init__(self, settings: Settings, directory: Directory, stubs: RememberedStubs, allowance: Allowance) -> None:
         self._settings = settings
         self._directory = directory
+        self._stubs = stubs
         self._allowance = allowance
 
     def place(self, key: ApiKey | None) -> Place:
@@ -33,17 +34,20 @@ class Admission:
 
     def admitted(self, turn: Turn, key: ApiKey | None) -> Turn:
         """The turn as the key may have it. An agent that is not for the key is not there."""
-        self._check_sizes(turn)
+        turn = replace(turn, tools=self._checked_tools(turn))
+        self._check_results(turn)
         if key is None:
             return turn
         self._directory.admit(turn.model, key.agents)
         return replace(turn, methods=key.methods)
 
-    def _check_sizes(self, turn: Turn) -> None:
-        """Before the agent is waited for."""
-        limits = limits_of(self._settings.max_depth, self._settings.max_schema)
-        for index, spec in enumerate(turn.tools):
-            check_schema(spec.parameters, f"tools[{index}].function.parameters", limits)
+    def _checked_tools(self, turn: Turn) -> tuple[ToolSpec, ...]:
+        """The turn's tools, with their schemas checked before the agent is waited for."""
+        return tuple(
+            self._stubs.checked(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
+        )
+
+    def _check_results(self, turn: Turn) -> None:
         longest = self._settings.max_result
         for index, message in enumerate(turn.messages):
             if message.role == "tool" and len(message.text) > longest:

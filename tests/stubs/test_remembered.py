@@ -1,22 +1,42 @@
-"""Stubs that were made before are given back, and never for another tool."""
+"""Tools of earlier requests are recognised, and no tool is taken for another one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from bridge.errors import InvalidRequest
+from bridge.stubs import remembered
+from bridge.stubs.checks import Limits
 from bridge.stubs.converter import make_stub
-from bridge.stubs.remembered import LARGEST, MOST, RememberedStubs
+from bridge.stubs.remembered import MAX_TOOL_SIZE, MAX_TOOLS, RememberedStubs
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 AS_SENT = SchemaForm()
+PLACE = "tools[0].function"
+BAD_SCHEMA = {"type": "object", "properties": []}
 
 
 @pytest.fixture
 def stubs() -> RememberedStubs:
     return RememberedStubs()
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the expensive functions that were called."""
+    calls: list[str] = []
+
+    def counted(name: str) -> Callable[..., Any]:
+        function = getattr(remembered, name)
+        return lambda *args, **named: (calls.append(name), function(*args, **named))[1]
+
+    for name in ("_schema_key", "check_schema", "make_stub"):
+        monkeypatch.setattr(remembered, name, counted(name))
+    return calls
 
 
 def spec(default: Any = 1, **more: Any) -> ToolSpec:
@@ -25,10 +45,14 @@ def spec(default: Any = 1, **more: Any) -> ToolSpec:
 
 
 def made(stubs: RememberedStubs, wanted: ToolSpec, form: SchemaForm = AS_SENT, kind: StubKind = "relay") -> Stub:
-    return stubs.stub(wanted, form, kind, "tools[0].function")
+    return stubs.stub(wanted, form, kind, PLACE)
 
 
-def test_the_same_tool_is_made_once(stubs: RememberedStubs) -> None:
+def checked(stubs: RememberedStubs, wanted: ToolSpec) -> ToolSpec:
+    return stubs.checked(wanted, f"{PLACE}.parameters")
+
+
+def test_a_stub_is_made_once(stubs: RememberedStubs) -> None:
     assert made(stubs, spec()) is made(stubs, spec())
     assert made(stubs, spec()) == make_stub(spec(), AS_SENT, kind="relay")
 
@@ -38,36 +62,79 @@ def test_the_same_tool_is_made_once(stubs: RememberedStubs) -> None:
     [spec(1.0), spec(True), spec("1"), spec(name="write"), spec(description="Writes."), spec(strict=True)],
     ids=["a float", "a boolean", "a string", "name", "description", "strict"],
 )
-def test_a_tool_that_differs_in_anything_is_another(stubs: RememberedStubs, other: ToolSpec) -> None:
-    first = made(stubs, spec())
-    assert made(stubs, other) == make_stub(other, AS_SENT, kind="relay")
+def test_a_tool_that_differs_in_anything_is_another_tool(stubs: RememberedStubs, other: ToolSpec) -> None:
+    first = made(stubs, checked(stubs, spec()))
+    assert repr(checked(stubs, other)) == repr(other)
+    assert made(stubs, checked(stubs, other)) == make_stub(other, AS_SENT, kind="relay")
     assert made(stubs, other) is not first
 
 
-def test_the_same_tool_for_another_server_or_method_is_another(stubs: RememberedStubs) -> None:
+def test_each_form_and_kind_has_a_stub_of_its_own(stubs: RememberedStubs) -> None:
     first = made(stubs, spec())
-    squeezed = SchemaForm(as_sent=False)
-    assert made(stubs, spec(), squeezed) == make_stub(spec(), squeezed, kind="relay") != first
+    strict = SchemaForm(as_sent=False)
+    assert made(stubs, spec(), strict) == make_stub(spec(), strict, kind="relay") != first
     assert made(stubs, spec(), kind="placeholder") == make_stub(spec(), AS_SENT) != first
 
 
-def test_a_refusal_names_the_place_of_the_tool_in_each_request(stubs: RememberedStubs) -> None:
-    bad = spec(parameters={"type": "object", "properties": []})
+def test_a_new_tool_is_checked_and_identified_once(stubs: RememberedStubs, work: list[str]) -> None:
+    found = checked(stubs, spec())
+    assert found == spec()
+    assert found.schema_key
+    assert work == ["_schema_key", "check_schema"]
+    made(stubs, found)
+    assert work == ["_schema_key", "check_schema", "make_stub"]
+
+
+def test_a_known_tool_is_identified_and_not_checked_again(stubs: RememberedStubs, work: list[str]) -> None:
+    first = made(stubs, checked(stubs, spec()))
+    work.clear()
+    assert made(stubs, checked(stubs, spec())) is first
+    assert work == ["_schema_key"]
+
+
+def test_a_tool_without_a_schema_is_known_too(stubs: RememberedStubs, work: list[str]) -> None:
+    for _ in range(2):
+        assert checked(stubs, spec(parameters=None)).parameters is None
+    assert work == ["_schema_key", "check_schema", "_schema_key"]
+
+
+def test_each_refusal_names_the_place_in_its_own_request(stubs: RememberedStubs) -> None:
+    bad = spec(parameters=BAD_SCHEMA)
     for where in ("tools[0].function", "tools[7].function"):
-        with pytest.raises(InvalidRequest) as refusal:
+        with pytest.raises(InvalidRequest) as by_check:
+            stubs.checked(bad, f"{where}.parameters")
+        with pytest.raises(InvalidRequest) as by_stub:
             stubs.stub(bad, AS_SENT, "placeholder", where)
-        assert (refusal.value.param or "").startswith(where)
+        assert by_check.value.param == by_stub.value.param == f"{where}.parameters.properties"
+        assert by_check.value.message == by_stub.value.message
 
 
-def test_the_oldest_are_forgotten(stubs: RememberedStubs) -> None:
+def test_a_tool_is_checked_against_the_limits() -> None:
+    with pytest.raises(InvalidRequest, match="50 are allowed"):
+        checked(RememberedStubs(Limits(size=50)), spec())
+
+
+def test_the_tools_used_longest_ago_are_forgotten(stubs: RememberedStubs) -> None:
     first, second = made(stubs, spec(-1)), made(stubs, spec(-2))
-    for number in range(MOST - 1):
+    for number in range(MAX_TOOLS - 1):
         made(stubs, spec(number))
         assert made(stubs, spec(-1)) is first
     assert made(stubs, spec(-2)) is not second
 
 
-def test_very_large_tools_are_not_kept(stubs: RememberedStubs) -> None:
-    large = spec(description="x" * LARGEST)
-    assert made(stubs, large) is not made(stubs, large)
-    assert made(stubs, large) == made(stubs, large)
+def test_very_large_tools_are_not_remembered(stubs: RememberedStubs, work: list[str]) -> None:
+    large = spec(description="x" * MAX_TOOL_SIZE)
+    one, other = (made(stubs, checked(stubs, large)) for _ in range(2))
+    assert one == other
+    assert one is not other
+    assert work == ["_schema_key", "check_schema", "make_stub"] * 2
+
+
+def test_threads_get_the_stubs_of_their_own_tools(stubs: RememberedStubs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "MAX_TOOLS", 3)
+
+    def ask(number: int) -> Any:
+        return made(stubs, checked(stubs, spec(number % 7))).json_schema["parameters"]["properties"]["count"]["default"]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(400))) == [number % 7 for number in range(400)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from bridge.stubs import remembered
 from bridge.turn import Stopped, Text
 from tests.actors import Chat
 from tests.fakes import FakeGateway
@@ -225,6 +226,17 @@ class TestLimits:
     def test_what_is_just_within_the_limits_is_served(self, chat: Chat, letta: FakeGateway) -> None:
         letta.will_say("Hello")
         assert chat.ask(headers=bearer("all"), **offering(nested(8))).status == 200
+
+
+def test_a_tool_that_does_not_change_is_checked_once(
+    chat: Chat, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[str] = []
+    monkeypatch.setattr(remembered, "check_schema", lambda schema, where, limits: places.append(where))
+    for _ in range(2):
+        letta.will_say("Hello")
+        assert chat.ask(headers=bearer("all"), **offering({"type": "object"})).status == 200
+    assert places == ["tools[0].function.parameters"]
 
 
 def test_a_foreign_agent_is_refused_before_its_other_turns_are_waited_for(
