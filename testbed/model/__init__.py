@@ -1,9 +1,9 @@
 """A model whose answers are dictated by the messages it gets; the language is described in `script`."""
 
-from testbed.model.context import Shown, ShownCall, shown, story
-from testbed.model.records import Recorded
+from testbed.model.context import ShownCall, ShownMessage, shown, story
+from testbed.model.records import RecordedRequest
 from testbed.model.refusal import Refusal
 from testbed.model.server import ScriptedModel
-from testbed.model.strictness import Limits
+from testbed.model.strictness import ModelLimits
 
-__all__ = ["Limits", "Recorded", "Refusal", "ScriptedModel", "Shown", "ShownCall", "shown", "story"]
+__all__ = ["ModelLimits", "RecordedRequest", "Refusal", "ScriptedModel", "ShownMessage", "ShownCall", "shown", "story"]

@@ -6,7 +6,7 @@ import sys
 import threading
 
 from testbed.model.server import ScriptedModel
-from testbed.model.strictness import Limits
+from testbed.model.strictness import ModelLimits
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
         help="what to do with strict functions whose schema is not strict (default: record)",
     )
     given = parser.parse_args()
-    limits = Limits(max_tools=given.max_tools, strict_schemas=given.strict_schemas)
+    limits = ModelLimits(max_tools=given.max_tools, strict_schemas=given.strict_schemas)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

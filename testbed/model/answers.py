@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.model.embeddings import embeddings
-from testbed.model.records import Recorded
+from testbed.model.records import RecordedRequest
 from testbed.model.refusal import Refusal, refusal_of
-from testbed.model.replies import Reply, reply_to
-from testbed.model.strictness import Limits, refusal, strict_violations
+from testbed.model.replies import ModelReply, reply_to
+from testbed.model.strictness import ModelLimits, refusal, strict_violations
 from testbed.model.usage import prompt_tokens
-from testbed.model.wire import Stamp, chunks, completion
+from testbed.model.wire import AnswerMetadata, chunks, completion
 
 JSON = "application/json"
 EVENTS = "text/event-stream; charset=utf-8"
@@ -22,7 +22,7 @@ CREATED = 1_700_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What is sent: one part, or the events of a stream, with the pauses and the cut of the script."""
 
     status: int
@@ -37,18 +37,18 @@ class Answer:
         return self.content_type == EVENTS
 
 
-def json_answer(value: Any, status: int = 200) -> Answer:
+def json_answer(value: Any, status: int = 200) -> HttpAnswer:
     """An answer that is one JSON value."""
-    return Answer(status, (json.dumps(value).encode(),))
+    return HttpAnswer(status, (json.dumps(value).encode(),))
 
 
-def refuse(record: Recorded, reason: Refusal) -> Answer:
+def refuse(record: RecordedRequest, reason: Refusal) -> HttpAnswer:
     """An answer that is an error, which is remembered with the request."""
     record.refusal = reason
     return json_answer(reason.body(), reason.status)
 
 
-def chat_answer(record: Recorded, limits: Limits) -> Answer:
+def chat_answer(record: RecordedRequest, limits: ModelLimits) -> HttpAnswer:
     """The answer to a request for a chat completion."""
     body = record.body
     record.violations = strict_violations(body)
@@ -62,20 +62,22 @@ def chat_answer(record: Recorded, limits: Limits) -> Answer:
     if reply.failure is not None:
         dictated = refusal_of(reply.failure)
         error = json.dumps(dictated.body()).encode()
-        return Answer(dictated.status, (error,), delay=reply.delay)
+        return HttpAnswer(dictated.status, (error,), delay=reply.delay)
     return _spoken(body, reply, record)
 
 
-def _spoken(body: Mapping[str, Any], reply: Reply, record: Recorded) -> Answer:
+def _spoken(body: Mapping[str, Any], reply: ModelReply, record: RecordedRequest) -> HttpAnswer:
     ids = tuple(f"call_{secrets.token_hex(12)}" for _ in reply.calls)
-    stamp = Stamp(f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), str(body["model"]), ids, prompt_tokens(body))
+    stamp = AnswerMetadata(
+        f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), str(body["model"]), ids, prompt_tokens(body)
+    )
     whole = completion(reply, stamp)
     record.reply = whole
     if body.get("stream") is not True:
-        return Answer(200, (json.dumps(whole).encode(),), JSON, reply.delay, 0.0, reply.cut)
+        return HttpAnswer(200, (json.dumps(whole).encode(),), JSON, reply.delay, 0.0, reply.cut)
     options = body.get("stream_options") or {}
     events = tuple(_events(chunks(reply, stamp, options.get("include_usage") is True)))
-    return Answer(200, events, EVENTS, reply.delay, reply.slow, reply.cut)
+    return HttpAnswer(200, events, EVENTS, reply.delay, reply.slow, reply.cut)
 
 
 def _events(values: Iterator[dict[str, Any]]) -> Iterator[bytes]:
@@ -84,7 +86,7 @@ def _events(values: Iterator[dict[str, Any]]) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def embeddings_answer(record: Recorded) -> Answer:
+def embeddings_answer(record: RecordedRequest) -> HttpAnswer:
     """The answer to a request for embeddings."""
     body = record.body
     if not isinstance(body, Mapping):
@@ -93,7 +95,7 @@ def embeddings_answer(record: Recorded) -> Answer:
     return refuse(record, found) if isinstance(found, Refusal) else json_answer(found)
 
 
-def models_answer(record: Recorded, limits: Limits, name: str | None = None) -> Answer:
+def models_answer(record: RecordedRequest, limits: ModelLimits, name: str | None = None) -> HttpAnswer:
     """The list of models, or one of them."""
     listed = [{"id": one, "object": "model", "created": CREATED, "owned_by": "scripted"} for one in limits.models]
     if name is None:

@@ -28,7 +28,7 @@ class ShownCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMessage:
     """One message of the context, freed of Letta's packing.
 
     `kind` is the role, except for Letta's own user messages, where it is "heartbeat", "login" or "system_alert".
@@ -60,7 +60,7 @@ def _call_line(call: ShownCall) -> str:
     return f"call {call.name} {arguments}"
 
 
-def shown(messages: Iterable[Mapping[str, Any]]) -> list[Shown]:
+def shown(messages: Iterable[Mapping[str, Any]]) -> list[ShownMessage]:
     """The messages of a request, each freed of Letta's packing."""
     tools: dict[str, str] = {}
     result = []
@@ -71,16 +71,16 @@ def shown(messages: Iterable[Mapping[str, Any]]) -> list[Shown]:
     return result
 
 
-def _shown(message: Mapping[str, Any], tools: Mapping[str, str]) -> Shown:
+def _shown(message: Mapping[str, Any], tools: Mapping[str, str]) -> ShownMessage:
     role, text = str(message.get("role")), text_of(message.get("content"))
     if role == "user":
         note = unpack_user(text)
-        return Shown(note.kind, note.text)
+        return ShownMessage(note.kind, note.text)
     if role == "tool":
         unpacked, call_id = unpack_result(text), str(message.get("tool_call_id"))
-        return Shown(role, unpacked.text, (), call_id, tools.get(call_id, ""), unpacked.status)
+        return ShownMessage(role, unpacked.text, (), call_id, tools.get(call_id, ""), unpacked.status)
     calls = message.get("tool_calls")
-    return Shown(role, text, tuple(map(_shown_call, calls if isinstance(calls, list) else ())))
+    return ShownMessage(role, text, tuple(map(_shown_call, calls if isinstance(calls, list) else ())))
 
 
 def _shown_call(call: Any) -> ShownCall:

@@ -19,7 +19,7 @@ USER_WRAPPINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class UnpackedUser:
     """A user message: `kind` is "user" for what a person said, else the type of Letta's own wrapping."""
 
     kind: str
@@ -27,7 +27,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class UnpackedResult:
     """A tool's result; the status is "" where Letta did not wrap it."""
 
     status: str
@@ -57,21 +57,21 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def unpack_user(text: str) -> Note:
+def unpack_user(text: str) -> UnpackedUser:
     """A user message without Letta's wrapping; JSON of any other kind is what the user said."""
     wrapping = _object(text)
     kind = wrapping.get("type") if wrapping is not None else None
     if wrapping is None or not isinstance(kind, str) or kind not in USER_WRAPPINGS:
-        return Note("user", text)
+        return UnpackedUser("user", text)
     inner = wrapping.get(USER_WRAPPINGS[kind])
-    return Note("user" if kind == "user_message" else kind, inner if isinstance(inner, str) else "")
+    return UnpackedUser("user" if kind == "user_message" else kind, inner if isinstance(inner, str) else "")
 
 
-def unpack_result(text: str) -> Result:
+def unpack_result(text: str) -> UnpackedResult:
     """A tool message's content without Letta's wrapping."""
     wrapping = _object(text)
     if wrapping is None or "status" not in wrapping or "message" not in wrapping:
-        return Result("", text)
+        return UnpackedResult("", text)
     message = wrapping["message"]
     inner = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    return Result(str(wrapping["status"]), inner)
+    return UnpackedResult(str(wrapping["status"]), inner)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from testbed.model.context import Shown, shown, story
+from testbed.model.context import ShownMessage, shown, story
 from testbed.model.refusal import Refusal
-from testbed.model.tools import Offer, Tool, offer_of
+from testbed.model.tools import OfferedTool, ToolOffer, offer_of
 
 SECRET_HEADERS = ("authorization", "api-key", "x-api-key", "cookie", "openai-organization")
 HIDDEN = "(hidden)"
@@ -18,7 +18,7 @@ HIDDEN = "(hidden)"
 CHAT = "/v1/chat/completions"
 
 
-class Recorded:
+class RecordedRequest:
     """One request. What the answer was is filled in when it is known."""
 
     def __init__(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> None:
@@ -56,13 +56,13 @@ class Recorded:
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> ToolOffer:
         """The tools and what the request demands of them."""
         body = self.body
         return offer_of(body if isinstance(body, dict) else {})
 
     @property
-    def tools(self) -> dict[str, Tool]:
+    def tools(self) -> dict[str, OfferedTool]:
         """The offered tools by name, in their order."""
         return {tool.name: tool for tool in self.offer.tools}
 
@@ -77,7 +77,7 @@ class Recorded:
         return first[0].text if first and first[0].kind in ("system", "developer") else ""
 
     @property
-    def shown(self) -> list[Shown]:
+    def shown(self) -> list[ShownMessage]:
         """The context that the model was shown, freed of Letta's packing."""
         return shown(self.messages)
 
@@ -126,14 +126,14 @@ class Records:
     def __init__(self, most: int = 5000, most_bytes: int = 100_000_000) -> None:
         self._most = most
         self._most_bytes = most_bytes
-        self._kept: deque[Recorded] = deque()
+        self._kept: deque[RecordedRequest] = deque()
         self._bytes = 0
         self._count = 0
         self._changed = threading.Condition()
 
-    def add(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> Recorded:
+    def add(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> RecordedRequest:
         """Record a request as it arrives."""
-        one = Recorded(method, path, headers, raw)
+        one = RecordedRequest(method, path, headers, raw)
         with self._changed:
             self._count += 1
             one.number = self._count
@@ -144,13 +144,13 @@ class Records:
             self._changed.notify_all()
         return one
 
-    def find(self, containing: str | None = None, path: str | None = CHAT) -> list[Recorded]:
+    def find(self, containing: str | None = None, path: str | None = CHAT) -> list[RecordedRequest]:
         """The requests to a path (None for all) that contain a text, oldest first."""
         with self._changed:
             kept = list(self._kept)
         return [one for one in kept if path in (None, one.path) and (containing is None or one.contains(containing))]
 
-    def wait(self, count: int, containing: str | None, path: str | None, seconds: float) -> list[Recorded]:
+    def wait(self, count: int, containing: str | None, path: str | None, seconds: float) -> list[RecordedRequest]:
         """Wait until that many such requests have arrived; TimeoutError if they do not."""
         end = time.monotonic() + seconds
         while True:

@@ -8,8 +8,8 @@ from typing import Any
 
 from testbed.model.examples import example
 from testbed.model.packing import text_of, unpack_result, unpack_user
-from testbed.model.script import Call, Failure, Script, ScriptError, Step, parse_script
-from testbed.model.tools import Offer, Tool, offer_of
+from testbed.model.script import Failure, Script, ScriptedCall, ScriptError, ScriptStep, parse_script
+from testbed.model.tools import OfferedTool, ToolOffer, offer_of
 
 THOUGHT_ARGUMENTS = ("thinking", "inner_thoughts")
 HEARTBEAT_ARGUMENT = "request_heartbeat"
@@ -29,7 +29,7 @@ The first line calls the tool, !next waits for its result, !answer says the resu
 
 
 @dataclass(frozen=True, slots=True)
-class SaidCall:
+class ReplyCall:
     """A tool call of an answer, its argument text final."""
 
     name: str
@@ -37,12 +37,12 @@ class SaidCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """One turn of the model. `notes` say where it could not do what the script dictates."""
 
     content: str | None = None
     reasoning: str | None = None
-    calls: tuple[SaidCall, ...] = ()
+    calls: tuple[ReplyCall, ...] = ()
     delay: float = 0.0
     slow: float = 0.0
     failure: Failure | None = None
@@ -52,14 +52,14 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScriptPosition:
     """The script in force and how far it has come."""
 
     script: Script | None
     number: int
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> ScriptStep | None:
         return self.script.step(self.number) if self.script else None
 
     @property
@@ -67,7 +67,7 @@ class Place:
         return self.script is not None and self.script.step(self.number + 1) is not None
 
 
-def find_place(messages: Sequence[Mapping[str, Any]]) -> Place:
+def find_position(messages: Sequence[Mapping[str, Any]]) -> ScriptPosition:
     """Look for the newest script, and count the turns of the model behind it."""
     turns = 0
     for index in range(len(messages) - 1, -1, -1):
@@ -78,21 +78,21 @@ def find_place(messages: Sequence[Mapping[str, Any]]) -> Place:
         elif role == "user" or (role in ("system", "developer") and index > 0):
             script = parse_script(unpack_user(text_of(message.get("content"))).text)
             if script is not None:
-                return Place(script, turns)
-    return Place(None, turns)
+                return ScriptPosition(script, turns)
+    return ScriptPosition(None, turns)
 
 
-def reply_to(body: Mapping[str, Any]) -> Reply:
+def reply_to(body: Mapping[str, Any]) -> ModelReply:
     """Answer a request that was found legal."""
     messages, offer = body["messages"], offer_of(body)
     try:
-        place = find_place(messages)
+        place = find_position(messages)
     except ScriptError as error:
         text = f"I could not read the script: {error}."
-        return replace(_turn(Step(text=text), offer, False), script_error=text)
-    step = place.step or Step()
+        return replace(_turn(ScriptStep(text=text), offer, False), script_error=text)
+    step = place.step or ScriptStep()
     if step.failure is not None:
-        return Reply(failure=step.failure, delay=step.delay)
+        return ModelReply(failure=step.failure, delay=step.delay)
     if step.answer:
         step = replace(step, text=_newest_results(messages))
     elif step.text is None and not step.calls:
@@ -146,7 +146,7 @@ def _said_by_user(message: Mapping[str, Any]) -> str:
     return note.text if note.kind == "user" else ""
 
 
-def _turn(step: Step, offer: Offer, goes_on: bool) -> Reply:
+def _turn(step: ScriptStep, offer: ToolOffer, goes_on: bool) -> ModelReply:
     """One turn, in the forms that the request offers and demands."""
     calls, notes = _find_tools(step, offer)
     text = step.text
@@ -156,7 +156,7 @@ def _turn(step: Step, offer: Offer, goes_on: bool) -> Reply:
         calls, text, refused = _obey(calls, text, offer)
         notes += refused
     if text is not None and not calls and not step.plain and _may_send(offer):
-        calls, text = (Call("send_message", _compact({"message": text})),), None
+        calls, text = (ScriptedCall("send_message", _compact({"message": text})),), None
     said, placed = _finish_calls(calls, offer, step.thought, goes_on)
     reasoning = step.reasoning
     if step.thought is not None and not placed:
@@ -166,15 +166,15 @@ def _turn(step: Step, offer: Offer, goes_on: bool) -> Reply:
             reasoning = reasoning or step.thought
     if text is None and not said:
         text = DONE
-    return Reply(text, reasoning, said, step.delay, step.slow, None, step.cut, notes)
+    return ModelReply(text, reasoning, said, step.delay, step.slow, None, step.cut, notes)
 
 
-def _may_send(offer: Offer) -> bool:
+def _may_send(offer: ToolOffer) -> bool:
     offered = any(tool.name == "send_message" for tool in offer.tools)
     return offer.demand != "none" and offer.named in (None, "send_message") and offered
 
 
-def _find_tools(step: Step, offer: Offer) -> tuple[tuple[Call, ...], tuple[str, ...]]:
+def _find_tools(step: ScriptStep, offer: ToolOffer) -> tuple[tuple[ScriptedCall, ...], tuple[str, ...]]:
     """The calls with the names of offered tools. One that is not offered is called only by a model that disobeys."""
     found, notes = [], []
     for call in step.calls:
@@ -187,8 +187,8 @@ def _find_tools(step: Step, offer: Offer) -> tuple[tuple[Call, ...], tuple[str, 
 
 
 def _obey(
-    calls: tuple[Call, ...], text: str | None, offer: Offer
-) -> tuple[tuple[Call, ...], str | None, tuple[str, ...]]:
+    calls: tuple[ScriptedCall, ...], text: str | None, offer: ToolOffer
+) -> tuple[tuple[ScriptedCall, ...], str | None, tuple[str, ...]]:
     """Calls and text as tool_choice and parallel_tool_calls allow them, and what was left out."""
     fitting = [call for call in calls if offer.demand != "none" and offer.named in (None, call.name)]
     allowed = tuple(fitting if offer.parallel else fitting[:1])
@@ -199,11 +199,11 @@ def _obey(
     tool = offer.find(offer.named) if offer.named else offer.tools[0]
     if tool is None:
         return allowed, text, notes
-    demanded = Call(tool.name, _compact(_example_arguments(tool)))
+    demanded = ScriptedCall(tool.name, _compact(_example_arguments(tool)))
     return (demanded,), None, (*notes, f"the request demands a call, so {tool.name!r} is called")
 
 
-def _example_arguments(tool: Tool) -> dict[str, Any]:
+def _example_arguments(tool: OfferedTool) -> dict[str, Any]:
     arguments = example(tool.parameters)
     added = (*THOUGHT_ARGUMENTS, HEARTBEAT_ARGUMENT)
     if not isinstance(arguments, dict):
@@ -212,8 +212,8 @@ def _example_arguments(tool: Tool) -> dict[str, Any]:
 
 
 def _finish_calls(
-    calls: tuple[Call, ...], offer: Offer, thought: str | None, goes_on: bool
-) -> tuple[tuple[SaidCall, ...], bool]:
+    calls: tuple[ScriptedCall, ...], offer: ToolOffer, thought: str | None, goes_on: bool
+) -> tuple[tuple[ReplyCall, ...], bool]:
     """The calls with what Letta's tools demand besides, and whether the thought found a place in them."""
     said, placed = [], False
     for call in calls:
@@ -222,11 +222,11 @@ def _finish_calls(
         added = {name: thought or f"I call {call.name}." for name in wanted if name in THOUGHT_ARGUMENTS}
         placed = placed or bool(added)
         heartbeat = {HEARTBEAT_ARGUMENT: goes_on} if HEARTBEAT_ARGUMENT in wanted else {}
-        said.append(SaidCall(call.name, _spliced(call.arguments, added, heartbeat)))
+        said.append(ReplyCall(call.name, _spliced(call.arguments, added, heartbeat)))
     return tuple(said), placed
 
 
-def _wanted(tool: Tool) -> tuple[str, ...]:
+def _wanted(tool: OfferedTool) -> tuple[str, ...]:
     return tuple(name for name in (*THOUGHT_ARGUMENTS, HEARTBEAT_ARGUMENT) if name in tool.properties)
 
 

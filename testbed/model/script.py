@@ -49,7 +49,7 @@ class ScriptError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptedCall:
     """A dictated tool call with its argument text; `raw` text is sent untouched."""
 
     name: str
@@ -66,7 +66,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScriptStep:
     """What the model does in one turn."""
 
     text: str | None = None
@@ -74,7 +74,7 @@ class Step:
     answer: bool = False
     thought: str | None = None
     reasoning: str | None = None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     delay: float = 0.0
     slow: float = 0.0
     failure: Failure | None = None
@@ -86,9 +86,9 @@ class Step:
 class Script:
     """The steps of one message."""
 
-    steps: tuple[Step, ...] = field(default=(Step(),))
+    steps: tuple[ScriptStep, ...] = field(default=(ScriptStep(),))
 
-    def step(self, number: int) -> Step | None:
+    def step(self, number: int) -> ScriptStep | None:
         """The step of that number, counted from 0, or None behind the last."""
         return self.steps[number] if number < len(self.steps) else None
 
@@ -100,7 +100,7 @@ def parse_script(text: str) -> Script | None:
     ]
     if not any(_word(line) in COMMANDS for _, line in lines):
         return None
-    steps = [Step()]
+    steps = [ScriptStep()]
     for number, line in lines:
         try:
             _read_line(steps, line)
@@ -114,12 +114,12 @@ def _word(line: str) -> str:
     return found.group(1) if found else ""
 
 
-def _read_line(steps: list[Step], line: str) -> None:
+def _read_line(steps: list[ScriptStep], line: str) -> None:
     while line:
         word = _word(line)
         rest = line[len(word) + 1 :].strip()
         if word == "next":
-            steps.append(Step())
+            steps.append(ScriptStep())
             line = rest
         elif word in COMMANDS:
             steps[-1], line = COMMANDS[word](steps[-1], rest)
@@ -155,7 +155,7 @@ def _name(rest: str) -> tuple[str, str]:
     return name, left.strip()
 
 
-def _call(step: Step, rest: str) -> tuple[Step, str]:
+def _call(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     name, rest = _name(rest)
     arguments = "{}"
     if rest.startswith("{"):
@@ -163,34 +163,34 @@ def _call(step: Step, rest: str) -> tuple[Step, str]:
         if found is None:
             raise ScriptError("the arguments are no JSON object; use !raw for broken ones")
         arguments, rest = rest[: found[1]], rest[found[1] :].strip()
-    return replace(step, calls=(*step.calls, Call(name, arguments))), rest
+    return replace(step, calls=(*step.calls, ScriptedCall(name, arguments))), rest
 
 
-def _raw(step: Step, rest: str) -> tuple[Step, str]:
+def _raw(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     name, rest = _name(rest)
-    return replace(step, calls=(*step.calls, Call(name, rest, raw=True))), ""
+    return replace(step, calls=(*step.calls, ScriptedCall(name, rest, raw=True))), ""
 
 
-def _say(step: Step, rest: str) -> tuple[Step, str]:
+def _say(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     text, left = _text(rest)
     return replace(step, text=text), left
 
 
-def _plain(step: Step, rest: str) -> tuple[Step, str]:
+def _plain(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     text, left = _text(rest)
     return replace(step, text=text, plain=True), left
 
 
-def _answer(step: Step, rest: str) -> tuple[Step, str]:
+def _answer(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     return replace(step, answer=True), rest
 
 
-def _think(step: Step, rest: str) -> tuple[Step, str]:
+def _think(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     text, left = _text(rest)
     return replace(step, thought=text), left
 
 
-def _reason(step: Step, rest: str) -> tuple[Step, str]:
+def _reason(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     text, left = _text(rest)
     return replace(step, reasoning=text), left
 
@@ -206,17 +206,17 @@ def _seconds(rest: str) -> tuple[float, str]:
     return seconds, left.strip()
 
 
-def _delay(step: Step, rest: str) -> tuple[Step, str]:
+def _delay(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     seconds, left = _seconds(rest)
     return replace(step, delay=seconds), left
 
 
-def _slow(step: Step, rest: str) -> tuple[Step, str]:
+def _slow(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     seconds, left = _seconds(rest)
     return replace(step, slow=seconds), left
 
 
-def _status(step: Step, rest: str) -> tuple[Step, str]:
+def _status(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     code, _, text = rest.partition(" ")
     if not re.fullmatch(r"[45]\d\d", code):
         raise ScriptError("a status code between 400 and 599 is missing")
@@ -224,19 +224,19 @@ def _status(step: Step, rest: str) -> tuple[Step, str]:
     return replace(step, failure=Failure(int(code), said)), left
 
 
-def _cut(step: Step, rest: str) -> tuple[Step, str]:
+def _cut(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     return replace(step, cut=True), rest
 
 
-def _disobey(step: Step, rest: str) -> tuple[Step, str]:
+def _disobey(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     return replace(step, disobey=True), rest
 
 
-def _next(step: Step, rest: str) -> tuple[Step, str]:
+def _next(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     raise ScriptError("!next ends a step and is handled by the reader of lines")
 
 
-COMMANDS: dict[str, Callable[[Step, str], tuple[Step, str]]] = {
+COMMANDS: dict[str, Callable[[ScriptStep, str], tuple[ScriptStep, str]]] = {
     "call": _call,
     "raw": _raw,
     "say": _say,

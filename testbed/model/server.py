@@ -20,16 +20,16 @@ from typing import Any, Self, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from testbed.model.answers import (
-    Answer,
+    HttpAnswer,
     chat_answer,
     embeddings_answer,
     json_answer,
     models_answer,
     refuse,
 )
-from testbed.model.records import CHAT, Recorded, Records
+from testbed.model.records import CHAT, RecordedRequest, Records
 from testbed.model.refusal import Refusal
-from testbed.model.strictness import Limits
+from testbed.model.strictness import ModelLimits
 
 OWN_PATHS = ("/", "/_requests", "/_refusals")
 CLOSE_SECONDS = 20.0
@@ -43,8 +43,8 @@ GREETING = {
 class ScriptedModel:
     """An OpenAI-type endpoint whose answers are dictated by the messages. Its `limits` may be changed at any time."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, limits: ModelLimits | None = None) -> None:
+        self.limits = limits or ModelLimits()
         self._records = Records()
         self._closing = threading.Event()
         self._server = _Server((host, port), self)
@@ -81,11 +81,11 @@ class ScriptedModel:
         self._server.end_connections(CLOSE_SECONDS)
         self._thread.join(CLOSE_SECONDS)
 
-    def requests(self, containing: str | None = None, path: str | None = CHAT) -> list[Recorded]:
+    def requests(self, containing: str | None = None, path: str | None = CHAT) -> list[RecordedRequest]:
         """The recorded requests to a path (None for all paths) that contain a text, oldest first."""
         return self._records.find(containing, path)
 
-    def last_request(self, containing: str | None = None, path: str | None = CHAT) -> Recorded:
+    def last_request(self, containing: str | None = None, path: str | None = CHAT) -> RecordedRequest:
         """The newest of them; LookupError if there is none."""
         found = self.requests(containing, path)
         if not found:
@@ -94,16 +94,16 @@ class ScriptedModel:
 
     def wait_for_requests(
         self, count: int = 1, containing: str | None = None, path: str | None = CHAT, seconds: float = 20.0
-    ) -> list[Recorded]:
+    ) -> list[RecordedRequest]:
         """Wait until that many of them have arrived; TimeoutError if they do not."""
         return self._records.wait(count, containing, path, seconds)
 
     @property
-    def refusals(self) -> list[Recorded]:
+    def refusals(self) -> list[RecordedRequest]:
         """The requests that were refused as OpenAI would have, and those whose script could not be read."""
         return [one for one in self.requests(path=None) if one.refusal is not None and not one.expected]
 
-    def take_refusals(self) -> list[Recorded]:
+    def take_refusals(self) -> list[RecordedRequest]:
         """The refused requests, which count no longer: for a test that expects them."""
         found = self.refusals
         for one in found:
@@ -114,18 +114,20 @@ class ScriptedModel:
         """Forget all requests."""
         self._records.clear()
 
-    def answer(self, method: str, target: str, headers: dict[str, str], raw: bytes) -> tuple[Answer, Recorded]:
+    def answer(
+        self, method: str, target: str, headers: dict[str, str], raw: bytes
+    ) -> tuple[HttpAnswer, RecordedRequest]:
         """Answer one HTTP request, and record it unless it asks for the records."""
         parts = urlsplit(target)
         path = unquote(parts.path)
         if path in OWN_PATHS:
-            return self._own(method, path, parse_qs(parts.query)), Recorded(method, path, headers, b"")
+            return self._own(method, path, parse_qs(parts.query)), RecordedRequest(method, path, headers, b"")
         record = self._records.add(method, path, headers, raw)
         answer = self._openai(method, path, record)
         record.status = answer.status
         return answer, record
 
-    def _openai(self, method: str, path: str, record: Recorded) -> Answer:
+    def _openai(self, method: str, path: str, record: RecordedRequest) -> HttpAnswer:
         if method == "POST" and path == CHAT:
             return chat_answer(record, self.limits)
         if method == "POST" and path == "/v1/embeddings":
@@ -136,7 +138,7 @@ class ScriptedModel:
             return models_answer(record, self.limits, path.removeprefix("/v1/models/"))
         return refuse(record, Refusal(f"Invalid URL ({method} {path})", status=404))
 
-    def _own(self, method: str, path: str, query: dict[str, list[str]]) -> Answer:
+    def _own(self, method: str, path: str, query: dict[str, list[str]]) -> HttpAnswer:
         if path == "/":
             return json_answer(GREETING)
         if path == "/_refusals":
@@ -223,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    def _send(self, answer: Answer, record: Recorded, pause: Callable[[float], bool]) -> None:
+    def _send(self, answer: HttpAnswer, record: RecordedRequest, pause: Callable[[float], bool]) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("x-request-id", f"req_{record.number}")
@@ -245,7 +247,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = not record.delivered
 
 
-def _framed(answer: Answer) -> Iterator[bytes]:
+def _framed(answer: HttpAnswer) -> Iterator[bytes]:
     """The bytes behind the head; a cut leaves off in the middle, without an end that looks like one."""
     parts = answer.parts
     if not answer.streamed:

@@ -57,7 +57,7 @@ ARGUMENTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ModelLimits:
     """How strict the model is.
 
     `max_tools` is 128 at OpenAI. With strict_schemas "record" a function that is `strict` although its schema is
@@ -77,7 +77,7 @@ class Limits:
     only_these_models: bool = False
 
 
-def refusal(body: Any, limits: Limits) -> Refusal | None:
+def refusal(body: Any, limits: ModelLimits) -> Refusal | None:
     """The first reason to refuse a request for a chat completion, None if it is legal."""
     return next(_refusals(body, limits), None)
 
@@ -97,7 +97,7 @@ def _strict(tools: Any) -> Iterator[tuple[int, str]]:
                 yield index, finding
 
 
-def _refusals(body: Any, limits: Limits) -> Iterator[Refusal]:
+def _refusals(body: Any, limits: ModelLimits) -> Iterator[Refusal]:
     if not isinstance(body, Mapping):
         yield Refusal(
             "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your "
@@ -113,7 +113,7 @@ def _refusals(body: Any, limits: Limits) -> Iterator[Refusal]:
             yield _invalid_parameters(index, finding)
 
 
-def _head(body: Mapping[str, Any], limits: Limits) -> Iterator[Refusal]:
+def _head(body: Mapping[str, Any], limits: ModelLimits) -> Iterator[Refusal]:
     for name in body:
         if name not in ARGUMENTS:
             yield Refusal(f"Unrecognized request argument supplied: {name}")
@@ -140,7 +140,7 @@ def _flags(body: Mapping[str, Any]) -> Iterator[Refusal]:
         yield Refusal("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
 
 
-def _tools(tools: Any, limits: Limits) -> Iterator[Refusal]:
+def _tools(tools: Any, limits: ModelLimits) -> Iterator[Refusal]:
     if tools is None:
         return
     yield from array_refusal("tools", tools, limits.max_tools)

@@ -10,7 +10,7 @@ Demand = Literal["none", "auto", "required"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class OfferedTool:
     """A tool as the model sees it."""
 
     name: str
@@ -24,15 +24,15 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolOffer:
     """All tools of a request, and whether one of them must be called, and which."""
 
-    tools: tuple[Tool, ...]
+    tools: tuple[OfferedTool, ...]
     demand: Demand
     named: str | None
     parallel: bool
 
-    def find(self, name: str) -> Tool | None:
+    def find(self, name: str) -> OfferedTool | None:
         """The tool of that name; `*` in it stands for anything, and the first that fits is taken.
 
         Where the name is another tool's on the server, the bridge gives a digest to it: that one is meant, too.
@@ -44,7 +44,7 @@ class Offer:
         return exact or next((tool for tool in self.tools if digested.fullmatch(tool.name)), None)
 
 
-def offer_of(body: Mapping[str, Any]) -> Offer:
+def offer_of(body: Mapping[str, Any]) -> ToolOffer:
     """What a request, already found legal, offers and demands."""
     tools = tuple(_tool(entry.get("function") or {}) for entry in body.get("tools") or ())
     choice = body.get("tool_choice") or "auto"
@@ -57,8 +57,8 @@ def offer_of(body: Mapping[str, Any]) -> Offer:
         demand = "required"
     elif choice == "none":
         demand = "none"
-    return Offer(tools, demand, named, body.get("parallel_tool_calls") is not False)
+    return ToolOffer(tools, demand, named, body.get("parallel_tool_calls") is not False)
 
 
-def _tool(function: Mapping[str, Any]) -> Tool:
-    return Tool(str(function.get("name")), function.get("description"), function.get("parameters") or {})
+def _tool(function: Mapping[str, Any]) -> OfferedTool:
+    return OfferedTool(str(function.get("name")), function.get("description"), function.get("parameters") or {})

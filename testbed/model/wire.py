@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.model.replies import Reply
+from testbed.model.replies import ModelReply
 from testbed.model.usage import completion_tokens, usage
 
 MOST_PIECES = 200
@@ -16,7 +16,7 @@ TOKEN = re.compile(r"(?:[^\w\r\n]|_)?[^\W\d_]+|\d{1,3}| ?(?:[^\w\s]|_)+[\r\n/]*|
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class AnswerMetadata:
     """What an answer gets from outside: its id, its time, the model's name, the ids of its calls."""
 
     id: str
@@ -26,17 +26,17 @@ class Stamp:
     prompt_tokens: int
 
 
-def finish_reason(reply: Reply) -> str:
+def finish_reason(reply: ModelReply) -> str:
     """Why the model stopped."""
     return "tool_calls" if reply.calls else "stop"
 
 
-def _usage(reply: Reply, stamp: Stamp) -> dict[str, Any]:
+def _usage(reply: ModelReply, stamp: AnswerMetadata) -> dict[str, Any]:
     calls = [(call.name, call.arguments) for call in reply.calls]
     return usage(stamp.prompt_tokens, completion_tokens(reply.content, reply.reasoning, calls))
 
 
-def completion(reply: Reply, stamp: Stamp) -> dict[str, Any]:
+def completion(reply: ModelReply, stamp: AnswerMetadata) -> dict[str, Any]:
     """The answer as one `chat.completion`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
     if reply.reasoning is not None:
@@ -62,7 +62,7 @@ def completion(reply: Reply, stamp: Stamp) -> dict[str, Any]:
     }
 
 
-def chunks(reply: Reply, stamp: Stamp, include_usage: bool) -> Iterator[dict[str, Any]]:
+def chunks(reply: ModelReply, stamp: AnswerMetadata, include_usage: bool) -> Iterator[dict[str, Any]]:
     """The same answer as the chunks of a stream."""
     for delta in deltas(reply, stamp.call_ids):
         yield _chunk(stamp, [_choice(delta, None)], include_usage)
@@ -75,7 +75,7 @@ def _choice(delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
 
 
-def _chunk(stamp: Stamp, choices: list[dict[str, Any]], include_usage: bool) -> dict[str, Any]:
+def _chunk(stamp: AnswerMetadata, choices: list[dict[str, Any]], include_usage: bool) -> dict[str, Any]:
     # With include_usage every chunk has the key, null in all but the last.
     return {
         "id": stamp.id,
@@ -87,7 +87,7 @@ def _chunk(stamp: Stamp, choices: list[dict[str, Any]], include_usage: bool) -> 
     } | ({"usage": None} if include_usage else {})
 
 
-def deltas(reply: Reply, call_ids: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def deltas(reply: ModelReply, call_ids: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """The role, then pieces of the reasoning, the content, and each call's argument text."""
     yield {"role": "assistant", "content": None if reply.content is None else "", "refusal": None}
     for piece in pieces(reply.reasoning or ""):

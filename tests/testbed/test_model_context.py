@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from testbed.model.context import Shown, ShownCall, shown, story
+from testbed.model.context import ShownCall, ShownMessage, shown, story
 
 
 def packed(text: Any, status: str = "OK") -> str:
@@ -66,10 +66,10 @@ def test_the_story_may_begin_at_a_text() -> None:
 def test_each_message_is_a_value() -> None:
     told = shown(CONVERSATION)
     arguments = {"thinking": "Hm", "city": "Oslo", "request_heartbeat": True}
-    assert told[0] == Shown("system", "You are an agent.")
+    assert told[0] == ShownMessage("system", "You are an agent.")
     assert told[3].calls == (ShownCall("c1", "get_weather", arguments), ShownCall("c2", "get_weather", '{"ci'))
     assert told[3].calls[0].own == {"city": "Oslo"}
-    assert told[5] == Shown("tool", "12 degrees", call_id="c1", tool="get_weather", status="OK")
+    assert told[5] == ShownMessage("tool", "12 degrees", call_id="c1", tool="get_weather", status="OK")
 
 
 def test_a_result_that_letta_did_not_pack_is_shown_as_it_is() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from testbed.model.examples import example
-from testbed.model.replies import DONE, HELP, Reply, SaidCall, reply_to
+from testbed.model.replies import DONE, HELP, ModelReply, ReplyCall, reply_to
 from testbed.model.usage import completion_tokens, prompt_tokens
-from testbed.model.wire import Stamp, chunks, completion, pieces
+from testbed.model.wire import AnswerMetadata, chunks, completion, pieces
 
 Message = dict[str, Any]
 
@@ -55,7 +55,7 @@ def packed(text: str, status: str = "OK") -> str:
 HEARTBEAT_MESSAGE = user(json.dumps({"type": "heartbeat", "reason": "Continuing: continue tool rule.", "time": "x"}))
 
 
-def reply(*messages: Message, **more: Any) -> Reply:
+def reply(*messages: Message, **more: Any) -> ModelReply:
     return reply_to({"model": "gpt-4o-mini", "messages": list(messages), **more})
 
 
@@ -107,7 +107,7 @@ SCRIPT = '!call get_weather {"city":"Oslo"}\n!next\n!say Mild\n!next\n!say More'
 
 def test_the_steps_follow_the_turns_of_the_model() -> None:
     turns = [user(SCRIPT), asked("a"), result("a", "12"), {"role": "assistant", "content": "Mild"}]
-    assert reply(*turns[:1], tools=PLAIN).calls == (SaidCall("get_weather", '{"city":"Oslo"}'),)
+    assert reply(*turns[:1], tools=PLAIN).calls == (ReplyCall("get_weather", '{"city":"Oslo"}'),)
     assert reply(*turns[:3], tools=PLAIN).content == "Mild"
     assert reply(*turns, tools=PLAIN).content == "More"
 
@@ -158,10 +158,10 @@ def test_a_script_that_cannot_be_read_is_said_in_the_answer_and_noted() -> None:
 
 def test_send_message_is_called_where_it_is_offered() -> None:
     assert reply(user("!say é"), tools=HEARTBEAT, tool_choice="required").calls == (
-        SaidCall("send_message", '{"thinking":"I call send_message.","message":"é"}'),
+        ReplyCall("send_message", '{"thinking":"I call send_message.","message":"é"}'),
     )
     old = '{"inner_thoughts":"I call send_message.","message":"Hi","request_heartbeat":false}'
-    assert reply(user("!say Hi"), tools=OLD).calls == (SaidCall("send_message", old),)
+    assert reply(user("!say Hi"), tools=OLD).calls == (ReplyCall("send_message", old),)
 
 
 def test_a_clients_tool_of_that_name_is_not_send_message() -> None:
@@ -176,7 +176,7 @@ def test_plain_text_is_plain_whatever_is_offered_or_demanded() -> None:
 
 def test_a_call_gets_the_arguments_that_letta_demands_around_its_own() -> None:
     assert reply(user('!call get_weather {"city":  "Oslo"} !next !answer'), tools=HEARTBEAT).calls == (
-        SaidCall(
+        ReplyCall(
             "get_weather",
             '{"thinking":"I call get_weather.","city":  "Oslo","request_heartbeat":true}',
         ),
@@ -201,7 +201,7 @@ def test_raw_arguments_are_sent_untouched() -> None:
 
 def test_a_thought_without_an_argument_for_it_stands_beside_the_call() -> None:
     said = reply(user("!think Let me see\n!call now"), tools=PLAIN)
-    assert (said.content, said.calls) == ("Let me see", (SaidCall("now", "{}"),))
+    assert (said.content, said.calls) == ("Let me see", (ReplyCall("now", "{}"),))
 
 
 def test_a_thought_beside_a_text_is_reasoning() -> None:
@@ -257,7 +257,7 @@ def test_a_forced_tool_is_called_even_if_the_script_says_otherwise() -> None:
     forced = {"type": "function", "function": {"name": "get_weather"}}
     for script in ("!say no", "!call now"):
         said = reply(user(script), tools=PLAIN, tool_choice=forced)
-        assert said.calls == (SaidCall("get_weather", '{"city":"text"}'),)
+        assert said.calls == (ReplyCall("get_weather", '{"city":"text"}'),)
         assert said.content is None
         assert said.notes
 
@@ -312,8 +312,8 @@ def test_an_example_fits_its_schema(schema: Any, value: Any) -> None:
 # On the wire
 
 
-STAMP = Stamp("chatcmpl-1", 1, "gpt-4o-mini", ("call_1", "call_2"), 7)
-SAID = Reply("Let me see é", "because", (SaidCall("a", '{"x":"y z"}'), SaidCall("b", "")))
+STAMP = AnswerMetadata("chatcmpl-1", 1, "gpt-4o-mini", ("call_1", "call_2"), 7)
+SAID = ModelReply("Let me see é", "because", (ReplyCall("a", '{"x":"y z"}'), ReplyCall("b", "")))
 
 
 def test_the_deltas_add_up_to_the_message() -> None:

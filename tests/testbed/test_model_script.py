@@ -3,10 +3,10 @@
 import pytest
 
 from testbed.model import script
-from testbed.model.script import COMMANDS, Call, Failure, Script, ScriptError, Step, parse_script
+from testbed.model.script import COMMANDS, Failure, Script, ScriptedCall, ScriptError, ScriptStep, parse_script
 
 
-def steps(text: str) -> tuple[Step, ...]:
+def steps(text: str) -> tuple[ScriptStep, ...]:
     found = parse_script(text)
     assert found is not None
     return found.steps
@@ -15,28 +15,31 @@ def steps(text: str) -> tuple[Step, ...]:
 @pytest.mark.parametrize(
     ("line", "step"),
     [
-        ("!say Hello, world", Step(text="Hello, world")),
-        ("!say one\\ntwo", Step(text="one\ntwo")),
-        ('!say "exactly \\\\n \\u00e9"', Step(text="exactly \\n é")),
-        ('!say "quoted" and more', Step(text='"quoted" and more')),
-        ("!say", Step(text="")),
-        ("!plain Hi", Step(text="Hi", plain=True)),
-        ("!think of it", Step(thought="of it")),
-        ("!reason why", Step(reasoning="why")),
-        ("!answer", Step(answer=True)),
-        ("!call now", Step(calls=(Call("now", "{}"),))),
-        ('!call f {"b": 1,  "a": [1e400, "}"]}', Step(calls=(Call("f", '{"b": 1,  "a": [1e400, "}"]}'),))),
-        ('!raw f {"a": ', Step(calls=(Call("f", '{"a":', raw=True),))),
-        ("!raw f", Step(calls=(Call("f", "", raw=True),))),
-        ("!delay 0.5", Step(delay=0.5)),
-        ("!slow 1", Step(slow=1.0)),
-        ("!status 503", Step(failure=Failure(503))),
-        ("!status 400 context_length_exceeded", Step(failure=Failure(400, "context_length_exceeded"))),
-        ("!cut", Step(cut=True)),
-        ("!disobey", Step(disobey=True)),
+        ("!say Hello, world", ScriptStep(text="Hello, world")),
+        ("!say one\\ntwo", ScriptStep(text="one\ntwo")),
+        ('!say "exactly \\\\n \\u00e9"', ScriptStep(text="exactly \\n é")),
+        ('!say "quoted" and more', ScriptStep(text='"quoted" and more')),
+        ("!say", ScriptStep(text="")),
+        ("!plain Hi", ScriptStep(text="Hi", plain=True)),
+        ("!think of it", ScriptStep(thought="of it")),
+        ("!reason why", ScriptStep(reasoning="why")),
+        ("!answer", ScriptStep(answer=True)),
+        ("!call now", ScriptStep(calls=(ScriptedCall("now", "{}"),))),
+        (
+            '!call f {"b": 1,  "a": [1e400, "}"]}',
+            ScriptStep(calls=(ScriptedCall("f", '{"b": 1,  "a": [1e400, "}"]}'),)),
+        ),
+        ('!raw f {"a": ', ScriptStep(calls=(ScriptedCall("f", '{"a":', raw=True),))),
+        ("!raw f", ScriptStep(calls=(ScriptedCall("f", "", raw=True),))),
+        ("!delay 0.5", ScriptStep(delay=0.5)),
+        ("!slow 1", ScriptStep(slow=1.0)),
+        ("!status 503", ScriptStep(failure=Failure(503))),
+        ("!status 400 context_length_exceeded", ScriptStep(failure=Failure(400, "context_length_exceeded"))),
+        ("!cut", ScriptStep(cut=True)),
+        ("!disobey", ScriptStep(disobey=True)),
     ],
 )
-def test_a_command_makes_its_step(line: str, step: Step) -> None:
+def test_a_command_makes_its_step(line: str, step: ScriptStep) -> None:
     assert steps(line) == (step,)
 
 
@@ -46,8 +49,8 @@ def test_every_command_is_described_at_the_top_of_the_module() -> None:
 
 def test_lines_of_one_step_add_up_and_next_begins_another() -> None:
     assert steps("!think first\n!call a {}\n!call b {}\n!next\n!say done") == (
-        Step(thought="first", calls=(Call("a", "{}"), Call("b", "{}"))),
-        Step(text="done"),
+        ScriptStep(thought="first", calls=(ScriptedCall("a", "{}"), ScriptedCall("b", "{}"))),
+        ScriptStep(text="done"),
     )
 
 
@@ -58,7 +61,7 @@ def test_commands_may_follow_each_other_in_one_line() -> None:
 
 def test_the_rest_of_the_message_is_left_alone() -> None:
     message = "<task>\r\nPlease: !say no\n   !say yes\r\n</task>\n!important.md\n! call x"
-    assert steps(message) == (Step(text="yes"),)
+    assert steps(message) == (ScriptStep(text="yes"),)
 
 
 @pytest.mark.parametrize("text", ["", "Hello", "Wow!", "!important", "!important: read !say", "!", "say !say"])
@@ -95,5 +98,5 @@ def test_arguments_nested_beyond_reading_are_an_error() -> None:
 
 
 def test_there_is_no_step_behind_the_last() -> None:
-    two = Script((Step(text="a"), Step(text="b")))
-    assert [two.step(number) for number in range(3)] == [Step(text="a"), Step(text="b"), None]
+    two = Script((ScriptStep(text="a"), ScriptStep(text="b")))
+    assert [two.step(number) for number in range(3)] == [ScriptStep(text="a"), ScriptStep(text="b"), None]

@@ -20,7 +20,7 @@ import openai
 import pytest
 import requests
 
-from testbed.model import Limits, ScriptedModel
+from testbed.model import ModelLimits, ScriptedModel
 from testbed.model.embeddings import embedding
 from testbed.model.records import Records
 from tests.waiting import until
@@ -161,7 +161,7 @@ def test_limits_may_be_changed_while_it_runs(model: ScriptedModel, client: opena
     loose: Any = {"type": "function", "function": WEATHER["function"] | {"strict": True}}
     ask(client, "!say a", tools=[loose])
     assert "'additionalProperties' is required" in model.last_request().violations[0]
-    model.limits = Limits(strict_schemas="enforce")
+    model.limits = ModelLimits(strict_schemas="enforce")
     with pytest.raises(openai.BadRequestError, match="'additionalProperties' is required"):
         ask(client, "!say a", tools=[loose])
 

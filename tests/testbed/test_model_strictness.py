@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from testbed.model.strictness import ARGUMENTS, Limits, refusal, strict_violations
+from testbed.model.strictness import ARGUMENTS, ModelLimits, refusal, strict_violations
 
 USER = {"role": "user", "content": "Hi"}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -68,7 +68,7 @@ LEGAL = {
 
 @pytest.mark.parametrize("request_body", LEGAL.values(), ids=LEGAL.keys())
 def test_a_legal_request_is_not_refused(request_body: dict[str, Any]) -> None:
-    assert refusal(request_body, Limits()) is None
+    assert refusal(request_body, ModelLimits()) is None
 
 
 NOT_ANSWERED = (
@@ -210,7 +210,7 @@ CORRUPT = {
 
 @pytest.mark.parametrize(("request_body", "message", "param"), CORRUPT.values(), ids=CORRUPT.keys())
 def test_a_corrupt_transcript_is_refused(request_body: Any, message: str, param: str | None) -> None:
-    found = refusal(request_body, Limits())
+    found = refusal(request_body, ModelLimits())
     assert found is not None
     assert (found.message, found.status, found.type) == (message, 400, "invalid_request_error")
     assert param in (None, found.param)
@@ -304,14 +304,14 @@ BAD_TOOLS = {
 
 @pytest.mark.parametrize(("tools", "message"), BAD_TOOLS.values(), ids=BAD_TOOLS.keys())
 def test_a_bad_tool_is_refused(tools: Any, message: str) -> None:
-    found = refusal(body(tools=tools), Limits())
+    found = refusal(body(tools=tools), ModelLimits())
     assert found is not None
     assert (found.message, found.status) == (message, 400)
 
 
 def test_more_tools_are_allowed_if_the_limit_is_raised() -> None:
     tools = [tool(f"f{number}") for number in range(512)]
-    assert refusal(body(tools=tools), Limits(max_tools=512)) is None
+    assert refusal(body(tools=tools), ModelLimits(max_tools=512)) is None
 
 
 BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
@@ -350,21 +350,21 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("settings", "message"), BAD_SETTINGS.values(), ids=BAD_SETTINGS.keys())
 def test_a_bad_setting_is_refused(settings: dict[str, Any], message: str) -> None:
-    found = refusal(body(**settings), Limits())
+    found = refusal(body(**settings), ModelLimits())
     assert found is not None
     assert found.message == message
 
 
 def test_an_unknown_model_is_refused_only_if_that_is_wanted() -> None:
     request = body(model="gpt-9")
-    assert refusal(request, Limits()) is None
-    found = refusal(request, Limits(only_these_models=True))
+    assert refusal(request, ModelLimits()) is None
+    found = refusal(request, ModelLimits(only_these_models=True))
     assert found is not None
     assert (found.status, found.code) == (404, "model_not_found")
 
 
 def test_what_is_no_object_is_refused() -> None:
-    found = refusal([1], Limits())
+    found = refusal([1], ModelLimits())
     assert found is not None
     assert found.message.startswith("We could not parse the JSON body of your request.")
 
@@ -422,8 +422,8 @@ NOT_STRICT = {
 def test_a_strict_function_with_a_loose_schema_is_recorded_or_refused(parameters: Any, finding: str) -> None:
     request = strict(parameters)
     assert strict_violations(request)[0] == schema(finding)
-    assert refusal(request, Limits()) is None
-    refused = refusal(request, Limits(strict_schemas="enforce"))
+    assert refusal(request, ModelLimits()) is None
+    refused = refusal(request, ModelLimits(strict_schemas="enforce"))
     assert refused is not None
     assert (refused.message, refused.param) == (schema(finding), "tools[0].function.parameters")
 
@@ -440,7 +440,7 @@ def test_a_strict_schema_is_no_violation() -> None:
         "$defs": {"D": {"type": "array", "items": {"type": "integer"}}},
     }
     assert strict_violations(strict(parameters)) == ()
-    assert refusal(strict(parameters), Limits(strict_schemas="enforce")) is None
+    assert refusal(strict(parameters), ModelLimits(strict_schemas="enforce")) is None
 
 
 def test_functions_that_are_not_strict_may_be_loose() -> None:
