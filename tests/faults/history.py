@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from testbed.model.records import Recorded
+from testbed.model.records import RecordedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class History:
         with self._lock:
             self.rounds.append(done)
 
-    def faults(self, seen: Sequence[Recorded], toolsets: Sequence[frozenset[str]]) -> list[str]:
+    def faults(self, seen: Sequence[RecordedRequest], toolsets: Sequence[frozenset[str]]) -> list[str]:
         """Losses, mixtures, doubles and leaks; `seen` is what the model was shown, in order."""
         return [*self._mixed_up(), *self._lost_or_doubled(seen[-1]), *_leaks(seen, toolsets)]
 
@@ -44,7 +44,7 @@ class History:
             if one.answer != result_of(one.mark):
                 yield f"{one.mark} was answered {one.answer!r}"
 
-    def _lost_or_doubled(self, last: Recorded) -> Iterator[str]:
+    def _lost_or_doubled(self, last: RecordedRequest) -> Iterator[str]:
         story = last.story()
         for one in self.rounds:
             for kind, words in (("user", question_of(one.mark)), ("result", result_of(one.mark))):
@@ -53,7 +53,7 @@ class History:
                     yield f"the model was shown {words!r} {times} times"
 
 
-def _leaks(seen: Sequence[Recorded], toolsets: Sequence[frozenset[str]]) -> Iterator[str]:
+def _leaks(seen: Sequence[RecordedRequest], toolsets: Sequence[frozenset[str]]) -> Iterator[str]:
     """The model is offered the tools of one client at a time; where both have a name, it has a suffix on the server."""
     for request in seen:
         names = {name[:-9] if name[-9:-8] == "_" else name for name in request.tools}

@@ -14,7 +14,7 @@ import pytest
 
 from testbed.errors import tail
 from testbed.model import ScriptedModel
-from testbed.model.strictness import Limits
+from testbed.model.strictness import ModelLimits
 from testbed.network import free_port
 from testbed.proxy import FaultProxy
 from testbed.server import running
@@ -81,7 +81,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel(limits=Limits(max_tools=MOST_TOOLS)) as scripted:
+    with ScriptedModel(limits=ModelLimits(max_tools=MOST_TOOLS)) as scripted:
         yield scripted
 
 
