@@ -1,6 +1,6 @@
 """A proxy that counts calls and injects faults; they are described in `faults`, its use in `server`."""
 
-from testbed.proxy.calls import Call
+from testbed.proxy.calls import ProxiedCall
 from testbed.proxy.faults import (
     After,
     Bandwidth,
@@ -28,7 +28,7 @@ __all__ = [
     "Bandwidth",
     "Before",
     "Between",
-    "Call",
+    "ProxiedCall",
     "Cut",
     "DropResponse",
     "Fault",

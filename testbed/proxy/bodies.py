@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from testbed.proxy.faults import Cut, Fault, Garbage, Place, Stall, Truncate
+from testbed.proxy.faults import BodyPlace, Cut, Fault, Garbage, Stall, Truncate
 
 Pieces = Iterator[bytes]
 Pause = Callable[[float | None], None]
 
 
-class Severed(Exception):
+class ConnectionCut(Exception):
     """The connection is to be cut at this place."""
 
     def __init__(self, reset: bool) -> None:
@@ -16,14 +16,14 @@ class Severed(Exception):
         self.reset = reset
 
 
-class Ended(Exception):
+class BodyEnds(Exception):
     """The body is to end at this place."""
 
 
 class _Marker:
     """Looks for a place in a body that comes in pieces."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: BodyPlace) -> None:
         self._bytes = place.after_bytes
         self._events = place.after_events
         self._line_is_empty = False
@@ -52,7 +52,7 @@ class _Marker:
         return None
 
 
-def at_place(pieces: Pieces, place: Place, there: Callable[[], bytes]) -> Pieces:
+def at_place(pieces: Pieces, place: BodyPlace, there: Callable[[], bytes]) -> Pieces:
     """The pieces, with `there` called at the place; what it returns is inserted, and it may raise."""
     marker = _Marker(place)
     done = marker.reached
@@ -80,9 +80,9 @@ def altered(pieces: Pieces, fault: Fault, pause: Pause) -> Pieces:
 
 def _happening(fault: Cut | Truncate | Garbage | Stall, pause: Pause) -> bytes:
     if isinstance(fault, Cut):
-        raise Severed(fault.reset)
+        raise ConnectionCut(fault.reset)
     if isinstance(fault, Truncate):
-        raise Ended
+        raise BodyEnds
     if isinstance(fault, Garbage):
         return fault.data
     pause(fault.seconds)

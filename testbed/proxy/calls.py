@@ -21,7 +21,7 @@ Outcome = Literal[
 
 
 @dataclass
-class Call:
+class ProxiedCall:
     """One request and its answer. `outcome` says how it ended for the client; times are those of time.time()."""
 
     number: int
@@ -53,7 +53,7 @@ class Call:
         return None if self.ended is None else self.ended - self.started
 
 
-class Over(Exception):
+class ConnectionEnds(Exception):
     """The connection ends here; `outcome` says how the call in progress ended."""
 
     def __init__(self, outcome: Outcome, reset: bool = False) -> None:

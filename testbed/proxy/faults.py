@@ -1,7 +1,7 @@
 """The faults that the proxy can inject. A fault strikes one call, that is one request and its answer.
 
 Before the request is passed on:
-    Before(callback)      the callback is called with the Call, for example to kill a process
+    Before(callback)      the callback is called with the ProxiedCall, for example to kill a process
     Latency(s, jitter)    the request is held for s seconds, more or less by the jitter
     Refuse()              the connection is closed, nothing was answered
     Reset()               the connection is reset (RST), nothing was answered
@@ -34,9 +34,9 @@ Several faults may strike the same call. Of those that answer in the target's pl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from testbed.proxy.calls import Call
+from testbed.proxy.calls import ProxiedCall
 
-Callback = Callable[[Call], object]
+Callback = Callable[[ProxiedCall], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class DropResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class BodyPlace:
     """A place in the body of an answer; without either number it is the start."""
 
     after_bytes: int | None = None
@@ -101,22 +101,22 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Place):
+class Cut(BodyPlace):
     reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate(Place):
+class Truncate(BodyPlace):
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class Garbage(Place):
+class Garbage(BodyPlace):
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Stall(Place):
+class Stall(BodyPlace):
     seconds: float | None
 
 

@@ -11,7 +11,7 @@ PIECE = 65_536
 Framing = Literal["none", "length", "chunked", "close"]
 
 
-class Broken(Exception):
+class BrokenMessage(Exception):
     """The other side closed in the middle of a message, or what it sent is no HTTP."""
 
 
@@ -46,11 +46,11 @@ _FRAMING_HEADERS = ("content-length", "transfer-encoding")
 
 
 def parse_head(raw: bytes) -> Head:
-    """Read a head; Broken if it is none."""
+    """Read a head; BrokenMessage if it is none."""
     first, *lines = raw.decode("latin-1").rstrip("\r\n").split("\r\n")
     words = first.split(" ", 2)
     if len(words) < 2:
-        raise Broken(f"no HTTP: {first[:80]!r}")
+        raise BrokenMessage(f"no HTTP: {first[:80]!r}")
     headers = tuple((key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in lines))
     return Head(raw, (words[0], words[1], words[2] if len(words) > 2 else ""), headers)
 
@@ -70,7 +70,7 @@ def response_framing(head: Head, method: str) -> Framing:
     return "close" if framing == "none" else framing
 
 
-class Reader:
+class MessageReader:
     """Reads messages from a socket. `wait` is called before each wait for bytes; it may raise to end it."""
 
     def __init__(self, source: socket.socket, wait: Callable[[], None]) -> None:
@@ -89,7 +89,7 @@ class Reader:
             if not piece and not self._buffer.strip(b"\r\n"):
                 return None
             if not piece or len(self._buffer) > LARGEST_HEAD:
-                raise Broken("a message ended within its head")
+                raise BrokenMessage("a message ended within its head")
             self._buffer += piece
         raw, _, self._buffer = self._buffer.lstrip(b"\r\n").partition(b"\r\n\r\n")
         return parse_head(raw + b"\r\n\r\n")
@@ -109,7 +109,7 @@ class Reader:
         while left:
             piece = self._buffer or self._more()
             if not piece:
-                raise Broken("a message ended within its body")
+                raise BrokenMessage("a message ended within its body")
             piece, self._buffer = piece[:left], piece[left:]
             left -= len(piece)
             yield piece
@@ -118,7 +118,7 @@ class Reader:
         while b"\n" not in self._buffer:
             piece = self._more()
             if not piece:
-                raise Broken("a message ended between two chunks")
+                raise BrokenMessage("a message ended between two chunks")
             self._buffer += piece
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.strip()
@@ -135,7 +135,7 @@ def _number(text: str, base: int) -> int:
     try:
         return int(text, base)
     except ValueError:
-        raise Broken(f"no length: {text[:40]!r}") from None
+        raise BrokenMessage(f"no length: {text[:40]!r}") from None
 
 
 def chunk(piece: bytes) -> bytes:

@@ -11,16 +11,16 @@ import threading
 import time
 from typing import NoReturn, Protocol
 
-from testbed.proxy.bodies import Severed
-from testbed.proxy.calls import Call, Outcome, Over
-from testbed.proxy.framing import LAST_CHUNK, Broken, Head, Reader, chunk, request_framing
+from testbed.proxy.bodies import ConnectionCut
+from testbed.proxy.calls import ConnectionEnds, Outcome, ProxiedCall
+from testbed.proxy.faulty_call import FaultyCall
+from testbed.proxy.framing import LAST_CHUNK, BrokenMessage, Head, MessageReader, chunk, request_framing
 from testbed.proxy.rules import Rule
-from testbed.proxy.strike import Strike
 
 LOOK_SECONDS = 0.02
 
 
-class Book(Protocol):
+class ProxyOwner(Protocol):
     """What a connection needs to know of its proxy."""
 
     closing: threading.Event
@@ -29,11 +29,11 @@ class Book(Protocol):
         """A new connection to the target."""
         ...
 
-    def begin(self, connection: int, head: Head, raw: bytes, size: int) -> tuple[Call, list[Rule]]:
+    def begin(self, connection: int, head: Head, raw: bytes, size: int) -> tuple[ProxiedCall, list[Rule]]:
         """Record a call and find the rules that strike it."""
         ...
 
-    def finish(self, call: Call, outcome: Outcome) -> None:
+    def finish(self, call: ProxiedCall, outcome: Outcome) -> None:
         """Record how a call ended."""
         ...
 
@@ -59,27 +59,27 @@ def _at_end(connection: socket.socket) -> bool | None:
         return True
 
 
-class Passage:
+class ProxiedConnection:
     """The life of one connection. `run` is its thread."""
 
-    def __init__(self, book: Book, client: socket.socket, number: int, keep_bytes: int) -> None:
+    def __init__(self, book: ProxyOwner, client: socket.socket, number: int, keep_bytes: int) -> None:
         self._book = book
         self._client = client
         self._number = number
         self._keep_bytes = keep_bytes
         self._target: socket.socket | None = None
-        self._requests = Reader(client, self._wait_for_client)
-        self._answers: Reader | None = None
+        self._requests = MessageReader(client, self._wait_for_client)
+        self._answers: MessageReader | None = None
 
     def run(self) -> None:
         """Pass on calls until one side closes."""
         try:
             while self._call():
                 """One more."""
-        except Over as end:
+        except ConnectionEnds as end:
             if end.reset:
                 reset(self._client)
-        except (Broken, OSError):
+        except (BrokenMessage, OSError):
             # A client or a target that breaks off between two calls, or does not speak HTTP.
             reset(self._client)
         finally:
@@ -97,18 +97,18 @@ class Passage:
         call, rules = self._book.begin(self._number, head, body, size)
         outcome: Outcome = "target left"
         try:
-            keep = Strike(self, call, rules).run(head, framed)
+            keep = FaultyCall(self, call, rules).run(head, framed)
             outcome = "answered"
             return keep and not head.closes
-        except Over as end:
+        except ConnectionEnds as end:
             outcome = end.outcome
             raise
-        except Severed as severed:
+        except ConnectionCut as severed:
             outcome = "cut"
-            raise Over(outcome, severed.reset) from None
+            raise ConnectionEnds(outcome, severed.reset) from None
         except OSError as error:
             outcome = "proxy closed" if self._book.closing.is_set() else "client left"
-            raise Over(outcome, reset=True) from error
+            raise ConnectionEnds(outcome, reset=True) from error
         finally:
             self._book.finish(call, outcome)
 
@@ -131,7 +131,7 @@ class Passage:
         while not (ready := [descriptor for descriptor, _ in watched.poll(1000)]):
             self.check_open()
         if self._client.fileno() not in ready and self._target is not None:
-            raise Over("target left")
+            raise ConnectionEnds("target left")
 
     def _wait_for_target(self) -> None:
         """Within a call: until the target sends, unless the client leaves."""
@@ -151,9 +151,9 @@ class Passage:
     def check_open(self) -> None:
         """End the call if the proxy closes or the client has left."""
         if self._book.closing.is_set():
-            raise Over("proxy closed")
+            raise ConnectionEnds("proxy closed")
         if _at_end(self._client):
-            raise Over("client left")
+            raise ConnectionEnds("client left")
 
     def pause(self, seconds: float | None, released: threading.Event) -> None:
         """Wait that long (None: until released), unless the client leaves or the proxy closes."""
@@ -173,8 +173,8 @@ class Passage:
             try:
                 self._target = self._book.connect()
             except OSError:
-                raise Over("target refused", reset=True) from None
-            self._answers = Reader(self._target, self._wait_for_target)
+                raise ConnectionEnds("target refused", reset=True) from None
+            self._answers = MessageReader(self._target, self._wait_for_target)
         try:
             self._target.sendall(head.raw + framed)
             answer = self.answers.head()
@@ -183,15 +183,15 @@ class Passage:
         except OSError:
             self.target_left()
         if answer is None:
-            raise Over("target left")
+            raise ConnectionEnds("target left")
         return answer
 
     def target_left(self) -> NoReturn:
         """The target broke off: so does the connection, in the same way."""
-        raise Over("target left", reset=True) from None
+        raise ConnectionEnds("target left", reset=True) from None
 
     @property
-    def answers(self) -> Reader:
+    def answers(self) -> MessageReader:
         assert self._answers is not None
         return self._answers
 

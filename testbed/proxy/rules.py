@@ -7,10 +7,10 @@ from functools import cache
 from types import TracebackType
 from typing import Self
 
-from testbed.proxy.calls import Call
+from testbed.proxy.calls import ProxiedCall
 from testbed.proxy.faults import Fault
 
-Condition = Callable[[Call], bool]
+Condition = Callable[[ProxiedCall], bool]
 
 
 @cache
@@ -20,13 +20,13 @@ def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile("".join(meaning.get(part) or re.escape(part) for part in parts) + r"\Z", re.DOTALL)
 
 
-def matches(call: Call, method: str, path: str) -> bool:
+def matches(call: ProxiedCall, method: str, path: str) -> bool:
     """Whether a call is of a method ("*" is any) and a path, where * stands within a segment and ** for anything."""
     return method in ("*", call.method) and _pattern(path).match(call.path) is not None
 
 
 class Rule:
-    """A fault and the calls it strikes. `seen` counts the calls that matched, `struck` those that were struck."""
+    """A fault and the calls it strikes. `seen` counts the calls that matched, `applied` those that it was applied to."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Rule:
     ) -> None:
         self.fault = fault
         self.seen = 0
-        self.struck = 0
+        self.applied = 0
         self._method = method
         self._path = path
         self._nth = nth
@@ -65,13 +65,13 @@ class Rule:
         """Let go what a Hang or a Stall without end holds, now and in future."""
         self.released.set()
 
-    def strikes(self, call: Call) -> bool:
+    def applies_to(self, call: ProxiedCall) -> bool:
         """Count a call if it matches, and say whether it is to be struck. Not safe between threads."""
         if self._removed.is_set() or not matches(call, self._method, self._path):
             return False
         if self._where is not None and not self._where(call):
             return False
         self.seen += 1
-        strikes = self._nth in (None, self.seen) and (self._times is None or self.struck < self._times)
-        self.struck += strikes
+        strikes = self._nth in (None, self.seen) and (self._times is None or self.applied < self._times)
+        self.applied += strikes
         return strikes

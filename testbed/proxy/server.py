@@ -4,7 +4,7 @@
         bridge = start_bridge(letta_url=proxy.url)
         rule = proxy.inject(Cut(after_events=2), "POST", "/v1/agents/*/messages/stream", nth=1)
         ...
-        assert rule.struck == 1
+        assert rule.applied == 1
         assert proxy.count("PATCH", "/v1/agents/*") == 1
 
 In a path * stands within one segment and ** for anything. The faults are described in `faults`. Requests and
@@ -20,10 +20,10 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
-from testbed.proxy.calls import Call, Outcome
+from testbed.proxy.calls import Outcome, ProxiedCall
+from testbed.proxy.connection import ProxiedConnection
 from testbed.proxy.faults import Fault
 from testbed.proxy.framing import Head
-from testbed.proxy.passage import Passage
 from testbed.proxy.rules import Condition, Rule, matches
 
 ACCEPT_SECONDS = 0.05
@@ -43,7 +43,7 @@ class FaultProxy:
         self._target = (parts.hostname, parts.port or 80)
         self.closing = threading.Event()
         self._changed = threading.Condition()
-        self._calls: list[Call] = []
+        self._calls: list[ProxiedCall] = []
         self._numbers = 0
         self._connections = 0
         self._rules: list[Rule] = []
@@ -83,7 +83,7 @@ class FaultProxy:
     ) -> Rule:
         """Have a fault strike the calls that match: every one, the nth from now on, or the first so many.
 
-        `where` is asked besides, with the Call. The rule is removed by `rule.remove()`, or at the end of a `with`.
+        `where` is asked besides, with the ProxiedCall. The rule is removed by `rule.remove()`, or at the end of a `with`.
         """
         rule = Rule(fault, method, path, nth, times, where)
         with self._changed:
@@ -137,7 +137,7 @@ class FaultProxy:
 
     # What went through
 
-    def calls(self, method: str = "*", path: str = "**") -> list[Call]:
+    def calls(self, method: str = "*", path: str = "**") -> list[ProxiedCall]:
         """The calls that match, in the order in which they came."""
         with self._changed:
             return [call for call in self._calls if matches(call, method, path)]
@@ -153,10 +153,10 @@ class FaultProxy:
 
     def wait_for_calls(
         self, count: int = 1, method: str = "*", path: str = "**", seconds: float = CALL_SECONDS, ended: bool = False
-    ) -> list[Call]:
+    ) -> list[ProxiedCall]:
         """Wait until that many calls match (and have ended); TimeoutError if they do not."""
 
-        def found() -> list[Call]:
+        def found() -> list[ProxiedCall]:
             return [
                 call for call in self._calls if matches(call, method, path) and (not ended or call.ended is not None)
             ]
@@ -186,19 +186,21 @@ class FaultProxy:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def begin(self, connection: int, head: Head, raw: bytes, size: int) -> tuple[Call, list[Rule]]:
+    def begin(self, connection: int, head: Head, raw: bytes, size: int) -> tuple[ProxiedCall, list[Rule]]:
         """Record a call and find the rules that strike it."""
         path, _, query = head.first[1].partition("?")
         with self._changed:
             self._numbers += 1
-            call = Call(self._numbers, connection, head.first[0], unquote(path), query, dict(head.headers), raw, size)
-            rules = [rule for rule in self._rules if rule.strikes(call)]
+            call = ProxiedCall(
+                self._numbers, connection, head.first[0], unquote(path), query, dict(head.headers), raw, size
+            )
+            rules = [rule for rule in self._rules if rule.applies_to(call)]
             call.faults = tuple(type(rule.fault).__name__ for rule in rules)
             self._calls.append(call)
             self._changed.notify_all()
         return call, rules
 
-    def finish(self, call: Call, outcome: Outcome) -> None:
+    def finish(self, call: ProxiedCall, outcome: Outcome) -> None:
         """Record how a call ended."""
         with self._changed:
             call.outcome = "proxy closed" if call.connection in self._broken_off else outcome
@@ -231,7 +233,7 @@ class FaultProxy:
 
     def _serve(self, client: socket.socket, number: int) -> None:
         try:
-            Passage(self, client, number, KEPT_BYTES).run()
+            ProxiedConnection(self, client, number, KEPT_BYTES).run()
         finally:
             with self._changed:
                 del self._open[number]

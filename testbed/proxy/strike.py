@@ -6,8 +6,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from testbed.proxy.bodies import Ended, altered
-from testbed.proxy.calls import Call, Over
+from testbed.proxy.bodies import BodyEnds, altered
+from testbed.proxy.calls import ConnectionEnds, ProxiedCall
 from testbed.proxy.faults import (
     After,
     Bandwidth,
@@ -26,17 +26,17 @@ from testbed.proxy.faults import (
     Status,
     Truncate,
 )
-from testbed.proxy.framing import LAST_CHUNK, Broken, Framing, Head, Reader, chunk, response_framing
+from testbed.proxy.framing import LAST_CHUNK, BrokenMessage, Framing, Head, MessageReader, chunk, response_framing
 from testbed.proxy.rules import Rule
 
 BANDWIDTH_STEPS = 50
 
 
-class Line(Protocol):
+class ClientConnection(Protocol):
     """What a call needs of its connection."""
 
     @property
-    def answers(self) -> Reader:
+    def answers(self) -> MessageReader:
         """What the target sends."""
         ...
 
@@ -65,10 +65,10 @@ class Line(Protocol):
         ...
 
 
-class Strike:
+class FaultyCall:
     """One call and the faults that strike it."""
 
-    def __init__(self, line: Line, call: Call, rules: list[Rule]) -> None:
+    def __init__(self, line: ClientConnection, call: ProxiedCall, rules: list[Rule]) -> None:
         self._line = line
         self._call = call
         self._rules = rules
@@ -94,8 +94,8 @@ class Strike:
         """The body of the answer; a target that breaks off within it ends the call."""
         try:
             yield from pieces
-        except Broken:
-            raise Over("target left") from None
+        except BrokenMessage:
+            raise ConnectionEnds("target left") from None
         except OSError:
             self._line.target_left()
 
@@ -111,9 +111,9 @@ class Strike:
         elif isinstance(fault, Hang) and not fault.answered:
             self._line.pause(None, rule.released)
         elif isinstance(fault, Refuse):
-            raise Over("refused")
+            raise ConnectionEnds("refused")
         elif isinstance(fault, Reset):
-            raise Over("reset", reset=True)
+            raise ConnectionEnds("reset", reset=True)
         elif isinstance(fault, Status) and not fault.answered:
             self._answer(fault)
             return True
@@ -127,7 +127,7 @@ class Strike:
             self._line.pause(None, rule.released)
         elif isinstance(fault, DropResponse):
             _drain(pieces)
-            raise Over("dropped", fault.reset)
+            raise ConnectionEnds("dropped", fault.reset)
         elif isinstance(fault, Status) and fault.answered:
             _drain(pieces)
             self._answer(fault)
@@ -138,7 +138,7 @@ class Strike:
         if isinstance(fault, After):
             self._call_back(fault.callback)
         if isinstance(fault, SlowClose):
-            with suppress(Over):
+            with suppress(ConnectionEnds):
                 self._line.pause(fault.seconds, rule.released)
             return False
         return True
@@ -171,7 +171,7 @@ class Strike:
                 if piece:
                     self._send(chunk(piece) if chunked else piece)
                     self._call.received += len(piece)
-        except Ended:
+        except BodyEnds:
             whole = False
         if chunked:
             self._send(LAST_CHUNK)

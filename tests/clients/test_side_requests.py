@@ -7,7 +7,7 @@ import json
 import pytest
 import requests
 
-from testbed.proxy.calls import Call
+from testbed.proxy.calls import ProxiedCall
 from tests.clients.open_webui import open_webui
 from tests.clients.opencode import OpenCode
 from tests.clients.process import Scratch
@@ -27,7 +27,7 @@ def heard(agent: Agent) -> str:
     return json.dumps(agent.world.letta("GET", f"/v1/agents/{agent.id}/messages", limit=200))
 
 
-def send_again(agent: Agent, sent: Call) -> requests.Response:
+def send_again(agent: Agent, sent: ProxiedCall) -> requests.Response:
     """The very request of the client, to the bridge."""
     headers = {name: value for name, value in sent.headers.items() if name.lower() not in ("host", "connection")}
     return requests.post(agent.world.bridge.url + COMPLETIONS, data=sent.raw, headers=headers, timeout=60)

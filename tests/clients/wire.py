@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed.proxy import FaultProxy
-from testbed.proxy.calls import Call
+from testbed.proxy.calls import ProxiedCall
 
 COMPLETIONS = "/v1/chat/completions"
 
@@ -19,16 +19,16 @@ class Wire:
         self.url = f"{proxy.url}/v1"
 
     @property
-    def asked(self) -> list[Call]:
+    def asked(self) -> list[ProxiedCall]:
         """The requests of the conversation itself: those that offer tools."""
         return [call for call in self._completions() if call.body.get("tools")]
 
     @property
-    def beside(self) -> list[Call]:
+    def beside(self) -> list[ProxiedCall]:
         """The requests beside the conversation: those without tools."""
         return [call for call in self._completions() if not call.body.get("tools")]
 
-    def _completions(self) -> Sequence[Call]:
+    def _completions(self) -> Sequence[ProxiedCall]:
         self.proxy.wait_until_idle()
         return self.proxy.calls("POST", COMPLETIONS)
 
@@ -38,7 +38,7 @@ class Wire:
         return [(call.path, call.status, call.outcome) for call in calls if not _went_well(call)]
 
 
-def first_words(call: Call, role: str) -> str:
+def first_words(call: ProxiedCall, role: str) -> str:
     """The beginning of the first message of a role."""
     for message in call.body["messages"]:
         if message["role"] == role:
@@ -46,12 +46,12 @@ def first_words(call: Call, role: str) -> str:
     return ""
 
 
-def last_words(call: Call) -> str:
+def last_words(call: ProxiedCall) -> str:
     """The beginning of the last message of all."""
     return _text(call.body["messages"][-1]["content"])[:200]
 
 
-def _went_well(call: Call) -> bool:
+def _went_well(call: ProxiedCall) -> bool:
     """Some clients hang up at `[DONE]`, which comes before the last bytes of the HTTP answer."""
     return call.status == 200 and call.outcome in ("answered", "client left")
 

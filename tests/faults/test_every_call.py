@@ -53,7 +53,7 @@ def test_a_failure_of_any_call_changes_nothing(
         name, stream = NAMES[(first + nth) % len(NAMES)], nth % 2 == 0
         with world.proxy.inject(FAULTS[name], nth=nth) as rule:
             played = stage.play(stream)
-        if not rule.struck:
+        if not rule.applied:
             assert nth > (6 if scenario == PLAIN else 2), "it takes more calls than that"
             return
         assert played == undisturbed[stream], (name, nth)
@@ -144,7 +144,7 @@ def test_a_stream_that_breaks_never_looks_whole_and_is_made_up_for(
             raw = raw_reply(world, body)
         whole = raw is not None and (b"data: [DONE]" in raw or b'"chat.completion"' in raw)
         if whole:  # then the break came after the server had said how the run ended
-            assert rule.struck == 0 or place > 500, (place, raw)
+            assert rule.applied == 0 or place > 500, (place, raw)
         else:
             reply = persist(lambda body=body: agent.ask(messages=body["messages"], stream=stream))  # type: ignore[misc]
             assert reply.text == text, place

@@ -99,9 +99,9 @@ def broken_off(talk: Talk, nth: int, bridge: Service, step: Callable[[], object]
     kill = Between(lambda _: kill_workers(bridge))
     with talk.agent.world.proxy.inject(kill, nth=nth, times=1) as rule, suppress(requests.RequestException):
         step()
-    if rule.struck:
+    if rule.applied:
         talk.agent.world.wait_until_letta_writes()
-    return rule.struck == 1
+    return rule.applied == 1
 
 
 def kill_workers(bridge: Service) -> None:

@@ -136,7 +136,7 @@ def test_a_turn_that_begins_while_a_sweep_deletes_has_all_its_tools(world: World
 
     with world.proxy.inject(Before(turn), "DELETE", f"/v1/tools/{row_of(world, name)['id']}", times=1) as rule:
         assert sweep(world, part) == {name: "deleted"}
-    assert (texts, rule.struck) == (["ok"], 1)
+    assert (texts, rule.applied) == (["ok"], 1)
     (shown,) = [one for one in offered(world) if one.startswith(name)]
     assert stubs_of(agent)[name]["name"] == shown != name
     reply = agent.ask(f'!call {shown} {{"path": "x"}}', tools=[tool(name)])

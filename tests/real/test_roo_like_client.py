@@ -51,5 +51,5 @@ def test_an_error_costs_one_request_and_no_step(client: RooLike, agent: Agent) -
     teach(agent, call("read_file", **READ), ANSWER)
     with agent.world.proxy.inject(Status(503), "POST", "/v1/agents/*/messages**", nth=1) as rule:
         assert word in client.work_on("Read notes.txt.")
-    assert rule.struck == 1
+    assert rule.applied == 1
     assert (len(client.sent), client.nudges, len(client.errors)) == (3, 0, 1)

@@ -216,7 +216,7 @@ def test_what_somebody_adds_while_a_turn_sets_the_tools_is_kept(world: World, ag
     attach = Before(lambda _: world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}"))
     with world.proxy.inject(attach, "PUT", "/v1/tools/", times=1) as rule:
         agent.ask("!say ok", tools=[tool(name)], bridge=single)
-    assert rule.struck == 1
+    assert rule.applied == 1
     assert {theirs["name"], name} <= offered(world).keys()
     agent.ask("!say ok", bridge=single)
     assert theirs["name"] in own_tools(agent)
@@ -229,7 +229,7 @@ def test_a_stub_deleted_before_it_is_attached_is_made_anew(world: World, agent: 
     with world.proxy.inject(delete, "PATCH", f"/v1/agents/{agent.id}", times=2) as rule:
         reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name)], bridge=single)
     assert reply.calls == [(name, {"path": "x"})]
-    assert rule.struck == 2
+    assert rule.applied == 2
     assert agent.ask("!say ok", tools=[tool(name)], bridge=single).text == "ok"
 
 
@@ -240,7 +240,7 @@ def test_a_stub_that_vanishes_again_and_again_is_given_up(world: World, agent: A
     delete = Before(lambda _: [delete_tool(world, row["id"]) for row in stubs_on(world, name)])
     with world.proxy.inject(delete, "PATCH", f"/v1/agents/{agent.id}") as rule:
         reply = agent.ask("!say ok", tools=[tool(name)], bridge=single)
-    assert (reply.status, rule.struck) == (503, 3)
+    assert (reply.status, rule.applied) == (503, 3)
     assert agent.ask("!say ok", bridge=single).text == "ok"
     assert whole_state(agent) == before
 

@@ -153,5 +153,5 @@ def test_a_cut_stream_has_no_end(talk: Talk) -> None:
     rule = talk.proxy.inject(Cut(after_events=1), "POST", "/v1/agents/*/messages/stream")
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
         talk.stream("!say cut words", tokens=False)
-    assert rule.struck == 1
+    assert rule.applied == 1
     assert talk.proxy.calls("POST", "/v1/agents/*/messages/stream")[-1].outcome == "cut"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from testbed.proxy import Call, FaultProxy, Refuse, Status
+from testbed.proxy import FaultProxy, ProxiedCall, Refuse, Status
 from testbed.proxy.rules import matches
 from tests.http_target import EVENTS, Target, started_target
 from tests.waiting import until
@@ -234,7 +234,7 @@ def test_calls_are_counted_by_method_and_path(proxy: FaultProxy, session: reques
     ],
 )
 def test_a_star_stands_within_a_segment_and_two_for_anything(glob: str, path: str, fits: bool) -> None:
-    assert matches(Call(1, 1, "GET", path), "*", glob) is fits
+    assert matches(ProxiedCall(1, 1, "GET", path), "*", glob) is fits
 
 
 def test_calls_can_be_waited_for(proxy: FaultProxy, session: requests.Session) -> None:
@@ -257,7 +257,7 @@ def statuses(session: requests.Session, proxy: FaultProxy, *paths: str) -> list[
 def test_a_rule_strikes_every_call_that_matches(proxy: FaultProxy, session: requests.Session) -> None:
     rule = proxy.inject(Status(503), "GET", "/v1/*")
     assert statuses(session, proxy, "/v1/a", "/x", "/v1/b", "/v1/a/b") == [503, 200, 503, 200]
-    assert (rule.seen, rule.struck) == (2, 2)
+    assert (rule.seen, rule.applied) == (2, 2)
     assert [call.faults for call in proxy.calls()] == [("Status",), (), ("Status",), ()]
 
 
@@ -265,7 +265,7 @@ def test_a_rule_strikes_the_nth_call_from_now_on(proxy: FaultProxy, session: req
     get(session, proxy, "/a")
     rule = proxy.inject(Status(503), path="/a", nth=2)
     assert statuses(session, proxy, "/a", "/x", "/a", "/a") == [200, 200, 503, 200]
-    assert (rule.seen, rule.struck) == (3, 1)
+    assert (rule.seen, rule.applied) == (3, 1)
 
 
 def test_a_rule_strikes_the_first_so_many(proxy: FaultProxy, session: requests.Session) -> None:
@@ -303,7 +303,7 @@ def test_concurrent_calls_are_counted_exactly(proxy: FaultProxy) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (proxy.count(), len(failures), rule.seen, rule.struck) == (40, 1, 40, 1)
+    assert (proxy.count(), len(failures), rule.seen, rule.applied) == (40, 1, 40, 1)
 
 
 # Down and up

@@ -20,13 +20,13 @@ from testbed.proxy import (
     Bandwidth,
     Before,
     Between,
-    Call,
     Cut,
     DropResponse,
     FaultProxy,
     Garbage,
     Hang,
     Latency,
+    ProxiedCall,
     Refuse,
     Reset,
     Slice,
@@ -35,7 +35,7 @@ from testbed.proxy import (
     Status,
     Truncate,
 )
-from testbed.proxy.strike import throttled
+from testbed.proxy.faulty_call import throttled
 from tests.http_target import EVENTS, Target, started_target
 from tests.waiting import until
 
@@ -161,7 +161,7 @@ def test_a_hanging_call_ends_when_the_proxy_closes(proxy: FaultProxy) -> None:
 def test_before_is_called_before_the_target_hears_of_it(target: Target, proxy: FaultProxy) -> None:
     seen: list[tuple[str, int]] = []
 
-    def look(call: Call) -> None:
+    def look(call: ProxiedCall) -> None:
         seen.append((call.path, len(target.asked)))
 
     proxy.inject(Before(look), nth=2)
@@ -174,7 +174,7 @@ def test_a_client_that_is_killed_just_before_its_call_is_not_heard(target: Targe
     script = f"import urllib.request as u\nfor n in range(9): u.urlopen('{proxy.url}/' + str(n)).read()"
     with subprocess.Popen([sys.executable, "-c", script]) as client:
 
-        def kill(call: Call) -> None:
+        def kill(call: ProxiedCall) -> None:
             os.kill(client.pid, signal.SIGKILL)
             client.wait(20)
 
@@ -191,7 +191,7 @@ def test_a_client_that_is_killed_just_before_its_call_is_not_heard(target: Targe
 def test_between_is_called_when_the_target_has_done_its_work(target: Target, proxy: FaultProxy) -> None:
     seen: list[tuple[int | None, int, int]] = []
 
-    def look(call: Call) -> None:
+    def look(call: ProxiedCall) -> None:
         seen.append((call.status, call.received, len(target.asked)))
 
     proxy.inject(Between(look))
@@ -411,4 +411,4 @@ def test_a_callback_that_fails_ends_the_call_and_is_reported(proxy: FaultProxy) 
         threading.excepthook = hook
     assert proxy.open_connections == 0
     assert len(reported) == 1
-    assert "the callback of a fault failed on Call(number=1" in reported[0]
+    assert "the callback of a fault failed on ProxiedCall(number=1" in reported[0]
