@@ -10,7 +10,7 @@ from testbed.errors import TestbedError
 from testbed.handle import Server
 from testbed.install import install_all
 from testbed.slots import taken
-from testbed.standing import bring_down, bring_up
+from testbed.up import bring_down, bring_up
 from testbed.versions import RECIPES, VERSIONS
 
 DONE = 0

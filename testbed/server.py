@@ -17,7 +17,7 @@ from testbed.errors import StartFailed
 from testbed.handle import Server
 from testbed.owned import NO_MODEL, Options, OwnServer
 from testbed.slots import Slot, claim_numbered
-from testbed.standing import find_up
+from testbed.up import find_up
 from testbed.versions import recipe
 
 __all__ = ["NO_MODEL", "How", "Server", "running", "running_all"]

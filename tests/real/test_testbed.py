@@ -17,7 +17,7 @@ from testbed.install import install, postgres_binaries
 from testbed.network import health, send
 from testbed.postgres import cluster, data_folder, keeper_lock, make_database, state_file
 from testbed.server import NO_MODEL, running
-from testbed.standing import bring_down, bring_up
+from testbed.up import bring_down, bring_up
 from tests.real.world import World
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]

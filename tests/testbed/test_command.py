@@ -9,7 +9,7 @@ import pytest
 
 from testbed.cache import REPOSITORY, Cache
 from testbed.network import health
-from testbed.standing import bring_down
+from testbed.up import bring_down
 from tests.fake_letta import DYING, cache_with, install_fake
 
 pytestmark = pytest.mark.servers

@@ -16,7 +16,7 @@ from testbed.errors import NotOwned, StartFailed, UnknownVersion
 from testbed.network import health
 from testbed.server import Server, running, running_all
 from testbed.slots import Slot
-from testbed.standing import bring_down, bring_up
+from testbed.up import bring_down, bring_up
 from tests.fake_letta import DYING, cache_with, install_fake
 from tests.waiting import until
 
