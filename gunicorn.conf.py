@@ -31,6 +31,11 @@ counts = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(prefix=_
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
 
 
+def on_starting(server: Any) -> None:
+    for sentence in settings.ignored:
+        server.log.warning(sentence)
+
+
 def child_exit(server: object, worker: Any) -> None:
     """What a dead worker had counted stays; what it had open is open no more."""
     from prometheus_client import multiprocess
@@ -91,4 +96,4 @@ control_socket_disable = True
 # What a client says of where it comes from is believed by the app alone, as far as BRIDGE_PROXIES allows.
 forwarded_allow_ips = ""
 accesslog = None
-logconfig_dict = log_config(settings.log_format, settings.log_level, settings.secrets())
+logconfig_dict = log_config(settings.log_level, settings.secrets())

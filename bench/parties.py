@@ -23,8 +23,8 @@ from testbed.service import ROOT, Service
 LETTA = "0.16.1"
 LITELLM = "1.106.2"
 START_SECONDS = 240.0
-# One for each stream that a worker may have to carry alone, as a platform's router does not share out evenly.
-THREADS = "256"
+# One worker may have to carry all streams: connections are not shared out evenly.
+MOST_TURNS = "224"
 
 
 class Process:
@@ -103,8 +103,7 @@ def bridge_to_start(letta_url: str, folder: Path, data: str, **settings: str) ->
         "BRIDGE_HOST": "127.0.0.1",
         "BRIDGE_ALLOW_ANONYMOUS": "1",
         "BRIDGE_DATA_DIR": data,
-        "BRIDGE_SWEEP_INTERVAL": "0",
-        "BRIDGE_THREADS": THREADS,
+        "BRIDGE_MAX_TURNS": MOST_TURNS,
         "WEB_CONCURRENCY": "2",
         "PORT": str(free_port()),
         **settings,

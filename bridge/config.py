@@ -1,10 +1,11 @@
-"""The settings: read from the environment once, here only, and checked before the service starts."""
+"""The settings. They are read from the environment once, here only, and checked before the service starts."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -13,7 +14,7 @@ from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
 from bridge.keys import ApiKey, api_keys
-from bridge.logs import LogFormat, LogLevel
+from bridge.logs import LogLevel
 from bridge.turn import Meanwhile, SideRule, SystemPromptMode
 from bridge.values import (
     Methods,
@@ -33,6 +34,28 @@ from bridge.values import (
     whole,
 )
 
+# Variables of earlier versions, and what holds now.
+FORMER = {
+    "BRIDGE_CONNECT_TIMEOUT": "it is always 3 seconds",
+    "BRIDGE_LETTA_TIMEOUT": "it is always 30 seconds",
+    "BRIDGE_HEADER_WAIT": "it is always 10 seconds",
+    "BRIDGE_PING_INTERVAL": "it is always 15 seconds",
+    "BRIDGE_READ_TIMEOUT": "it is always 10 seconds",
+    "BRIDGE_TOOL_WAIT": "it is always 30 seconds",
+    "BRIDGE_JOURNAL_KEEP": "it is always 900 seconds",
+    "BRIDGE_SWEEP_INTERVAL": "it is always 3600 seconds",
+    "BRIDGE_STUB_IDLE": "it is always 86400 seconds",
+    "BRIDGE_KEY_RATE": "it is always 600 requests a minute, but for keys with a `rate` of their own",
+    "BRIDGE_KEY_TURNS": "it is always 32 turns at once, but for keys with `turns` of their own",
+    "BRIDGE_MAX_BODY": "it is always 20000000 bytes",
+    "BRIDGE_MAX_TOOLS": "it is always 512 tools",
+    "BRIDGE_MAX_SCHEMA": "it is always 262144 characters",
+    "BRIDGE_MAX_DEPTH": "it is always 64 levels",
+    "BRIDGE_MAX_RESULT": "it is always 1000000 characters",
+    "BRIDGE_THREADS": "it is always 64 threads, or as many as BRIDGE_MAX_TURNS needs",
+    "BRIDGE_LOG_FORMAT": "it is always text at a terminal and JSON elsewhere",
+}
+
 
 def setting(variable: str, default: str | None, meaning: str, parse: Callable[[str], Any], secret: bool = False) -> Any:
     metadata = {"variable": variable, "default": default, "meaning": meaning, "parse": parse, "secret": secret}
@@ -44,18 +67,24 @@ class Settings:
     letta_base_url: str = setting(
         "LETTA_BASE_URL", None, "Address of the Letta server, e.g. `http://localhost:8283`", base_url
     )
-    letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it wants one", token, True)
+    letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it needs one", token, True)
     host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104 # platforms route from outside
     port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
     url_prefix: str = setting(
         "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix
     )
     workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
-    threads: int = setting("BRIDGE_THREADS", "64", "Requests that one worker serves at once", whole(4, 1024))
+    max_turns: int = setting(
+        "BRIDGE_MAX_TURNS",
+        "0",
+        "Turns that one worker runs at once; further turns get 503. 0 = 56, which is 7/8 of its 64 threads;"
+        " a higher number adds threads",
+        whole(0, 896),
+    )
     api_keys: tuple[ApiKey, ...] = setting(
         "BRIDGE_API_KEYS",
         "",
-        "Keys that clients may use, between commas: `name:sha256[:agents[:options]]` or plain; see [Keys](#keys)",
+        "Keys of clients, separated by commas: `name:sha256[:agents[:options]]` or plain; see [Keys](#keys)",
         api_keys,
         True,
     )
@@ -68,13 +97,13 @@ class Settings:
     keep_text: bool = setting(
         "BRIDGE_KEEP_TEXT",
         "1",
-        "0: the admin page's history keeps no arguments, results and answers, only their sizes",
+        "0: the admin page's history keeps only the sizes of arguments, results and answers, not their text",
         flag,
     )
     methods: Methods = setting(
         "BRIDGE_METHOD",
         "auto",
-        "How calls of client tools are caught; `auto` takes the best. Agents may differ: `auto, my-agent=prompt`",
+        "How calls of client tools are caught; `auto` takes the best way. Agents may differ: `auto, my-agent=prompt`",
         methods,
     )
     system_prompt: SystemPromptMode = setting(
@@ -93,40 +122,41 @@ class Settings:
     side_rules: tuple[SideRule, ...] = setting(
         "BRIDGE_SIDE_REQUESTS",
         "",
-        "File with more rules to know requests that must not reach the agent's memory, as in bridge/side_requests.json",
+        "File with more rules that recognise requests which must not reach the agent's memory, in the form of"
+        " bridge/side_requests.json",
         side_rules,
     )
     final_tools: frozenset[str] = setting(
         "BRIDGE_FINAL_TOOLS",
         "attempt_completion,submit_and_exit",
-        "Tools of clients that take only a call of them for the end: plain text becomes such a call",
+        "Tools by which a client expects a task to end: a plain answer is returned as a call of such a tool",
         names,
     )
     image_urls: bool = setting(
         "BRIDGE_IMAGE_URLS",
         "0",
-        "1: pass addresses of pictures on; then the Letta server fetches what clients name",
+        "1: pass addresses of pictures on to the Letta server, which then fetches any address that a client names",
         flag,
     )
     cors_origins: frozenset[str] = setting(
         "BRIDGE_CORS_ORIGINS",
         "",
-        "Origins whose pages may call the API from a browser, between commas; `*` for all",
+        "Origins whose pages may call the API from a browser, separated by commas; `*` for all",
         names,
     )
     trusted_hosts: frozenset[str] = setting(
         "BRIDGE_TRUSTED_HOSTS",
         "",
-        "Host names that clients may use, between commas, `.example.com` for all below it; empty for any",
+        "Host names that clients may use, separated by commas, `.example.com` for all below it; empty for any",
         hosts,
     )
     proxies: int = setting(
         "BRIDGE_PROXIES",
         "0",
-        "Proxies in front that set `X-Forwarded-For` and `-Proto`, such as 1 for Heroku's router",
+        "Number of proxies in front that set `X-Forwarded-For` and `-Proto`, e.g. 1 for Heroku's router",
         whole(0, 10),
     )
-    data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for what the workers share", Path)
+    data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for the data that the workers share", Path)
     redis_url: str = setting(
         "REDIS_URL",
         "",
@@ -135,13 +165,7 @@ class Settings:
         True,
     )
     redis_verify: bool = setting(
-        "BRIDGE_REDIS_VERIFY", "1", "0: take any certificate of a `rediss://` server, as Heroku's Redis needs", flag
-    )
-    connect_timeout: float = setting(
-        "BRIDGE_CONNECT_TIMEOUT", "3", "Seconds to wait for a connection to Letta", seconds(0.1, 60)
-    )
-    letta_timeout: float = setting(
-        "BRIDGE_LETTA_TIMEOUT", "30", "Seconds that one call to Letta may take, turns apart", seconds(1, 600)
+        "BRIDGE_REDIS_VERIFY", "1", "0: accept any certificate of a `rediss://` server, as Heroku's Redis needs", flag
     )
     turn_timeout: float = setting(
         "BRIDGE_TURN_TIMEOUT", "600", "Seconds that an agent may be silent in its turn", seconds(1, 86400)
@@ -152,60 +176,22 @@ class Settings:
     meanwhile: Meanwhile = setting(
         "BRIDGE_MEANWHILE",
         "wait",
-        "What another client's message does while a client runs a tool for the agent: `wait`, `refuse` (409), or"
-        " `close` the call",
+        "What another client's message does while a client runs a tool for the agent: `wait` (30 seconds at most),"
+        " `refuse` (409), or `close` the call",
         one_of(Meanwhile),
-    )
-    tool_wait: float = setting(
-        "BRIDGE_TOOL_WAIT",
-        "30",
-        "Seconds that a client's open tool call holds up other clients; after that a message closes it",
-        seconds(1, 86400),
-    )
-    max_turns: int = setting(
-        "BRIDGE_MAX_TURNS",
-        "0",
-        "Turns that one worker runs at once; one more is refused with 503. 0: seven of eight threads",
-        whole(0, 1023),
     )
     reply_wait: float = setting(
         "BRIDGE_REPLY_WAIT",
         "600",
-        "Seconds until an unstreamed request is answered with 504 while its turn goes on; a repeat gets the answer",
+        "Seconds after which an unstreamed request gets 504. Its turn goes on, and the same request gets the answer",
         seconds(1, 86400),
-    )
-    journal_keep: float = setting(
-        "BRIDGE_JOURNAL_KEEP",
-        "900",
-        "Seconds that the answer of a turn is kept for a client that did not get it",
-        seconds(10, 86400),
-    )
-    header_wait: float = setting(
-        "BRIDGE_HEADER_WAIT",
-        "10",
-        "Seconds a streamed reply waits for the agent's first sign, so that an early failure has its true status",
-        seconds(0, 25),
-    )
-    ping_interval: float = setting(
-        "BRIDGE_PING_INTERVAL", "15", "Seconds between comments that keep a quiet stream open", seconds(0.1, 25)
-    )
-    read_timeout: float = setting(
-        "BRIDGE_READ_TIMEOUT", "10", "Whole seconds that a client may pause within its request", seconds(1, 600)
     )
     drain: float = setting(
         "BRIDGE_DRAIN",
         "20",
-        "Seconds that turns may go on when the service is told to end; platforms kill it 10 s after that or so",
+        "Seconds that turns may go on when the service is told to end; platforms kill it about 10 s later",
         seconds(0, 3600),
     )
-    key_rate: int = setting(
-        "BRIDGE_KEY_RATE", "600", "Requests that a key may make in a minute; 0: any number", whole(0, 1_000_000)
-    )
-    key_turns: int = setting(
-        "BRIDGE_KEY_TURNS", "32", "Turns that a key may have under way at once; 0: any number", whole(0, 1024)
-    )
-    max_body: int = setting("BRIDGE_MAX_BODY", "20000000", "Largest request body, in bytes", whole(1000, 10**9))
-    max_tools: int = setting("BRIDGE_MAX_TOOLS", "512", "Most tools that one request may offer", whole(1, 10_000))
     metrics_token: str = setting(
         "BRIDGE_METRICS_TOKEN",
         "",
@@ -213,76 +199,77 @@ class Settings:
         token,
         True,
     )
-    max_schema: int = setting(
-        "BRIDGE_MAX_SCHEMA", "262144", "Largest schema of a tool, in characters of JSON", whole(100, 10**8)
-    )
-    max_depth: int = setting(
-        "BRIDGE_MAX_DEPTH",
-        "64",
-        "Deepest nesting of a tool's schema; the request around it may add eight levels",
-        whole(8, 200),
-    )
-    max_result: int = setting(
-        "BRIDGE_MAX_RESULT", "1000000", "Longest result of a tool, in characters", whole(100, 10**8)
-    )
-    log_format: LogFormat = setting(
-        "BRIDGE_LOG_FORMAT",
-        "auto",
-        "`json`: a JSON object a line; `text`: for people; `auto`: text at a terminal, else JSON",
-        one_of(LogFormat),
-    )
     log_level: LogLevel = setting(
         "BRIDGE_LOG_LEVEL",
         "info",
-        "Least level of what is logged: `debug`, `info`, `warning`, `error`",
+        "Lowest level that is logged: `debug`, `info`, `warning`, `error`",
         one_of(LogLevel),
     )
-    stub_idle: float = setting(
-        "BRIDGE_STUB_IDLE",
-        "86400",
-        "Seconds that a client's tool may stand on the Letta server while no agent has it",
-        seconds(0, 31_536_000),
-    )
-    sweep_interval: float = setting(
-        "BRIDGE_SWEEP_INTERVAL",
-        "3600",
-        "Seconds between two sweeps for such tools; 0: only by the command `sweep`",
-        seconds(0, 31_536_000),
-    )
+
+    # Parameters: the environment does not change them, tests do. Times are in seconds.
+    connect_timeout: float = 3.0  # for a connection to Letta
+    letta_timeout: float = 30.0  # for one call to Letta that is not a turn
+    header_wait: float = 10.0  # a stream waits so long for the agent's first event: an early failure gets its status
+    ping_interval: float = 15.0  # between the comments that keep a quiet stream open
+    read_timeout: float = 10.0  # a client may pause so long within its request; whole seconds
+    tool_wait: float = 30.0  # a client's open tool call makes other clients wait; then their message closes it
+    journal_keep: float = 900.0  # the answer of a turn is kept for a client that did not get it
+    sweep_interval: float = 3600.0  # between two sweeps; 0: no sweep but by the command
+    stub_idle: float = 86400.0  # a sweep deletes a stub that no agent has had for so long
+    key_rate: int = 600  # requests that a key without `rate` may make in a minute; 0: any number
+    key_turns: int = 32  # turns at once of a key without `turns`; 0: any number
+    max_body: int = 20_000_000  # bytes of a request's body
+    max_tools: int = 512  # tools of one request
+    max_schema: int = 262_144  # characters of a tool's schema as JSON
+    max_depth: int = 64  # levels of a tool's schema; the request around it may add eight
+    max_result: int = 1_000_000  # characters of a tool's result
+    least_threads: int = 64  # requests that one worker serves at once; see `threads`
+    # One sentence for each variable of earlier versions that is still set.
+    ignored: tuple[str, ...] = ()
 
     def secrets(self) -> list[str]:
-        """What must never be told to anybody. Keys of clients are not among it: they are known as hashes only."""
+        """Values that must never be shown. Clients' keys are not among them: only their hashes are known."""
         password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
         found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
         return [secret for secret in found if secret]
 
     @property
+    def threads(self) -> int:
+        """Requests that one worker serves at once. Turns take 7/8 of them at most, so BRIDGE_MAX_TURNS adds threads."""
+        return max(self.least_threads, math.ceil(self.max_turns * 8 / 7))
+
+    @property
     def turns_at_once(self) -> int:
-        """Some threads are always left for what is quick: health, models, the admin page."""
-        most = self.threads - max(1, self.threads // 8)
-        return min(self.max_turns or most, most)
+        """Leaves some threads for quick requests: health, models, the admin page."""
+        return self.max_turns or self.threads - max(1, self.threads // 8)
+
+
+def _settings() -> Iterator[Field[Any]]:
+    """The fields of Settings that come from the environment."""
+    return (item for item in fields(Settings) if item.metadata)
 
 
 def variables() -> list[dict[str, str]]:
     """The rows of the README's table: variable, default, meaning."""
     return [
         {
-            "variable": f.metadata["variable"],
-            "default": "(required)" if f.metadata["default"] is None else f.metadata["default"],
-            "meaning": f.metadata["meaning"],
+            "variable": item.metadata["variable"],
+            "default": "(required)" if item.metadata["default"] is None else item.metadata["default"],
+            "meaning": item.metadata["meaning"],
         }
-        for f in fields(Settings)
+        for item in _settings()
     ]
 
 
-def read_settings(environment: Mapping[str, str], *, serving: bool = True) -> Settings:
-    """The settings, or one SettingsError that lists all that is wrong with the environment.
+def read_settings(environment: Mapping[str, str], *, serving: bool = True, **parameters: Any) -> Settings:
+    """The settings, or one SettingsError that lists everything that is wrong with the environment.
 
-    Without `serving` no client will ask, so no keys are needed.
+    Commands are not `serving`: no client sends them requests, so they need no keys.
+    `parameters` replace the defaults of the fields that the environment does not change.
     """
     values: dict[str, Any] = {}
     faults: list[str] = []
-    for item in fields(Settings):
+    for item in _settings():
         variable, default = item.metadata["variable"], item.metadata["default"]
         raw = environment.get(variable, "").strip() or default
         if raw is None:
@@ -301,11 +288,19 @@ def read_settings(environment: Mapping[str, str], *, serving: bool = True) -> Se
         )
     if faults:
         raise SettingsError("\n".join(faults))
-    return Settings(**values)
+    return Settings(**values, ignored=_ignored(environment), **parameters)
+
+
+def _ignored(environment: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(
+        f"{variable} is not a setting any more and is ignored: {now}."
+        for variable, now in FORMER.items()
+        if environment.get(variable, "").strip()
+    )
 
 
 def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment, filled up from a `.env` file in development; on a platform such as Heroku there is none."""
+    """The environment, filled up from a `.env` file in development. On a platform such as Heroku no file is read."""
     if "DYNO" in environment:
         return dict(environment)
     from_file = {
@@ -315,7 +310,7 @@ def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dic
 
 
 def make_data_folder(settings: Settings) -> None:
-    """So that a folder that can't be used is told as what it is: a wrong setting."""
+    """Makes the folder now, so that one that can't be used is reported as a wrong setting."""
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=settings.data_dir):

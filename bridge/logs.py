@@ -1,6 +1,6 @@
-"""Log lines: JSON for machines, readable ones for a person at a terminal. No text can make a line of its own.
+"""Log lines: JSON for machines, or text for a person at a terminal. No logged text can begin a line of its own.
 
-A record may carry `fields`, a mapping of what it tells besides its message.
+A record may carry `fields`, a mapping of details beside its message.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from typing import Any, Literal
 
 from bridge.trace import current_or_none
 
-LogFormat = Literal["auto", "json", "text"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LONGEST = 8_000
-# What looks like a key is hidden, whoever wrote it: Letta's errors may quote what a model provider refused.
+# Anything that looks like a key is hidden: Letta's errors may quote what a model provider refused.
 _KEYS = re.compile(r"(?i)(\bbearer\s+|\bbasic\s+|\bsk-|\bapi[-_]?key[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]{4,}")
-# The libraries tell of every connection.
+# These libraries log every connection.
 _QUIET = ("httpx", "httpcore", "letta_client", "urllib3", "werkzeug")
 
 
-def log_config(form: LogFormat, level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
-    """For logging.config: all to stdout, gunicorn's lines included, but for its list of requests."""
-    text = form == "text" or (form == "auto" and sys.stdout.isatty())
-    lines = {"()": TextLines if text else JsonLines, "secrets": tuple(secrets)}
+def log_config(level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
+    """For logging.config: everything goes to stdout, gunicorn's lines too, except its list of requests."""
+    lines = {"()": TextLines if sys.stdout.isatty() else JsonLines, "secrets": tuple(secrets)}
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -38,10 +36,10 @@ def log_config(form: LogFormat, level: LogLevel, secrets: Sequence[str]) -> dict
                 "class": "logging.StreamHandler",
                 "stream": "ext://sys.stdout",
                 "formatter": "lines",
-                "filters": ["patient"],
+                "filters": ["stopped_clients"],
             }
         },
-        "filters": {"patient": {"()": Impatience}},
+        "filters": {"stopped_clients": {"()": WithoutStoppedClients}},
         "root": {"level": level.upper(), "handlers": ["out"]},
         "loggers": {
             "gunicorn.error": {"level": level.upper(), "handlers": [], "propagate": True},
@@ -51,20 +49,20 @@ def log_config(form: LogFormat, level: LogLevel, secrets: Sequence[str]) -> dict
     }
 
 
-class Impatience(logging.Filter):
-    """Drops what gunicorn has to say of every client that stopped in the middle of its request."""
+class WithoutStoppedClients(logging.Filter):
+    """Drops gunicorn's traceback for each client that stopped in the middle of its request."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
 class _Lines(logging.Formatter):
-    """`secrets` are never written, whoever passes them on."""
+    """Writes *** in place of each of the `secrets`, wherever it occurs."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         super().__init__()
         known = [secret for secret in secrets if len(secret) >= 4]
-        # Also as they stand in what is written by repr(), as gunicorn writes its settings when it debugs.
+        # Also in the form that repr() gives them: so gunicorn writes its settings when it debugs.
         self._secrets = list(dict.fromkeys(form for secret in known for form in (secret, repr(secret)[1:-1])))
 
     def hidden(self, text: str) -> str:
@@ -72,8 +70,8 @@ class _Lines(logging.Formatter):
             text = text.replace(secret, "***")
         return _KEYS.sub(r"\1***", text)
 
-    def told(self, record: logging.LogRecord) -> dict[str, Any]:
-        """All that the record tells besides time, level and message."""
+    def details(self, record: logging.LogRecord) -> dict[str, Any]:
+        """Everything that the record says beside time, level and message."""
         trace = current_or_none()
         found: dict[str, Any] = {"request_id": trace.request_id} if trace else {}
         if trace and trace.trace_id:
@@ -100,24 +98,24 @@ class JsonLines(_Lines):
             "process": record.process,
             "message": self.hidden(record.getMessage()[:LONGEST]),
         }
-        told = {name: value for name, value in self.told(record).items() if name not in line}
-        return json.dumps({**line, **told}, default=str)
+        details = {name: value for name, value in self.details(record).items() if name not in line}
+        return json.dumps({**line, **details}, default=str)
 
 
 class TextLines(_Lines):
     def format(self, record: logging.LogRecord) -> str:
-        told = self.told(record)
-        error = str(told.pop("error", ""))
-        told.pop("request_id", None)
+        details = self.details(record)
+        error = str(details.pop("error", ""))
+        details.pop("request_id", None)
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         words = [time, f"{record.levelname.lower():<7}", one_line(self.hidden(record.getMessage()[:LONGEST]))]
-        words += [f"{name}={_shown(value)}" for name, value in told.items() if value not in ("", None, [], {})]
-        # Each line of a traceback is one of its own, and none of them can be taken for a record.
+        words += [f"{name}={_shown(value)}" for name, value in details.items() if value not in ("", None, [], {})]
+        # The lines of a traceback are indented, so that none of them can be taken for a record.
         return "\n".join([" ".join(words), *("    | " + one_line(line) for line in error.splitlines())])
 
 
 def one_line(text: str) -> str:
-    """Without what moves the cursor, hides text or begins a line."""
+    """Escapes characters that move the cursor, hide text or begin a line."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 

@@ -42,7 +42,7 @@ class Toolsets:
                 tools.setdefault(spec.name, spec)
         if len(tools) > most:
             raise InvalidRequest(
-                f"With those of BRIDGE_TOOLSETS there are {len(tools)} tools; the limit is {most} (BRIDGE_MAX_TOOLS).",
+                f"With those of BRIDGE_TOOLSETS there are {len(tools)} tools; the limit is {most}.",
                 param="tools",
             )
         return replace(turn, tools=tuple(tools.values()))

@@ -1,9 +1,11 @@
-"""The bridge itself as its Procfile starts it, as a process that ends with whoever started it."""
+"""The bridge as its Procfile starts it, as a process that ends with the process that started it."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,8 +13,8 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from types import MappingProxyType, TracebackType
+from typing import IO, Any, Self
 
 import requests
 
@@ -22,13 +24,23 @@ from testbed.network import send
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
+NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Service:
-    """One running bridge. `log` takes what it says; without one it says it to this process's own output."""
+    """One running bridge. It writes to the file `log`; without one, to this process's own output.
 
-    def __init__(self, environment: Mapping[str, str], log: Path | None = None) -> None:
+    `parameters` are fields of Settings that the environment does not change.
+    """
+
+    def __init__(
+        self, environment: Mapping[str, str], log: Path | None = None, parameters: Mapping[str, Any] = NO_PARAMETERS
+    ) -> None:
         self.environment = {**environment, "PATH": _path(environment)}
+        self._command = web_command()
+        if parameters:
+            self.environment["TEST_PARAMETERS"] = json.dumps(dict(parameters))
+            self._command = f"{shlex.quote(sys.executable)} -m testbed.tuned_service"
         self.url = f"http://127.0.0.1:{environment['PORT']}"
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -62,7 +74,7 @@ class Service:
         output: IO[bytes] | None = self._log.open("ab") if self._log else None
         try:
             self._process = subprocess.Popen(
-                ["sh", "-c", f"exec {web_command()}"],
+                ["sh", "-c", f"exec {self._command}"],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=output,

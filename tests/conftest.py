@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -87,13 +88,18 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "LETTA_BASE_URL": "http://letta.test:8283",
         "BRIDGE_ALLOW_ANONYMOUS": "1",
         "BRIDGE_DATA_DIR": str(tmp_path),
-        "BRIDGE_TOOL_WAIT": "1",
     }
 
 
 @pytest.fixture
-def settings(environment: dict[str, str]) -> Settings:
-    return read_settings(environment)
+def parameters() -> dict[str, Any]:
+    """What tests alone change in the settings; a test may change it before it asks for them."""
+    return {"tool_wait": 1.0}
+
+
+@pytest.fixture
+def settings(environment: dict[str, str], parameters: dict[str, Any]) -> Settings:
+    return read_settings(environment, **parameters)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The service as its Procfile starts it, before a server of the tests: its settings, and what it counts."""
+"""The service as a process in front of a server of the tests: its settings, its metrics, and clients of it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from testbed.service import Service
 from tests.waiting import SOON
 
 BODY = {"model": "Ada", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
-# A stream shows at once that it is there, however quiet the agent is.
-PROMPT = {"BRIDGE_HEADER_WAIT": "0", "BRIDGE_PING_INTERVAL": "0.2"}
+# Parameters of a service whose streams begin at once, however quiet the agent is.
+PROMPT = {"header_wait": 0.0, "ping_interval": 0.2}
 
 
 def environment(letta_url: str, tmp_path: Path, **more: str) -> dict[str, str]:
@@ -39,7 +39,7 @@ def samples(bridge: Service, name: str) -> float:
 
 
 def connected(bridge: Service, sent: bytes) -> socket.socket:
-    """A client of its own making, that has sent so much."""
+    """A client's own connection, on which `sent` has been sent."""
     host, port = bridge.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)), timeout=3 * SOON)
     connection.sendall(sent)
@@ -47,7 +47,7 @@ def connected(bridge: Service, sent: bytes) -> socket.socket:
 
 
 def rest_of(connection: socket.socket) -> bytes:
-    """All that comes until it is closed."""
+    """Everything that comes until the connection is closed."""
     got = b""
     while piece := connection.recv(65536):
         got += piece

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,8 +44,8 @@ def test_the_service_is_made_from_the_environment_and_calls_nobody(monkeypatch: 
 
 
 def test_a_dotenv_file_is_read_in_development(at_home: Path) -> None:
-    (at_home / ".env").write_text("BRIDGE_MAX_BODY=12345\n")
-    assert create_app().config["MAX_CONTENT_LENGTH"] == 12345
+    (at_home / ".env").write_text("BRIDGE_DRAIN=7\n")
+    assert create_app().extensions["parts"].settings.drain == 7
 
 
 @pytest.mark.usefixtures("at_home")
@@ -77,13 +78,21 @@ def test_two_services_share_nothing(settings: Settings) -> None:
 
 @pytest.mark.usefixtures("at_home")
 def test_gunicorn_accepts_little_more_than_its_threads_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BRIDGE_THREADS", "10")
+    monkeypatch.setenv("BRIDGE_MAX_TURNS", "70")
     found = gunicorn_settings()
-    assert (found["worker_class"], found["threads"], found["worker_connections"]) == (
-        "bridge.web.worker.Worker",
-        10,
-        40,
-    )
+    assert found["worker_class"] == "bridge.web.worker.Worker"
+    assert (found["threads"], found["worker_connections"]) == (80, 320)
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_variable_of_an_earlier_version_is_warned_of_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("BRIDGE_PING_INTERVAL", "5")
+    gunicorn_settings()["on_starting"](SimpleNamespace(log=logging.getLogger("gunicorn.error")))
+    assert caplog.messages == [
+        "BRIDGE_PING_INTERVAL is not a setting any more and is ignored: it is always 15 seconds."
+    ]
 
 
 @pytest.mark.usefixtures("at_home")

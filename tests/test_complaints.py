@@ -292,10 +292,9 @@ def test_20_usage_comes_when_asked_for_and_always_unstreamed(chat: Chat, letta: 
 
 
 def test_21_a_silent_agent_keeps_its_stream_open(
-    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+    parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
-    environment["BRIDGE_HEADER_WAIT"] = "0"
-    environment["BRIDGE_PING_INTERVAL"] = "0.1"
+    parameters |= {"header_wait": 0.0, "ping_interval": 0.1}
     letta.will(lambda: time.sleep(1.5), Text("Hi"), Stopped("end_turn"))
     reply = Chat(request.getfixturevalue("client")).ask(stream=True)
     assert reply.text == "Hi"

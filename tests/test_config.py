@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from bridge.config import Settings, environment_with_dotenv, read_settings, variables
+from bridge.config import FORMER, environment_with_dotenv, read_settings, variables
 from bridge.errors import SettingsError
 from bridge.keys import ApiKey
 
@@ -37,8 +36,6 @@ BAD = [
     ("PORT", "8080.0", "whole number"),
     ("WEB_CONCURRENCY", "0", "whole number from 1 to 64"),
     ("WEB_CONCURRENCY", "65", "whole number from 1 to 64"),
-    ("BRIDGE_THREADS", "3", "whole number from 4 to 1024"),
-    ("BRIDGE_THREADS", "many", "whole number"),
     ("BRIDGE_API_KEYS", "short", "key 1 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "a-long-enough-key,short", "key 2 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
@@ -51,15 +48,8 @@ BAD = [
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::speed=1", "key 1 has an unknown option"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::methods=auto", "key 1 has an unknown option"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + ":a:rate=1:b", "key 1 looks like `name:sha256["),
-    ("BRIDGE_KEY_RATE", "-1", "must be a whole number from 0 to"),
-    ("BRIDGE_KEY_TURNS", "many", "must be a whole number from 0 to"),
-    ("BRIDGE_MAX_SCHEMA", "1", "must be a whole number from 100 to"),
-    ("BRIDGE_MAX_DEPTH", "1000", "must be a whole number from 8 to 200"),
-    ("BRIDGE_MAX_RESULT", "1", "must be a whole number from 100 to"),
     ("BRIDGE_PROXIES", "-1", "must be a whole number from 0 to 10"),
-    ("BRIDGE_READ_TIMEOUT", "0", "seconds from 1 to 600"),
     ("BRIDGE_DRAIN", "-1", "seconds from 0 to 3600"),
-    ("BRIDGE_LOG_FORMAT", "xml", "must be one of auto, json, text"),
     ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
     ("REDIS_URL", "localhost:6379", "must begin with redis://"),
     ("REDIS_URL", "redis://:se/cret@redis:6379", "in a password / is written %2F"),
@@ -68,25 +58,17 @@ BAD = [
     ("REDIS_URL", "redis://redis:99999", "must be like redis://"),
     ("REDIS_URL", "redis://[redis:6379", "must be like redis://"),
     ("BRIDGE_REDIS_VERIFY", "maybe", "must be 1 or 0"),
-    ("BRIDGE_CONNECT_TIMEOUT", "0", "seconds from 0.1 to 60"),
-    ("BRIDGE_CONNECT_TIMEOUT", "nan", "seconds from 0.1 to 60"),
-    ("BRIDGE_LETTA_TIMEOUT", "0.5", "seconds from 1 to 600"),
-    ("BRIDGE_LETTA_TIMEOUT", "1e2", "seconds from 1 to 600"),
     ("BRIDGE_TURN_TIMEOUT", "inf", "seconds from 1 to 86400"),
-    ("BRIDGE_HEADER_WAIT", "26", "seconds from 0 to 25"),
-    ("BRIDGE_PING_INTERVAL", "0", "seconds from 0.1 to 25"),
-    ("BRIDGE_MAX_BODY", "999", "whole number from 1000 to"),
-    ("BRIDGE_MAX_BODY", "20 MB", "whole number"),
-    ("BRIDGE_MAX_TOOLS", "0", "whole number from 1"),
-    ("BRIDGE_STUB_IDLE", "1 day", "number of seconds"),
-    ("BRIDGE_SWEEP_INTERVAL", "-1", "number of seconds from 0 to 31536000"),
+    ("BRIDGE_TURN_TIMEOUT", "0.5", "seconds from 1 to 86400"),
+    ("BRIDGE_TURN_TIMEOUT", "1e2", "seconds from 1 to 86400"),
     ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_MEANWHILE", "never", "must be one of wait, refuse, close"),
-    ("BRIDGE_TOOL_WAIT", "0", "seconds from 1 to 86400"),
-    ("BRIDGE_MAX_TURNS", "-1", "whole number from 0"),
+    ("BRIDGE_MAX_TURNS", "-1", "whole number from 0 to 896"),
+    ("BRIDGE_MAX_TURNS", "897", "whole number from 0 to 896"),
+    ("BRIDGE_MAX_TURNS", "many", "whole number"),
     ("BRIDGE_REPLY_WAIT", "0", "seconds from 1 to 86400"),
-    ("BRIDGE_JOURNAL_KEEP", "9", "seconds from 10 to 86400"),
+    ("BRIDGE_REPLY_WAIT", "1 day", "number of seconds"),
     ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),
     ("BRIDGE_TRUSTED_HOSTS", "https://bridge.example.com", "must be host names such as bridge.example.com"),
     ("BRIDGE_TRUSTED_HOSTS", "*.example.com", ".example.com for all below it"),
@@ -100,13 +82,13 @@ def faults_of(**changes: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("variable", "value", "words"), BAD)
-def test_a_bad_value_is_told_with_the_name_of_its_variable(variable: str, value: str, words: str) -> None:
+def test_a_bad_value_is_reported_with_the_name_of_its_variable(variable: str, value: str, words: str) -> None:
     (fault,) = faults_of(**{variable: value})
     assert fault.startswith(f"{variable}: ")
     assert words in fault
 
 
-def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> None:
+def test_the_table_above_has_every_variable_whose_value_can_be_bad() -> None:
     anything_goes = {
         "BRIDGE_HOST",
         "BRIDGE_ADMIN_PASSWORD",
@@ -117,14 +99,14 @@ def test_every_variable_whose_value_can_be_bad_stands_in_the_table_above() -> No
     assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(SettingsError) as caught:
         read_settings({"PORT": "x", "BRIDGE_METHOD": "y"})
-    told = [line.split(" ")[0].rstrip(":") for line in str(caught.value).splitlines()]
-    assert told == ["LETTA_BASE_URL", "PORT", "BRIDGE_METHOD", "BRIDGE_API_KEYS"]
+    named = [line.split(" ")[0].rstrip(":") for line in str(caught.value).splitlines()]
+    assert named == ["LETTA_BASE_URL", "PORT", "BRIDGE_METHOD", "BRIDGE_API_KEYS"]
 
 
-def test_without_keys_the_service_does_not_start_by_accident() -> None:
+def test_the_service_does_not_start_without_keys_unless_a_setting_says_so() -> None:
     (fault,) = faults_of(BRIDGE_ALLOW_ANONYMOUS="")
     assert fault.startswith("BRIDGE_API_KEYS is not set")
     assert "BRIDGE_ALLOW_ANONYMOUS=1" in fault
@@ -143,14 +125,14 @@ def test_a_fault_never_shows_a_secret(environment: dict[str, str]) -> None:
     assert "s3cret" not in "".join(faults_of(**environment))
 
 
-def test_settings_never_hold_a_key_as_it_is() -> None:
+def test_settings_hold_the_hash_of_a_key_only() -> None:
     settings = read_settings({**LEAST, "BRIDGE_API_KEYS": "a-long-enough-key"})
     assert settings.api_keys == (ApiKey("key-1", DIGEST),)
     assert "a-long-enough-key" not in repr(settings)
 
 
 @pytest.mark.parametrize("between", [",", " ", ", ", "\n", ",,"])
-def test_keys_stand_between_commas_or_blanks_plain_or_hashed(between: str) -> None:
+def test_keys_are_separated_by_commas_or_blanks_plain_or_hashed(between: str) -> None:
     settings = read_settings({**LEAST, "BRIDGE_API_KEYS": between.join(["one-more-key", f"web:{DIGEST.upper()}"])})
     assert [key.name for key in settings.api_keys] == ["key-1", "web"]
     assert settings.api_keys[1].sha256 == DIGEST
@@ -158,11 +140,12 @@ def test_keys_stand_between_commas_or_blanks_plain_or_hashed(between: str) -> No
 
 def test_the_defaults_are_those_of_the_table() -> None:
     settings = read_settings(LEAST)
-    assert (settings.port, settings.host, settings.workers, settings.threads) == (8080, "0.0.0.0", 2, 64)
+    assert (settings.port, settings.host, settings.workers) == (8080, "0.0.0.0", 2)
+    assert (settings.threads, settings.turns_at_once) == (64, 56)
     assert (settings.methods.of("agent-1", "Ada"), settings.system_prompt) == ("auto", "block")
     assert (settings.api_keys, settings.admin_password, settings.redis_url) == ((), "", "")
     assert settings.data_dir == Path(".bridge")
-    assert settings.ping_interval == 15.0
+    assert settings.ignored == ()
 
 
 def test_a_variable_that_is_set_to_nothing_counts_as_not_set() -> None:
@@ -193,9 +176,42 @@ def test_a_flag_can_be_switched_off_in_several_words(value: str) -> None:
     assert read_settings({**LEAST, **keys, "BRIDGE_ALLOW_ANONYMOUS": value}).allow_anonymous is False
 
 
-def test_every_setting_has_a_variable_of_its_own() -> None:
+def test_there_are_thirty_settings_and_each_has_its_own_variable() -> None:
     names = [row["variable"] for row in variables()]
-    assert len(names) == len(set(names)) == len(fields(Settings))
+    assert len(names) == len(set(names)) == 30
+
+
+@pytest.mark.parametrize(("turns", "threads"), [("1", 64), ("56", 64), ("57", 66), ("100", 115), ("896", 1024)])
+def test_more_turns_at_once_add_threads_and_leave_an_eighth_of_them_free(turns: str, threads: int) -> None:
+    settings = read_settings({**LEAST, "BRIDGE_MAX_TURNS": turns})
+    assert (settings.turns_at_once, settings.threads) == (int(turns), threads)
+    assert settings.turns_at_once <= threads - threads // 8
+
+
+def test_a_parameter_replaces_its_default() -> None:
+    settings = read_settings(LEAST, ping_interval=0.1, least_threads=8)
+    assert (settings.ping_interval, settings.threads, settings.turns_at_once) == (0.1, 8, 7)
+
+
+# --- variables of earlier versions ------------------------------------------------------------------------
+
+
+def test_a_variable_of_an_earlier_version_is_ignored_and_named() -> None:
+    settings = read_settings({**LEAST, "BRIDGE_PING_INTERVAL": "5", "BRIDGE_LOG_FORMAT": "text", "BRIDGE_THREADS": " "})
+    assert settings.ping_interval == 15.0
+    assert settings.ignored == (
+        "BRIDGE_PING_INTERVAL is not a setting any more and is ignored: it is always 15 seconds.",
+        "BRIDGE_LOG_FORMAT is not a setting any more and is ignored:"
+        " it is always text at a terminal and JSON elsewhere.",
+    )
+
+
+@pytest.mark.parametrize("variable", sorted(FORMER.keys() - {"BRIDGE_LOG_FORMAT"}))
+def test_the_sentence_about_a_former_variable_has_the_value_that_holds(variable: str) -> None:
+    settings = read_settings({**LEAST, variable: "1"})
+    (sentence,) = settings.ignored
+    value = getattr(settings, variable.removeprefix("BRIDGE_").lower())
+    assert f" {value:.15g} " in sentence
 
 
 # --- .env -------------------------------------------------------------------------------------------------
@@ -207,12 +223,12 @@ def test_a_dotenv_file_fills_up_the_environment(tmp_path: Path) -> None:
     assert merged == {"PORT": "7000", "LETTA_BASE_URL": "http://letta:1"}
 
 
-def test_a_value_in_the_dotenv_file_is_taken_as_it_stands(tmp_path: Path) -> None:
+def test_a_value_in_the_dotenv_file_is_not_interpolated(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("LETTA_API_KEY='a${HOME}b'\n")
     assert environment_with_dotenv({}, tmp_path) == {"LETTA_API_KEY": "a${HOME}b"}
 
 
-def test_without_a_dotenv_file_the_environment_is_all(tmp_path: Path) -> None:
+def test_without_a_dotenv_file_only_the_environment_counts(tmp_path: Path) -> None:
     assert environment_with_dotenv({"PORT": "1"}, tmp_path) == {"PORT": "1"}
 
 

@@ -50,12 +50,12 @@ def test_nothing_in_a_record_makes_a_second_line_or_moves_the_cursor(text: str) 
     assert TextLines().format(made).isprintable()
 
 
-def test_a_field_cannot_take_the_place_of_what_the_line_is_known_by() -> None:
+def test_a_field_cannot_replace_level_message_time_or_logger() -> None:
     told = json.loads(JsonLines().format(record("true", level="debug", message="false", time="never", logger="x")))
     assert (told["level"], told["message"], told["logger"]) == ("warning", "true", "bridge.test")
 
 
-def test_a_json_line_tells_the_request_and_its_fields() -> None:
+def test_a_json_line_has_the_request_and_its_fields() -> None:
     trace = Trace("req-1", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     set_current(trace)
     told = json.loads(JsonLines().format(record("turn", outcome="stop", calls=["a"], ms=1.5, none=None)))
@@ -64,12 +64,12 @@ def test_a_json_line_tells_the_request_and_its_fields() -> None:
     assert (told["outcome"], told["calls"], told["ms"], told["none"]) == ("stop", ["a"], 1.5, None)
 
 
-def test_a_line_for_people_is_short_and_leaves_out_what_says_nothing() -> None:
+def test_a_text_line_leaves_out_empty_fields() -> None:
     made = record("turn", outcome="stop", calls=["a", "b c"], ms=1.50, none=None, empty="", stream=False)
     assert TextLines().format(made)[9:] == 'warning turn outcome=stop calls=a,"b c" ms=1.5 stream=False'
 
 
-def test_a_traceback_is_told_and_cannot_be_taken_for_other_lines() -> None:
+def test_a_traceback_is_logged_and_cannot_be_taken_for_other_lines() -> None:
     try:
         raise ValueError("a\nINFO    turn outcome=stop")
     except ValueError as fault:
@@ -81,7 +81,7 @@ def test_a_traceback_is_told_and_cannot_be_taken_for_other_lines() -> None:
 
 
 @pytest.mark.parametrize("lines", [JsonLines, TextLines])
-def test_secrets_are_never_written(lines: Any) -> None:
+def test_secrets_are_never_logged(lines: Any) -> None:
     try:
         raise ValueError(SECRET)
     except ValueError as fault:
@@ -93,7 +93,7 @@ def test_secrets_are_never_written(lines: Any) -> None:
 
 @pytest.mark.parametrize("lines", [JsonLines, TextLines])
 @pytest.mark.parametrize("secret", [SECRET, 'it\'s a "word-of-letta"'])
-def test_a_secret_is_known_as_it_stands_within_other_values_too(lines: Any, secret: str) -> None:
+def test_a_secret_is_hidden_in_the_repr_of_other_values_too(lines: Any, secret: str) -> None:
     made = record("Current configuration: %s", {"secrets": (secret,)}, inner=repr([secret]))
     line = lines([secret]).format(made)
     assert "word-of-letta" not in line
@@ -111,7 +111,7 @@ def test_a_secret_is_known_as_it_stands_within_other_values_too(lines: Any, secr
         "Basic canary-1234",
     ],
 )
-def test_what_looks_like_a_key_is_hidden(text: str) -> None:
+def test_text_that_looks_like_a_key_is_hidden(text: str) -> None:
     line = JsonLines().format(record("%s", text, words=text))
     assert "canary" not in line
 
@@ -120,27 +120,19 @@ def test_a_long_text_is_cut() -> None:
     assert len(JsonLines().format(record("x" * 100_000, words="y" * 100_000))) < 20_000
 
 
-@pytest.mark.parametrize(
-    ("form", "at_terminal", "lines"),
-    [
-        ("json", True, JsonLines),
-        ("text", False, TextLines),
-        ("auto", True, TextLines),
-        ("auto", False, JsonLines),
-    ],
-)
-def test_the_form_follows_the_setting_and_the_terminal(
-    form: Any, at_terminal: bool, lines: type, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("at_terminal", "lines"), [(True, TextLines), (False, JsonLines)])
+def test_lines_are_text_at_a_terminal_and_json_elsewhere(
+    at_terminal: bool, lines: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: at_terminal, raising=False)
-    assert log_config(form, "info", [])["formatters"]["lines"]["()"] is lines
+    assert log_config("info", [])["formatters"]["lines"]["()"] is lines
 
 
-def test_the_configuration_is_one_that_logging_takes(capfd: pytest.CaptureFixture[str]) -> None:
-    """With gunicorn's lines in the same form, and without those of the HTTP libraries."""
+def test_logging_accepts_the_configuration(capfd: pytest.CaptureFixture[str]) -> None:
+    """gunicorn's lines have the same form, and the HTTP libraries' lines are left out."""
     before = logging.getLogger().handlers[:], logging.getLogger().level
     try:
-        logging.config.dictConfig(log_config("json", "info", [SECRET]))
+        logging.config.dictConfig(log_config("info", [SECRET]))
         logging.getLogger("gunicorn.error").info("Starting %s", SECRET)
         logging.getLogger("httpx").info("HTTP Request")
         logging.getLogger("bridge.turn").debug("not told")

@@ -36,8 +36,9 @@ def letta() -> Iterator[LettaServerStub]:
 @pytest.fixture(scope="module")
 def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("wire")
-    more = {"BRIDGE_MAX_BODY": str(LARGEST), "BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "1", "BRIDGE_API_KEYS": KEY}
-    with Service(environment(letta.url, folder, WEB_CONCURRENCY="1", **more), folder / "log") as service:
+    settings = environment(letta.url, folder, WEB_CONCURRENCY="1", BRIDGE_API_KEYS=KEY)
+    parameters = {"max_body": LARGEST, "least_threads": 8, "read_timeout": 1.0}
+    with Service(settings, folder / "log", parameters) as service:
         yield service
 
 
@@ -150,8 +151,9 @@ def test_clients_that_never_finish_their_request_keep_nobody_out_for_long(bridge
 def test_more_clients_than_a_worker_has_places_for_keep_nobody_out(
     letta: LettaServerStub, tmp_path: Path, sent: bytes
 ) -> None:
-    settings = {"WEB_CONCURRENCY": "1", "BRIDGE_THREADS": "8", "BRIDGE_READ_TIMEOUT": "600"}
-    with Service(environment(letta.url, tmp_path, **settings), tmp_path / "log") as bridge, ExitStack() as stack:
+    settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
+    parameters = {"least_threads": 8, "read_timeout": 600.0}
+    with Service(settings, tmp_path / "log", parameters) as bridge, ExitStack() as stack:
         for _ in range(70):
             stack.enter_context(connected(bridge, sent))
         assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok

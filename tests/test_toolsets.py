@@ -89,9 +89,9 @@ def test_a_request_beside_the_conversation_gets_none(client: FlaskClient, letta:
 
 
 def test_the_limit_of_tools_holds_for_both_together(
-    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+    parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
-    environment["BRIDGE_MAX_TOOLS"] = "4"
+    parameters["max_tools"] = 4
     client = request.getfixturevalue("client")
     assert ask(client, tools=[tool("one")]).status == 200
     refused = ask(client, tools=[tool("one"), tool("two")])

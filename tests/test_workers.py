@@ -30,7 +30,7 @@ def letta() -> Iterator[RawServer]:
 
 @pytest.fixture
 def bridge(letta: RawServer, tmp_path: Path) -> Iterator[Service]:
-    with Service(environment(letta.url, tmp_path, **PROMPT), tmp_path / "log") as service:
+    with Service(environment(letta.url, tmp_path), tmp_path / "log", PROMPT) as service:
         yield service
 
 
@@ -71,7 +71,7 @@ def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service
 def test_what_herokus_buildpack_asks_of_gunicorn_changes_nothing(letta: RawServer, tmp_path: Path) -> None:
     """It sets these two for every app: a second log of requests, and trust in whatever a client says of itself."""
     buildpack = {"GUNICORN_CMD_ARGS": "--access-logfile -", "FORWARDED_ALLOW_IPS": "*"}
-    with Service(environment(letta.url, tmp_path, DYNO="web.1", **PROMPT, **buildpack), tmp_path / "log") as bridge:
+    with Service(environment(letta.url, tmp_path, DYNO="web.1", **buildpack), tmp_path / "log") as bridge:
         headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
         answer = requests.get(f"{bridge.url}/nowhere", headers=headers, timeout=SOON)
     assert "Strict-Transport-Security" not in answer.headers
@@ -92,7 +92,7 @@ def stop(bridge: Service) -> None:
 def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path: Path) -> None:
     with (
         LettaServerStub([f"word{number} " for number in range(20)], pause=0.1) as letta,
-        Service(environment(letta.url, tmp_path, **PROMPT), tmp_path / "log") as bridge,
+        Service(environment(letta.url, tmp_path), tmp_path / "log", PROMPT) as bridge,
     ):
         readers = [BackgroundRequest(bridge.url, BODY) for _ in range(2)]
         assert any(reader.has_received() for reader in readers)
@@ -110,7 +110,7 @@ def test_turns_that_would_outlast_the_service_are_told_so(tmp_path: Path, stream
     """None ends as if it were whole: the connection breaks, as coding clients try again then, or there is an error."""
     with (
         LettaServerStub(["word "] * 10_000, pause=0.05) as letta,
-        Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1", **PROMPT), tmp_path / "log") as bridge,
+        Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1"), tmp_path / "log", PROMPT) as bridge,
     ):
         reader = BackgroundRequest(bridge.url, BODY | {"stream": streamed})
         assert (

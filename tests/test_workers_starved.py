@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
 from collections.abc import Iterator
@@ -19,15 +20,15 @@ from tests.waiting import SOON, until
 
 pytestmark = pytest.mark.servers
 
-KEYED = {"BRIDGE_API_KEYS": "key-of-roo", "BRIDGE_KEY_RATE": "10000"}
+KEYED = {"BRIDGE_API_KEYS": f"roo:{hashlib.sha256(b'key-of-roo').hexdigest()}::rate=10000"}
 
 
 @pytest.fixture
 def bridge(tmp_path: Path) -> Iterator[Service]:
     """Whose one worker has a thread for each of a few clients."""
     with LettaServerStub(["word "] * 3, pause=0.05) as letta:
-        more = {"WEB_CONCURRENCY": "1", "BRIDGE_THREADS": "8", **KEYED, **PROMPT}
-        with Service(environment(letta.url, tmp_path, **more), tmp_path / "log") as service:
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", **KEYED)
+        with Service(settings, tmp_path / "log", {**PROMPT, "least_threads": 8}) as service:
             yield service
 
 

@@ -6,6 +6,7 @@ import hashlib
 import re
 import secrets
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -20,6 +21,7 @@ def add_settings(group: click.Group, shop: Shop) -> None:
     @as_json
     @telling_failures
     def config(changed: bool, as_json: bool) -> None:
+        _warn(shop.settings.ignored)
         shown = [one for one in masked(shop.settings) if one.changed or not changed]
         rows = [
             {"variable": one.variable, "value": one.value or None, "default": "no" if one.changed else "yes"}
@@ -58,6 +60,11 @@ def add_settings(group: click.Group, shop: Shop) -> None:
     def list_keys(as_json: bool) -> None:
         rows = [{"name": key.name, "sha256": f"{key.sha256[:8]}…"} for key in shop.settings.api_keys]
         show(rows, as_json, "There are no keys: BRIDGE_API_KEYS is not set.")
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        click.echo(f"Warning: {sentence}", err=True)
 
 
 def _name(context: click.Context, parameter: click.Parameter, name: str) -> str:

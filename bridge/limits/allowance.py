@@ -51,7 +51,7 @@ class Allowance:
                 os.close(file)
         if left < 1:
             raise Busy(
-                f"The key {key!r} may make {rate} requests a minute (BRIDGE_KEY_RATE, or the key's own `rate`).",
+                f"The key {key!r} may make {rate} requests a minute.",
                 code="rate_limit_exceeded",
                 retry_after=max(1, math.ceil((1 - left) * MINUTE / rate)),
             )
@@ -76,11 +76,7 @@ class Allowance:
                 os.close(file)
             else:
                 return Place(file)
-        raise Busy(
-            f"The key {key!r} has {most} turns under way, which is all that it may"
-            " (BRIDGE_KEY_TURNS, or the key's own `turns`).",
-            code="too_many_turns",
-        )
+        raise Busy(f"The key {key!r} has {most} turns under way, which is all that it may have.", code="too_many_turns")
 
     def _open(self, name: str) -> int:
         self._folder.mkdir(parents=True, exist_ok=True)

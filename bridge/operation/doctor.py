@@ -74,6 +74,8 @@ def examine(parts: Parts, agent_id: str = "") -> Iterator[Check]:
 
 def _settings(parts: Parts) -> Iterator[Check]:
     settings = parts.settings
+    for sentence in settings.ignored:
+        yield Check("settings", "warning", sentence, "Remove it from the environment.")
     if settings.api_keys:
         yield Check("keys", "good", f"{len(settings.api_keys)} for clients")
     else:

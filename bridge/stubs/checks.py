@@ -42,9 +42,7 @@ def check_schema(parameters: Any, where: str, limits: Limits) -> None:
     _check_json(parameters, where, limits)
     size = len(json.dumps(parameters, ensure_ascii=False))
     if size > limits.size:
-        raise TooLarge(
-            f"`{where}` has {size} characters of JSON; {limits.size} are allowed (BRIDGE_MAX_SCHEMA).", param=where
-        )
+        raise TooLarge(f"`{where}` has {size} characters of JSON; {limits.size} are allowed.", param=where)
     if parameters is not None and not isinstance(parameters, dict):
         _refuse(where, "must be an object (a JSON Schema)")
     if parameters:
@@ -80,7 +78,7 @@ def _check_json(value: Any, where: str, limits: Limits) -> None:
     while waiting:
         item, depth = waiting.pop()
         if depth > limits.depth:
-            raise TooDeep(f"`{where}` is nested more than {limits.depth} levels deep (BRIDGE_MAX_DEPTH).", param=where)
+            raise TooDeep(f"`{where}` is nested more than {limits.depth} levels deep.", param=where)
         if isinstance(item, dict):
             waiting.extend((inner, depth + 1) for inner in item.values())
             waiting.extend((key, depth) for key in item)

@@ -53,7 +53,7 @@ class Admission:
             if message.role == "tool" and len(message.text) > longest:
                 where = f"messages[{index}].content"
                 raise TooLarge(
-                    f"`{where}` has {len(message.text)} characters; a tool's result may have {longest}"
-                    " (BRIDGE_MAX_RESULT). Shorten what the tool returns.",
+                    f"`{where}` has {len(message.text)} characters; a tool's result may have {longest}."
+                    " Shorten what the tool returns.",
                     param=where,
                 )

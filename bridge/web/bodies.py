@@ -11,7 +11,7 @@ from bridge.errors import InvalidRequest, TooLarge, TooSlow
 
 # The forms that zlib reads: with gzip's head, and with zlib's.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-_TOO_SLOW = "The request body did not come whole, not in time (BRIDGE_READ_TIMEOUT), or in too many small chunks."
+_TOO_SLOW = "The request body did not come whole, did not come in time, or came in too many small chunks."
 
 
 def body_of(request: Request, limit: int) -> bytes:
@@ -28,7 +28,7 @@ def body_of(request: Request, limit: int) -> bytes:
     except zlib.error:
         raise InvalidRequest(f"The request body is not valid {encoding}.", code="invalid_encoding") from None
     if len(body) > limit:
-        raise TooLarge(f"The request body is larger than {limit} bytes when unpacked (BRIDGE_MAX_BODY).")
+        raise TooLarge(f"The request body is larger than {limit} bytes when unpacked.")
     if not unpacker.eof:
         raise InvalidRequest(f"The request body ends in the middle of its {encoding}.", code="invalid_encoding")
     return body

@@ -52,7 +52,7 @@ def _code(fault: Exception) -> str:
 
 def _named(fault: HTTPException, limit: int) -> BridgeError:
     if isinstance(fault, RequestEntityTooLarge):
-        return TooLarge(f"The request body is larger than {limit} bytes (BRIDGE_MAX_BODY).")
+        return TooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
         return UnknownPath("There is no such route. The API is at /v1/models and /v1/chat/completions.")
     if isinstance(fault, MethodNotAllowed):

@@ -89,8 +89,8 @@ def served(folder: Path) -> Iterator[Served]:
             "BRIDGE_API_KEYS": f"{KEY},phone:{'a' * 64}",
             "BRIDGE_ADMIN_PASSWORD": PASSWORD,
             "BRIDGE_DATA_DIR": str(folder),
-            "BRIDGE_STUB_IDLE": "3600",
-        }
+        },
+        stub_idle=3600.0,
     )
     letta = SharedLetta()
     app = create_app(settings, letta)

@@ -118,9 +118,9 @@ def test_a_dry_run_says_the_same_and_does_nothing(run: Run, letta: SharedLetta) 
 
 
 def test_a_sweep_goes_by_the_settings(
-    environment: dict[str, str], letta: SharedLetta, ada: Agent, request: pytest.FixtureRequest
+    parameters: dict[str, Any], letta: SharedLetta, ada: Agent, request: pytest.FixtureRequest
 ) -> None:
-    environment["BRIDGE_STUB_IDLE"] = "31536000"
+    parameters["stub_idle"] = 31_536_000.0
     bridge = Bridge(letta)
     bridge.sync(ada, READ)
     bridge.sync(ada)

@@ -157,15 +157,21 @@ def test_the_settings_are_shown_without_secrets(run: Run) -> None:
     assert "BRIDGE_WAIT" not in run("config", "--changed").output
 
 
-class TestAMonth:
+class TestChangedSettings:
     @pytest.fixture
     def environment(self, environment: dict[str, str]) -> dict[str, str]:
-        return {**environment, "BRIDGE_STUB_IDLE": "2592000", "BRIDGE_CONNECT_TIMEOUT": "0.3"}
+        changed = {"BRIDGE_TURN_TIMEOUT": "86400", "BRIDGE_WAIT": "0.3", "BRIDGE_PING_INTERVAL": "5"}
+        return {**environment, **changed}
 
-    def test_settings_are_shown_as_they_can_be_set(self, run: Run, settings: Settings) -> None:
-        rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").output)}
-        assert (rows["BRIDGE_STUB_IDLE"], rows["BRIDGE_CONNECT_TIMEOUT"]) == ("2592000", "0.3")
+    def test_settings_are_shown_as_they_can_be_set(self, run: Run) -> None:
+        rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").stdout)}
+        assert (rows["BRIDGE_TURN_TIMEOUT"], rows["BRIDGE_WAIT"]) == ("86400", "0.3")
         assert rows["BRIDGE_TOOLSETS"] is None
+
+    def test_a_variable_of_an_earlier_version_is_warned_of(self, run: Run) -> None:
+        sentence = "BRIDGE_PING_INTERVAL is not a setting any more and is ignored: it is always 15 seconds."
+        assert run("config").stderr == f"Warning: {sentence}\n"
+        assert f"! settings: {sentence}\n" in run("doctor").output
 
 
 @pytest.mark.servers

@@ -90,12 +90,9 @@ def test_a_turn_that_is_not_over_in_time_can_be_repeated(
 ) -> None:
     """A stream breaks, as clients try again then; where no status is sent yet, it says so. The repeat is answered."""
     text = f"Question.\n!delay {scaled(4, 35)}\n!say Answer."
-    times = {
-        "BRIDGE_DRAIN": str(scaled(1, 20)),
-        "BRIDGE_PING_INTERVAL": "0.2",
-        "BRIDGE_HEADER_WAIT": "0" if begun else "25",
-    }
-    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), **times) as bridge:
+    times = {"ping_interval": 0.2, "header_wait": 0.0 if begun else 25.0}
+    drain = str(scaled(1, 20))
+    with world.start_bridge(times, BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_DRAIN=drain) as bridge:
         world.proxy.clear()
         reading = BackgroundRequest(bridge.url, asking(agent, text, stream=stream), PATIENCE)
         world.proxy.wait_for_calls(1, "POST", MESSAGES, ended=False)

@@ -36,8 +36,8 @@ RESET = struct.pack("ii", 1, 0)
 @pytest.fixture
 def bridge(tmp_path: Path) -> Iterator[Service]:
     with LettaServerStub(["word "] * 20, pause=0.002) as letta:
-        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_READ_TIMEOUT="2", **PROMPT)
-        with Service(settings, tmp_path / "log") as service:
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
+        with Service(settings, tmp_path / "log", {**PROMPT, "read_timeout": 2.0}) as service:
             yield service
 
 

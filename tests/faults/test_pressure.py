@@ -19,14 +19,12 @@ from tests.real.world import Agent, World
 pytestmark = [pytest.mark.real, pytest.mark.fault("Letta hangs under more turns than a worker can run")]
 
 TURNS = scaled(14, 100)
-THREADS = TURNS * 8 // 7 + 1  # the bridge keeps an eighth of them free
 
 
 @pytest.fixture
 def bridge(world: World, tmp_path: Path) -> Iterator[Service]:
-    with world.start_bridge(
-        BRIDGE_DATA_DIR=str(tmp_path), WEB_CONCURRENCY="1", BRIDGE_THREADS=str(THREADS), BRIDGE_MAX_TURNS=str(TURNS)
-    ) as service:
+    settings = {"WEB_CONCURRENCY": "1", "BRIDGE_MAX_TURNS": str(TURNS)}
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), **settings) as service:
         yield service
 
 

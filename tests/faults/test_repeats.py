@@ -115,7 +115,8 @@ def test_the_same_message_is_heard_again_when_the_client_has_its_answer(
 def test_a_call_that_is_never_answered_holds_up_others_for_a_while_only(
     world: World, agent: Agent, tmp_path: Path, cases: Cases
 ) -> None:
-    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="wait", BRIDGE_TOOL_WAIT="2") as bridge:
+    settings = {"BRIDGE_DATA_DIR": str(tmp_path), "BRIDGE_MEANWHILE": "wait"}
+    with world.start_bridge({"tool_wait": 2.0}, **settings) as bridge:
         assert Talk(agent, WEATHER, bridge=bridge).say(ask_weather()).calls
         asked = time.monotonic()
         assert agent.ask("Anybody there?\n!say Yes.", bridge=bridge).text == "Yes."

@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.fault("clients that never finish 
 
 CLIENTS = scaled(120, 500)
 PACE = 0.5
+# Parameters of a service that gives slow clients all the time of the test.
+PATIENT = {"read_timeout": 600.0}
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 BEGUN = {
     "nothing": b"",
@@ -46,11 +48,10 @@ ANSWERED = {
 
 @pytest.fixture
 def bridge(tmp_path: Path) -> Iterator[Service]:
-    """It gives the slow ones all the time of the test."""
-    settings = {"WEB_CONCURRENCY": "2" if FULL else "1", "BRIDGE_THREADS": "64", "BRIDGE_READ_TIMEOUT": "600"}
+    settings = {"WEB_CONCURRENCY": "2" if FULL else "1"}
     with (
         LettaServerStub() as letta,
-        Service(environment(letta.url, tmp_path, **settings), tmp_path / "log") as service,
+        Service(environment(letta.url, tmp_path, **settings), tmp_path / "log", PATIENT) as service,
     ):
         yield service
 
@@ -71,8 +72,8 @@ def test_slow_clients_hold_up_nobody(bridge: Service, begun: str, cases: Cases) 
 def test_clients_that_keep_much_waiting_make_nobody_elses_request_fail(tmp_path: Path) -> None:
     """They have sent nearly all of the largest body that there may be, and more together than a worker holds."""
     with LettaServerStub() as letta, ExitStack() as stack:
-        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_READ_TIMEOUT="600")
-        bridge = stack.enter_context(Service(settings, tmp_path / "log"))
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
+        bridge = stack.enter_context(Service(settings, tmp_path / "log", PATIENT))
         slow = []
         for _ in range(7):
             slow.append(stack.enter_context(connected(bridge, HEAD + b"Content-Length: 20000000\r\n\r\n")))
@@ -87,8 +88,8 @@ def test_clients_that_ask_on_and_read_no_reply_hold_up_nobody(tmp_path: Path) ->
     """More than there are threads, and each asks for more than fits between it and the bridge."""
     with LettaServerStub() as letta, ExitStack() as stack:
         letta.answer = [AGENT | {"id": f"agent-{number}", "name": f"agent {number}"} for number in range(500)]
-        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_THREADS="8")
-        bridge = stack.enter_context(Service(settings, tmp_path / "log"))
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
+        bridge = stack.enter_context(Service(settings, tmp_path / "log", {"least_threads": 8}))
         for _ in range(12):
             stack.enter_context(connected(bridge, b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n" * 200))
         for _ in range(50):

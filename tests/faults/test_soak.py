@@ -44,9 +44,8 @@ class Measured:
 def test_nothing_grows(world: World, tmp_path: Path, cases: Cases) -> None:
     agents = [world.agent("letta_v1_agent") for _ in range(AGENTS)]
     befores = [agent.fingerprint() for agent in agents]
-    with world.start_bridge(
-        BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="close", BRIDGE_STUB_IDLE="20", BRIDGE_SWEEP_INTERVAL="20"
-    ) as bridge:
+    sweeps = {"stub_idle": 20.0, "sweep_interval": 20.0}
+    with world.start_bridge(sweeps, BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="close") as bridge:
         started = time.monotonic()
         ask(agents, 0, REQUESTS // 5, bridge)
         early, most_stubs = measured(bridge, tmp_path), stubs(world)

@@ -38,8 +38,8 @@ def state(folder: Path) -> tuple[int, int, int, int]:
 @pytest.mark.fault("soak before a Letta in memory: requests with changing toolsets")
 @pytest.mark.timeout(1800)
 def test_nothing_grows(letta: FakeGateway, environment: dict[str, str], tmp_path: Path, cases: Cases) -> None:
-    environment |= {"BRIDGE_STUB_IDLE": "3", "BRIDGE_SWEEP_INTERVAL": "1"}
-    chat = Chat(create_app(read_settings(environment), letta).test_client())
+    settings = read_settings(environment, stub_idle=3.0, sweep_interval=1.0)
+    chat = Chat(create_app(settings, letta).test_client())
     early, most_stubs, started = (0, 0, 0, 0), 0, time.monotonic()
     for number in range(REQUESTS):
         toolset = [TOOLS[number % TOOLSETS], TOOLS[(number * 7 + 1) % TOOLSETS]]

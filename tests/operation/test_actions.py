@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -21,7 +22,12 @@ READ, WRITE = tool("read_file"), tool("write_file")
 
 @pytest.fixture
 def environment(environment: dict[str, str]) -> dict[str, str]:
-    return {**environment, "BRIDGE_ADMIN_PASSWORD": PASSWORD, "BRIDGE_STUB_IDLE": "0"}
+    return {**environment, "BRIDGE_ADMIN_PASSWORD": PASSWORD}
+
+
+@pytest.fixture
+def parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {**parameters, "stub_idle": 0.0}
 
 
 @pytest.fixture

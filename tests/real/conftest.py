@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from testbed.model.strictness import ModelLimits
 from testbed.network import free_port
 from testbed.proxy import FaultProxy
 from testbed.server import running
-from testbed.service import Service
+from testbed.service import NO_PARAMETERS, Service
 from testbed.versions import VERSIONS, agent_types
 from tests.faults.scale import FULL
 from tests.real.matrix import table
@@ -96,8 +97,8 @@ def world(
         FaultProxy(server.base_url) as proxy,
     ):
 
-        def start_bridge(**settings: str) -> Service:
-            return Service(bridge_environment(proxy.url, log.parent, settings), log)
+        def start_bridge(parameters: Mapping[str, Any] = NO_PARAMETERS, **settings: str) -> Service:
+            return Service(bridge_environment(proxy.url, log.parent, settings), log, parameters)
 
         with start_bridge() as bridge:
             yield World(server, model, proxy, bridge, start_bridge, log)

@@ -148,7 +148,7 @@ def test_a_bridge_sweeps_by_itself_beside_a_turn(world: World, agent: Agent, par
     agent.ask("!say ok", tools=[tool(name)])
     agent.ask("!say ok")
     age(world, name)
-    with world.start_bridge(BRIDGE_SWEEP_INTERVAL="1") as bridge:
+    with world.start_bridge({"sweep_interval": 1.0}) as bridge:
         deadline = time.monotonic() + 60
         while stubs_on(world, name):
             assert time.monotonic() < deadline

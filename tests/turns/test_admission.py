@@ -189,29 +189,29 @@ def offering(parameters: object) -> dict[str, Any]:
 
 class TestLimits:
     @pytest.fixture
-    def environment(self, environment: dict[str, str]) -> dict[str, str]:
-        limits = {"SCHEMA": "1000", "DEPTH": "20", "RESULT": "100", "TOOLS": "3", "BODY": "100000"}
-        return {**environment, **{f"BRIDGE_MAX_{name}": value for name, value in limits.items()}}
+    def parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        limits = {"max_schema": 1000, "max_depth": 20, "max_result": 100, "max_tools": 3, "max_body": 100_000}
+        return {**parameters, **limits}
 
     @pytest.mark.fault("bodies too large, too deep, or no JSON")
     @pytest.mark.parametrize(
-        ("fields", "status", "code", "variable"),
+        ("fields", "status", "code", "limit"),
         [
-            (offering({"type": "object", "description": "x" * 1000}), 413, "request_too_large", "BRIDGE_MAX_SCHEMA"),
-            (offering(nested(20)), 400, "nesting_too_deep", "BRIDGE_MAX_DEPTH"),
-            (offering(nested(40)), 400, "nesting_too_deep", "BRIDGE_MAX_DEPTH"),
-            ({"tools": offering({})["tools"] * 4}, 400, None, "BRIDGE_MAX_TOOLS"),
-            ({"metadata": "x" * 100_000}, 413, "request_too_large", "BRIDGE_MAX_BODY"),
+            (offering({"type": "object", "description": "x" * 1000}), 413, "request_too_large", "1000 are allowed"),
+            (offering(nested(20)), 400, "nesting_too_deep", "more than 20 levels"),
+            (offering(nested(40)), 400, "nesting_too_deep", "more than 28 levels"),
+            ({"tools": offering({})["tools"] * 4}, 400, None, "the limit is 3"),
+            ({"metadata": "x" * 100_000}, 413, "request_too_large", "larger than 100000 bytes"),
             (
                 {"messages": [{"role": "tool", "tool_call_id": "call_1", "content": "x" * 101}]},
                 413,
                 "request_too_large",
-                "BRIDGE_MAX_RESULT",
+                "may have 100.",
             ),
         ],
     )
-    def test_what_is_too_much_is_refused_by_the_name_of_its_limit(
-        self, chat: Chat, letta: FakeGateway, fields: dict[str, Any], status: int, code: str | None, variable: str
+    def test_a_request_beyond_a_limit_is_refused_with_the_limit(
+        self, chat: Chat, letta: FakeGateway, fields: dict[str, Any], status: int, code: str | None, limit: str
     ) -> None:
         reply = chat.post(
             {"model": "Ada", "messages": [{"role": "user", "content": "x"}], **fields}, headers=bearer("all")
@@ -219,7 +219,7 @@ class TestLimits:
         assert reply.status == status
         assert reply.error is not None
         assert reply.error["code"] == code
-        assert variable in reply.error["message"]
+        assert limit in reply.error["message"]
         assert letta.prompts == []
 
     @pytest.mark.fault("bodies too large, too deep, or no JSON")

@@ -112,9 +112,9 @@ def test_a_client_that_left_gets_the_answer_when_it_comes_back(
 
 @pytest.mark.fault("clients that hang up")
 def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back(
-    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
+    parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
-    environment |= {"BRIDGE_HEADER_WAIT": "0", "BRIDGE_TOOL_WAIT": "60"}
+    parameters |= {"header_wait": 0.0, "tool_wait": 60.0}
     client: FlaskClient = request.getfixturevalue("client")
     chat = Chat(client)
     letta.will(AgentCall(new_id("message"), "call_1", "clock", "{}", held=True), Stopped("requires_approval"))
@@ -151,10 +151,10 @@ def test_results_that_come_again_as_the_agent_said_nothing_make_it_go_on(chat: C
 @pytest.mark.fault("clients that hang up")
 @pytest.mark.parametrize("named", [True, False])
 def test_a_client_that_leaves_a_request_aside_does_not_end_the_conversation(
-    environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest, named: bool
+    parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest, named: bool
 ) -> None:
     """Only the run of the helper agent is its own; a run without a name would be any of the agent's."""
-    environment["BRIDGE_HEADER_WAIT"] = "0"
+    parameters["header_wait"] = 0.0
     app: Flask = request.getfixturevalue("app")
     slow, asked, go_on = Slow(letta), threading.Event(), threading.Event()
     begun: list[AgentEvent] = [RunStarted("run-aside"), Text("A")] if named else []

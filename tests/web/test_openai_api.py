@@ -177,13 +177,13 @@ def test_a_bad_request_is_refused(
     assert letta.prompts == []
 
 
-def test_a_body_beyond_the_limit_is_refused(environment: dict[str, str], request: pytest.FixtureRequest) -> None:
-    environment["BRIDGE_MAX_BODY"] = "1000"
+def test_a_body_beyond_the_limit_is_refused(parameters: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    parameters["max_body"] = 1000
     chat: Chat = request.getfixturevalue("chat")
     assert chat.ask("x" * 800).status == 200
     reply = chat.ask("x" * 1000)
     assert reply.status == 413
-    assert "BRIDGE_MAX_BODY" in (reply.error or {})["message"]
+    assert "larger than 1000 bytes" in (reply.error or {})["message"]
 
 
 @pytest.mark.parametrize("header", [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/json; x=y"}])
@@ -298,11 +298,11 @@ def short_tick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def quiet(short_tick: None, environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest) -> Quiet:
+def quiet(short_tick: None, parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest) -> Quiet:
     """Opens a stream with its headers due at once, of an agent that says nothing until it may."""
 
-    def opened(ping_interval: str, *events: AgentEvent | Exception) -> tuple[Iterator[bytes], threading.Event]:
-        environment.update(BRIDGE_PING_INTERVAL=ping_interval, BRIDGE_HEADER_WAIT="0")
+    def opened(ping_interval: float, *events: AgentEvent | Exception) -> tuple[Iterator[bytes], threading.Event]:
+        parameters.update(ping_interval=ping_interval, header_wait=0.0)
         go_on = threading.Event()
         letta.will(lambda: go_on.wait(SOON), *events)
         return _open_stream(request.getfixturevalue("client")), go_on
@@ -311,21 +311,21 @@ def quiet(short_tick: None, environment: dict[str, str], letta: FakeGateway, req
 
 
 def test_a_quiet_stream_is_kept_open_by_comments(quiet: Quiet) -> None:
-    frames, go_on = quiet("0.1", Text("Hello"), Stopped("end_turn"))
+    frames, go_on = quiet(0.1, Text("Hello"), Stopped("end_turn"))
     assert [next(frames), next(frames)] == [b": ping\n\n", b": ping\n\n"]
     go_on.set()
     assert b"Hello" in next(frame for frame in frames if frame != b": ping\n\n")
 
 
 def test_a_quiet_stream_begins_with_a_comment_when_its_headers_are_due(quiet: Quiet) -> None:
-    frames, go_on = quiet("25", Text("Hello"), Stopped("end_turn"))
+    frames, go_on = quiet(25, Text("Hello"), Stopped("end_turn"))
     assert next(frames) == b": ping\n\n"
     go_on.set()
     assert b"Hello" in next(frames)
 
 
 def test_a_failure_after_the_headers_were_sent_is_an_error_event(quiet: Quiet) -> None:
-    frames, go_on = quiet("0.1", errors.LettaUnreachable("It broke."))
+    frames, go_on = quiet(0.1, errors.LettaUnreachable("It broke."))
     assert next(frames) == b": ping\n\n"
     go_on.set()
     *_, last = frames

@@ -139,7 +139,7 @@ def _is_deeper(value: Any, deepest: int) -> bool:
 
 
 def _too_deep(deepest: int) -> TooDeep:
-    return TooDeep(f"The request body is nested more than {deepest} levels deep (8 more than BRIDGE_MAX_DEPTH).")
+    return TooDeep(f"The request body is nested more than {deepest} levels deep.")
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

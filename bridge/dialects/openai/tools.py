@@ -19,7 +19,7 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
     if not isinstance(tools, list):
         raise InvalidRequest("`tools` must be an array.", param="tools")
     if len(tools) > most:
-        raise InvalidRequest(f"`tools` has {len(tools)} tools; the limit is {most} (BRIDGE_MAX_TOOLS).", param="tools")
+        raise InvalidRequest(f"`tools` has {len(tools)} tools; the limit is {most}.", param="tools")
     specs = tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
     seen: set[str] = set()
     for index, spec in enumerate(specs):
