@@ -25,6 +25,8 @@ from tests.fakes import FakeGateway
 from tests.faults.table import FAULT, fault_of, outcomes, table
 from tests.waiting import SOON
 
+pytest_plugins = ["tests.second_try"]
+
 # The same examples in every run, and as much time for each as a busy machine needs.
 hypothesis.settings.register_profile(
     "suite",
@@ -58,6 +60,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Its fault travels with the report, also when the test does not come so far as to begin."""
+    item.user_properties.clear()  # of a first try
     fault = fault_of(item)
     if fault is not None:
         item.user_properties.append((FAULT, fault))
