@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import IO, Any, Self
 
 import requests
 
+from testbed import guarded
 from testbed.errors import ServiceFailed
 from testbed.network import send
 
@@ -73,13 +73,12 @@ class Service:
         """Start it and wait until it answers."""
         output: IO[bytes] | None = self._log.open("ab") if self._log else None
         try:
-            self._process = subprocess.Popen(
+            self._process = guarded.start(
                 ["sh", "-c", f"exec {self._command}"],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,
             )
         finally:
             if output is not None:
@@ -92,17 +91,14 @@ class Service:
             return
         if self._process.poll() is None:
             self._process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._process = None
+        self.kill()
 
     def kill(self) -> None:
         """SIGKILL for the master and its workers at once."""
         if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            guarded.end_group(self._process)
             self._process = None
 
     def wait(self, seconds: float) -> int | None:
