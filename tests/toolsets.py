@@ -9,6 +9,7 @@ from typing import Any
 
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
+from bridge.sync.names import alternative_names
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry
 from bridge.sync.toolset import sync_toolset
@@ -23,6 +24,11 @@ def stub(name: str = "read_file", description: str = "Reads a file.", kind: Stub
     """Another description makes another stub of the same name."""
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     return make_stub(ToolSpec(name, description, parameters), SchemaForm(), kind=kind)
+
+
+def second_name(one: Stub) -> str:
+    """The name that the stub gets if another tool has its own name."""
+    return alternative_names(one)[1]
 
 
 def lasting(tags: Iterable[str]) -> list[str]:

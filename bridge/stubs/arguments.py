@@ -1,4 +1,4 @@
-"""The arguments as the model gave them -> the arguments that the client's own schema asks for."""
+"""Turns the arguments that the model gave into those that the client's own schema asks for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.stubs.naming import LETTA_PARAMETERS
-from bridge.stubs.normalise import tidied
+from bridge.stubs.normalise import normalised
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of
 from bridge.turn import ArgumentPath, Stub
@@ -18,7 +18,7 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class _Number(float):
-    """A number that is written back as it was read: `1.0`, `1e400`, integers of any length."""
+    """A number that is written as it was read: `1.0`, `1e400`, integers of any length."""
 
     literal: str
 
@@ -29,21 +29,21 @@ class _Number(float):
         return number
 
 
-class _Whole(_Number):
+class _Integer(_Number):
     pass
 
 
 def restore_arguments(stub: Stub, arguments: str) -> str:
-    """Without Letta's own arguments and without nulls that mean "left out"; names and values as the client knows them.
+    """Removes Letta's own arguments and nulls that mean "left out"; restores the client's names and values.
 
-    What is no JSON object is returned as it is: the client has its own way to complain to the model.
+    Anything but a JSON object is returned unchanged: the client has its own way to complain to the model.
     """
     if not arguments.strip():
         return "{}"
     try:
         given = _parsed(arguments)
-        restored = _restored(stub, given) if isinstance(given, dict) else given
-        return arguments if _same(restored, given) else _written(restored)
+        written = _written(_restored(stub, given) if isinstance(given, dict) else given)
+        return arguments if written == _written(given) else written
     except (ValueError, RecursionError):
         return arguments
 
@@ -51,7 +51,7 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
 def _restored(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
     own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
     named = {stub.renamed.get(key, key): value for key, value in own.items()}
-    client = tidied(stub.spec.parameters or {})
+    client = normalised(stub.spec.parameters or {})
     result: dict[str, Any] = _Restoration(Definitions(client), stub.as_text).of(named, [client], ())
     return result
 
@@ -62,7 +62,7 @@ class _Restoration:
     as_text: frozenset[ArgumentPath]
 
     def of(self, value: Any, schemas: list[Any], path: ArgumentPath) -> Any:
-        """The value put right; `schemas` are the client's that may apply to it."""
+        """Returns the restored value; `schemas` are those of the client that may apply to it."""
         if isinstance(value, str):
             return self._read(value, schemas, path) if path in self.as_text else value
         if not isinstance(value, (dict, list)):
@@ -88,7 +88,7 @@ class _Restoration:
         return any("null" in self.definitions.kinds(schema) for schema in schemas)
 
     def _read(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
-        """A value asked for as JSON text. What can't be meant as JSON is meant as it stands."""
+        """Reads a value that was asked for as JSON text. Text that can't be meant as JSON is the value itself."""
         wanted = frozenset[str]().union(*map(self.definitions.kinds, schemas or [True]))
         if wanted <= {"string", "null"}:
             return None if text.strip() == "null" else text
@@ -102,7 +102,7 @@ class _Restoration:
         return value if isinstance(value, str) else self.of(value, schemas, path)
 
     def _parts(self, schema: Any) -> Iterator[Schema]:
-        """The schema and all it is made of: what it refers to, all of `allOf`, every alternative."""
+        """Yields the schema and all of its parts: what it refers to, all of `allOf`, every alternative."""
         waiting, followed = [schema], set[str]()
         while waiting:
             part = waiting.pop()
@@ -131,21 +131,17 @@ def _items(possible: list[Schema], index: int) -> list[Any]:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, _Whole):
+    if isinstance(value, _Integer):
         return "integer"
     return "number" if isinstance(value, _Number) else kind_of(value)
 
 
 def _parsed(text: str) -> Any:
-    return json.loads(text, parse_int=_Whole.read, parse_float=_Number.read, parse_constant=_refuse)
+    return json.loads(text, parse_int=_Integer.read, parse_float=_Number.read, parse_constant=_refuse)
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not a JSON value")
-
-
-def _same(one: Any, other: Any) -> bool:
-    return _written(one) == _written(other)
 
 
 def _written(value: Any) -> str:
@@ -159,5 +155,5 @@ def _written(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Not escaped, but for half a surrogate pair, which could not be sent otherwise."""
+    """Escapes only text with half a surrogate pair, which could not be sent otherwise."""
     return json.dumps(text, ensure_ascii=bool(_HALF_PAIR.search(text)))

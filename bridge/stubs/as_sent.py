@@ -1,8 +1,8 @@
-"""A schema for the servers that can show it to the model as it stands, and what little must be changed for them.
+"""Schemas for the servers that can show them to the model as the client sent them, with as few changes as possible.
 
-Letta marks schemas of MCP tools that are not fit for OpenAI's strict mode, and leaves marked ones alone. From 0.13.0
-to 0.16.2 a conversion to the strict form comes after that: it makes every optional parameter a required one and drops
-whatever the form lacks. A schema that it fails on goes out as it is, so one parameter is put in a form it fails on.
+Letta marks schemas of MCP tools that do not fit OpenAI's strict mode, and does not change marked ones. From 0.13.0 to
+0.16.2 it then converts every schema to the strict form, which makes each optional parameter a required one and drops
+what the form lacks. A schema on which the conversion fails is sent unchanged, so one parameter is made to fail.
 """
 
 from __future__ import annotations
@@ -21,40 +21,39 @@ _STRICT_KEYWORDS = {
     "array": frozenset({"type", "description", "title", "items"}),
 }
 _STRICT_SCALAR_KEYWORDS = frozenset({"type", "description", "title", "enum"})
-_UNSEEN_AT_THE_TOP = frozenset({"$schema", "$id", "$comment"})
+_IGNORED_AT_THE_TOP = frozenset({"$schema", "$id", "$comment"})
 _SPECIAL_TOKEN = re.compile(r"<\|(endoftext|fim_prefix|fim_middle|fim_suffix|endofprompt)\|>")
 
 
-def kept_verbatim(root: Schema, converts: bool) -> tuple[Schema, list[str]]:
-    properties = {name: inner if is_countable(inner) else _wrapped(inner) for name, inner in root["properties"].items()}
+def kept_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list[str]]:
+    """Returns the schema that reaches the model as `top`, and sentences about what differs."""
+    properties = {name: inner if is_countable(inner) else _wrapped(inner) for name, inner in top["properties"].items()}
     changes = [
         f"{name!r} is wrapped in oneOf: Letta's token count fails on its enum, items or default."
         for name, inner in properties.items()
-        if inner is not root["properties"][name]
+        if inner is not top["properties"][name]
     ]
-    schema = {**root, "properties": properties}
-    if converts and properties and not is_strict(schema) and all(map(_is_convertible, properties.values())):
-        optional = [name for name in properties if name not in root["required"]]
-        chosen = max(optional or properties)
+    schema = {**top, "properties": properties}
+    if letta_converts and properties and not is_strict(schema) and all(map(_is_convertible, properties.values())):
+        chosen = max([name for name in properties if name not in top["required"]] or properties)
         properties[chosen] = _wrapped(properties[chosen])
         changes.append(f"{chosen!r} is wrapped in oneOf, so that Letta passes the schema on as it is.")
     return schema, changes
 
 
-def is_strict(root: Schema) -> bool:
-    """Whether OpenAI's strict form of the schema is the schema itself: nothing optional, nothing but plain types."""
-    return _is_strict({key: value for key, value in root.items() if key not in _UNSEEN_AT_THE_TOP})
+def is_strict(top: Schema) -> bool:
+    """Whether the schema is already in OpenAI's strict form: nothing is optional, and all types are plain."""
+    return _is_strict({key: value for key, value in top.items() if key not in _IGNORED_AT_THE_TOP})
 
 
 def is_countable(schema: Schema) -> bool:
-    """Whether Letta's count of tokens gets through it: it takes texts only in `enum`, and no tokens of its own.
+    """Whether Letta can count the schema's tokens: it takes only texts in `enum`, and no special tokens.
 
-    It counts on every message (0.6, 0.7), or while streaming from LM Studio; where it fails the message fails.
+    It counts them for every message (0.6, 0.7), or when it streams from LM Studio. If it fails, the message fails.
     """
-    choices = schema.get("enum", [])
     items = schema.get("items")
     return (
-        all(isinstance(value, str) and is_plain_text(value) for value in choices)
+        all(isinstance(value, str) and is_plain_text(value) for value in schema.get("enum", []))
         and not (isinstance(items, dict) and isinstance(items.get("type"), list))
         and is_plain_text(str(schema.get("default", "")))
     )
@@ -65,7 +64,7 @@ def is_plain_text(text: str) -> bool:
 
 
 def plain_text(text: str) -> str:
-    """With blanks in what a tokenizer takes for a token of its own and refuses."""
+    """Puts blanks into the special tokens that a tokenizer refuses."""
     return _SPECIAL_TOKEN.sub(r"<| \1 |>", text)
 
 
@@ -75,7 +74,7 @@ def _wrapped(schema: Schema) -> Schema:
 
 
 def _is_convertible(schema: Any) -> bool:
-    """Whether Letta's conversion (0.13.0 to 0.16.2) gets through."""
+    """Whether Letta's conversion to the strict form (0.13.0 to 0.16.2) succeeds."""
     if "type" not in schema:
         return "anyOf" in schema and (_is_flattened(schema["anyOf"]) or all(map(_is_convertible, schema["anyOf"])))
     if schema["type"] == "object":
@@ -86,7 +85,7 @@ def _is_convertible(schema: Any) -> bool:
 
 
 def _is_flattened(alternatives: list[Schema]) -> bool:
-    """Whether it makes one list of types of them, without looking any further."""
+    """Whether Letta's conversion turns the alternatives into one list of types, without looking further."""
     named = [inner["type"] for inner in alternatives if "type" in inner]
     return bool(named) and "object" not in named and "array" not in named
 

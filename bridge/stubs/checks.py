@@ -1,6 +1,6 @@
-"""Is it a JSON Schema that can be worked on at all? If not, an InvalidRequest that names the place.
+"""Refuses what is not a usable JSON Schema, with an InvalidRequest that names the place.
 
-Letta takes a malformed schema without a word and then fails at every message to the agent; so it ends here.
+Letta accepts a malformed schema silently and then fails at every message to the agent.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from bridge.errors import InvalidRequest, TooDeep, TooLarge
 from bridge.stubs.subschemas import KINDS, is_schema, mapped
 
-# How much of a property's name an error shows.
+# How many characters of a property's name an error shows.
 _SHOWN = 64
-# What no database of Letta's can keep: NUL, and halves of surrogate pairs.
+# Letta's databases can't keep NUL and halves of surrogate pairs.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -25,7 +25,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 class Limits:
     """How large a tool's schema may be. `depth` counts nested JSON arrays and objects, `size` characters of JSON.
 
-    `spelt_out` is for the schema as Letta gets it, where what it refers to may stand many times.
+    `spelt_out` is the size of the schema that Letta gets, in which a definition may be repeated at each reference.
     """
 
     depth: int = 64
@@ -34,7 +34,7 @@ class Limits:
 
 
 def limits_of(depth: int, size: int) -> Limits:
-    """As an operator sets them."""
+    """Returns the limits that an operator's settings mean."""
     return Limits(depth, size, 4 * size)
 
 
@@ -50,7 +50,7 @@ def check_schema(parameters: Any, where: str, limits: Limits) -> None:
 
 
 def is_well_formed(schema: dict[str, Any]) -> bool:
-    """The same for a part that stands where nobody expects a schema, so that it was not looked at with the rest."""
+    """Checks a part in a place where no schema is expected: `check_schema` did not look into it."""
     try:
         _check_node(schema, "")
     except InvalidRequest:
@@ -73,7 +73,7 @@ def storable(text: str) -> str:
 
 
 def _check_json(value: Any, where: str, limits: Limits) -> None:
-    """Goes through everything without recursion: nothing may recurse into it before its depth is known."""
+    """Works without recursion, because the depth is not known yet."""
     waiting = [(value, 0)]
     while waiting:
         item, depth = waiting.pop()
@@ -98,8 +98,8 @@ def _check_scalar(value: Any, where: str) -> None:
 
 
 def _check_node(schema: dict[str, Any], where: str) -> None:
-    for key, (holds, wanted) in _FORMS.items():
-        if schema.get(key) is not None and not holds(schema[key]):
+    for key, (fits, wanted) in _KEYWORDS.items():
+        if schema.get(key) is not None and not fits(schema[key]):
             _refuse(f"{where}.{key}", f"must be {wanted}")
 
     def check(inner: Any) -> Any:
@@ -123,29 +123,17 @@ def _check_property(name: str, schema: Any, where: str) -> None:
         _check_node(schema, where)
 
 
+def _is(*types: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, types)
+
+
 def _is_type(value: Any) -> bool:
     names = value if isinstance(value, list) else [value]
     return bool(names) and all(isinstance(name, str) and name in KINDS for name in names)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_filled_list(value: Any) -> bool:
+def _is_non_empty_list(value: Any) -> bool:
     return isinstance(value, list) and bool(value)
-
-
-def _is_schema_or_list(value: Any) -> bool:
-    return is_schema(value) or isinstance(value, list)
 
 
 def _is_names(value: Any) -> bool:
@@ -156,21 +144,21 @@ def _refuse(where: str, fault: str) -> None:
     raise InvalidRequest(f"`{where}` {fault}.", param=where)
 
 
-_FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_KEYWORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "type": (_is_type, "one of " + ", ".join(sorted(KINDS)) + ", or a list of them"),
-    "description": (_is_text, "a string"),
-    "title": (_is_text, "a string"),
-    "$ref": (_is_text, "a string"),
-    "properties": (_is_object, "an object"),
-    "$defs": (_is_object, "an object"),
-    "definitions": (_is_object, "an object"),
-    "patternProperties": (_is_object, "an object"),
+    "description": (_is(str), "a string"),
+    "title": (_is(str), "a string"),
+    "$ref": (_is(str), "a string"),
+    "properties": (_is(dict), "an object"),
+    "$defs": (_is(dict), "an object"),
+    "definitions": (_is(dict), "an object"),
+    "patternProperties": (_is(dict), "an object"),
     "required": (_is_names, "a list of property names"),
-    "enum": (_is_list, "a list of values"),
-    "items": (_is_schema_or_list, "a schema"),
-    "prefixItems": (_is_list, "a list of schemas"),
+    "enum": (_is(list), "a list of values"),
+    "items": (_is(dict, bool, list), "a schema"),
+    "prefixItems": (_is(list), "a list of schemas"),
     "additionalProperties": (is_schema, "a schema, true or false"),
-    "allOf": (_is_filled_list, "a list of one or more schemas"),
-    "anyOf": (_is_filled_list, "a list of one or more schemas"),
-    "oneOf": (_is_filled_list, "a list of one or more schemas"),
+    "allOf": (_is_non_empty_list, "a list of one or more schemas"),
+    "anyOf": (_is_non_empty_list, "a list of one or more schemas"),
+    "oneOf": (_is_non_empty_list, "a list of one or more schemas"),
 }

@@ -1,4 +1,4 @@
-"""What a schema says, in words: for the servers that would lose it on the way to the model."""
+"""Says in words what a schema asks for, for the servers that would lose it on the way to the model."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 from bridge.stubs.subschemas import Schema
 
-# UserMessage otherwise, or of no use to a model.
+# Keywords that are said elsewhere, or that are of no use to a model.
 _SILENT = frozenset(
     {"type", "description", "title", "properties", "required", "items", "additionalProperties", "nullable"}
     | {"unevaluatedProperties", "$schema", "$id", "$anchor", "$comment", "$defs", "definitions"}
     | {"readOnly", "writeOnly", "examples", "example", "deprecated"}
 )
+# In the order in which they are said.
 _PHRASES: dict[str, str] = {
     "const": "always {}",
     "minimum": "at least {}",
@@ -31,20 +32,21 @@ _PHRASES: dict[str, str] = {
     "maxItems": "{} or fewer items",
     "default": "default: {}",
 }
+_ORDER = {keyword: place for place, keyword in enumerate(_PHRASES)}
 
 
 def compact(value: Any) -> str:
-    """The same text however the client orders its keys: a tool must not look new when only their order is."""
+    """Returns the same JSON text for every order of keys: a tool must not look new because only their order is."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def constraints(schema: Schema, said: frozenset[str] = frozenset()) -> list[str]:
-    """One phrase for each keyword but those in `said`; what has no phrase of its own stays JSON Schema."""
+def constraints(schema: Schema, except_for: frozenset[str] = frozenset()) -> list[str]:
+    """Returns a phrase for each keyword that is not in `except_for`; keywords without a phrase stay JSON Schema."""
     phrases: list[str] = []
     rest = {}
-    for key in sorted(schema, key=_place):
+    for key in sorted(schema, key=lambda keyword: (_ORDER.get(keyword, -1), keyword)):
         value = schema[key]
-        if key in _SILENT or key in said or key.startswith("x-") or (key == "default" and value is None):
+        if key in _SILENT or key in except_for or key.startswith("x-") or (key == "default" and value is None):
             continue
         if key in _PHRASES:
             phrases.append(_PHRASES[key].format(compact(value)))
@@ -58,31 +60,19 @@ def constraints(schema: Schema, said: frozenset[str] = frozenset()) -> list[str]
 
 
 def described(schema: Schema, *phrases: str) -> str:
-    """The schema's own description (or its title), with the phrases behind it in brackets."""
+    """Returns the schema's own description (or its title), followed by the phrases in brackets."""
     text: str = schema.get("description") or schema.get("title") or ""
-    said = "; ".join(phrase for phrase in phrases if phrase)
-    if not said:
+    addition = "; ".join(phrase for phrase in phrases if phrase)
+    if not addition:
         return text
-    return f"{text.rstrip()} ({said})" if text.strip() else said[0].upper() + said[1:]
+    return f"{text.rstrip()} ({addition})" if text.strip() else addition[0].upper() + addition[1:]
 
 
 def _listed(values: list[Any]) -> str:
     return ", ".join(compact(value) for value in values)
 
 
-def _unique(value: Any) -> list[str]:
-    return ["no item twice"] if value is True else []
-
-
-def _one_of(values: list[Any]) -> list[str]:
-    return [f"one of {_listed(values)}"]
-
-
-_SPECIAL: dict[str, Callable[[Any], list[str]]] = {"enum": _one_of, "uniqueItems": _unique}
-
-
-def _place(keyword: str) -> tuple[int, str]:
-    return (_PLACES.get(keyword, -1), keyword)
-
-
-_PLACES = {keyword: place for place, keyword in enumerate(_PHRASES)}
+_SPECIAL: dict[str, Callable[[Any], list[str]]] = {
+    "enum": lambda values: [f"one of {_listed(values)}"],
+    "uniqueItems": lambda value: ["no item twice"] if value is True else [],
+}

@@ -1,4 +1,4 @@
-"""A checked schema in the one form that everything behind expects."""
+"""Brings a checked schema into the one form that the later steps expect."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 from bridge.stubs.subschemas import Schema, mapped
 
 _MAY_BE_NULL = ("const", "default")
-_MAY_BE_FLAGS = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
+_MAY_BE_BOOLEAN = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
 
 
-def tidied(schema: Any) -> Schema:
-    """The same meaning without what nobody expects in a schema: nulls, plain true and false, lists without items."""
+def normalised(schema: Any) -> Schema:
+    """Returns a schema of the same meaning without nulls, without true and false as schemas, and with `items`.
+
+    An older draft's list in `items` becomes `prefixItems`.
+    """
     if not isinstance(schema, dict):
         return {"not": {}} if schema is False else {}
     clean = {key: value for key, value in schema.items() if value is not None or key in _MAY_BE_NULL}
@@ -24,8 +27,8 @@ def tidied(schema: Any) -> Schema:
         clean["items"] = clean.pop("additionalItems", {})
     if clean.get("items") is False:
         clean |= {"items": {}, "maxItems": len(clean.get("prefixItems", []))}
-    flags = {key: clean[key] for key in _MAY_BE_FLAGS if isinstance(clean.get(key), bool)}
-    clean = mapped(clean, tidied) | flags
+    booleans = {key: clean[key] for key in _MAY_BE_BOOLEAN if isinstance(clean.get(key), bool)}
+    clean = mapped(clean, normalised) | booleans
     if "array" in types(clean):
         clean.setdefault("items", {})
     return clean

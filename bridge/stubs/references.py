@@ -1,7 +1,7 @@
-"""`$ref`: followed, unrolled, or replaced where it leads nowhere.
+"""Follows each `$ref`: keeps it, spells it out, or replaces it where it leads nowhere.
 
-The definitions a schema refers to stand beside its properties, and most of what lies between the bridge and a model
-keeps the properties alone.
+Definitions are beside the properties of a schema, and most of what is between the bridge and a model keeps only the
+properties.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from urllib.parse import unquote
 
 from bridge.stubs.checks import is_well_formed
 from bridge.stubs.in_words import described
-from bridge.stubs.normalise import tidied
+from bridge.stubs.normalise import normalised
 from bridge.stubs.subschemas import KINDS, Schema, found_at, is_schema, kinds, mapped
 
-# How often a definition may contain itself when it is unrolled, and how much unrolling may yield in all.
-UNROLLED = 2
+# How often a definition may contain itself when it is spelt out, and how much may be spelt out in all.
+MAX_REPEATS = 2
 MAX_NODES = 1000
 MAX_DEPTH = 24
-# How many references are followed to find out what kind of value they stand for, and to places that hold no schemas.
+# How many references are followed to find the kinds of their values, and how many to places that hold no schemas.
 MAX_REFERENCES = 100
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
@@ -30,40 +30,40 @@ _ANNOTATIONS = frozenset({"description", "title", "default", "examples", "exampl
 
 @dataclass(slots=True)
 class Definitions:
-    """What the references of one client's schema can lead to."""
+    """Finds what the references of one client's schema lead to."""
 
     root: Schema
     _found: dict[str, Any] = field(default_factory=dict)
-    _strays: int = 0
+    _unexpected: int = 0
     _kinds: dict[str, frozenset[str]] = field(default_factory=dict)
     _recursive: frozenset[str] | None = None
 
     def lookup(self, reference: str) -> Any:
-        """The schema referred to; True (anything goes) for one that is not there."""
+        """Returns the schema at the reference; True, which allows any value, if there is none."""
         found = self.find(reference)
         return True if found is None else found
 
     def find(self, reference: str) -> Any:
-        """By JSON Pointer from the root; addresses of other documents lead nowhere."""
+        """Returns the schema at a JSON Pointer from the root, or None. Other documents are not read."""
         if not reference.startswith("#") or reference[1:2] not in ("", "/"):
             return None
         if reference not in self._found:
             found, expected = found_at(self.root, map(_unescaped, reference[1:].split("/")[1:]))
             if not expected and isinstance(found, dict):
-                found = self._stray(found)
+                found = self._schema_in_unexpected_place(found)
             self._found[reference] = found if is_schema(found) else None
         return self._found[reference]
 
-    def _stray(self, found: Schema) -> Any:
-        """A schema where nobody looked for one, as in OpenAPI's `components`: neither checked nor tidied so far."""
-        self._strays += 1
-        return tidied(found) if self._strays <= MAX_REFERENCES and is_well_formed(found) else None
+    def _schema_in_unexpected_place(self, found: Schema) -> Any:
+        """Checks and normalises what was not recognised as a schema before, such as OpenAPI's `components`."""
+        self._unexpected += 1
+        return normalised(found) if self._unexpected <= MAX_REFERENCES and is_well_formed(found) else None
 
     def kinds(self, schema: Any) -> frozenset[str]:
         return kinds(schema, self._kinds_of)
 
     def _kinds_of(self, reference: str) -> frozenset[str]:
-        """Found out once; on the way any kind will do, so that circles and long ways come to an end."""
+        """While a reference is followed, it counts as any kind, so that circles and long chains come to an end."""
         if reference not in self._kinds:
             self._kinds[reference] = KINDS
             if len(self._kinds) < MAX_REFERENCES:
@@ -71,19 +71,19 @@ class Definitions:
         return self._kinds[reference]
 
     def is_recursive(self, reference: str) -> bool:
-        """Whether following it leads to it again (or lies between two that do)."""
+        """Whether following the reference leads to it again (or whether it is between two that do)."""
         if self._recursive is None:
-            mentioned = self._reachable(self.root)
-            circular = _unsortable(mentioned)
-            backwards: dict[str, set[str]] = {found: set() for found in circular}
-            for found in circular:
-                for other in mentioned[found] & circular:
+            reachable = self._reachable(self.root)
+            before_circles = _unsortable(reachable)
+            backwards: dict[str, set[str]] = {found: set() for found in before_circles}
+            for found in before_circles:
+                for other in reachable[found] & before_circles:
                     backwards[other].add(found)
             self._recursive = frozenset(_unsortable(backwards))
         return reference in self._recursive
 
     def needed(self, schema: Schema) -> dict[str, Any]:
-        """The definitions that the schema's references need, under the keywords they stand under."""
+        """Returns the definitions that the schema's references need, under the root's keywords for them."""
         result: dict[str, Any] = {}
         for reference in filter(is_definition, self._reachable(schema)):
             keyword, name = map(_unescaped, reference[2:].split("/")[:2])
@@ -92,18 +92,18 @@ class Definitions:
         return result
 
     def _reachable(self, schema: Schema) -> dict[str, set[str]]:
-        """Every reference in the schema and in what they lead to, each with those in what it leads to."""
+        """Returns every reference in the schema and in what they lead to, each with the references at its end."""
         result: dict[str, set[str]] = {}
-        waiting = _mentioned(schema)
+        waiting = _references_in(schema)
         while waiting:
             reference = waiting.pop()
             if reference not in result:
-                result[reference] = _mentioned(self.find(reference))
+                result[reference] = _references_in(self.find(reference))
                 waiting |= result[reference]
         return result
 
 
-def _mentioned(schema: Any) -> set[str]:
+def _references_in(schema: Any) -> set[str]:
     found: set[str] = set()
 
     def collect(inner: Any) -> Any:
@@ -118,7 +118,7 @@ def _mentioned(schema: Any) -> set[str]:
 
 
 def _unsortable(graph: dict[str, set[str]]) -> set[str]:
-    """What no order can bring behind all that it mentions: what is part of a circle or leads into one."""
+    """Returns the nodes that no order can put after all that they lead to: those in a circle or before one."""
     sorter = TopologicalSorter(graph)
     with suppress(CycleError):
         sorter.prepare()
@@ -131,10 +131,10 @@ def _unsortable(graph: dict[str, set[str]]) -> set[str]:
 
 @dataclass(slots=True)
 class Inlining:
-    """One pass over a schema in which references are replaced by what they refer to.
+    """Replaces references in one schema by what they refer to.
 
-    `keep` says which references to definitions may stay: all, those that contain themselves, or none (what contains
-    itself is then unrolled to a depth).
+    `keep` says which references to definitions stay: all, those whose definitions contain themselves, or none. If
+    none stay, such definitions are spelt out to a limited depth.
     """
 
     definitions: Definitions
@@ -154,10 +154,11 @@ class Inlining:
         found = self.definitions.find(reference)
         if found is None or found is False:
             self.changes.append(f"The reference {reference!r} leads nowhere in the client's schema: any value will do.")
-            return {**siblings, "description": _dangling(siblings, reference)}
+            missing = f"a {_last(reference)}, which the client does not describe"
+            return {**siblings, "description": described(siblings, missing)}
         if self._stays(reference):
             return {"$ref": reference, **siblings}
-        if path.count(reference) >= UNROLLED or self.nodes > MAX_NODES or depth > MAX_DEPTH:
+        if path.count(reference) >= MAX_REPEATS or self.nodes > MAX_NODES or depth > MAX_DEPTH:
             self.changes.append(f"{reference!r} is spelt out for a few levels only; below them any value will do.")
             return {"description": f"Again a value like the one around it ({_last(reference)})."}
         target = self.of(found if isinstance(found, dict) else {}, (*path, reference), depth + 1)
@@ -174,7 +175,7 @@ def is_definition(reference: str) -> bool:
 
 
 def _joined(target: Schema, siblings: Schema) -> Schema:
-    """A reference's neighbours count beside what it refers to; notes among them (a description) win over its own."""
+    """Keywords beside a reference count as well as what it refers to; their annotations replace the target's own."""
     if siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys():
         return {**target, **siblings}
     return {**siblings, "allOf": [*siblings.get("allOf", ()), target]}
@@ -186,7 +187,3 @@ def _last(reference: str) -> str:
 
 def _unescaped(part: str) -> str:
     return unquote(part).replace("~1", "/").replace("~0", "~")
-
-
-def _dangling(siblings: Schema, reference: str) -> str:
-    return described(siblings, f"a {_last(reference)}, which the client does not describe")

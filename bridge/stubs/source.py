@@ -1,7 +1,7 @@
-"""A stub's Python source: rendered from a template, then proven to be no more than was meant.
+"""Renders a stub's Python source from a template, and proves that it does only what it should.
 
-What comes from a client stands in it twice at most, as the name of the tool, and that only after it passed an
-allow-list. What the code does is compared with a tree that is built from nodes.
+The only text of a client in it is the name of the tool, at most twice, and only after it passed an allow-list. The
+code is compared with a tree that is built from nodes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ TEMPLATE = "stub.py.j2"
 
 PURPOSE = "A client's tool. The client runs it itself; this code only holds its place on the Letta server."
 PLACEHOLDER = "No result was given: the client went on without running this call."
-# The agent's variables that the relay stub reads: how many pieces there are, each piece, and what begins every piece.
+# The agent's variables that the relay stub reads: the number of pieces, each piece, and the beginning of every piece.
 RELAY_COUNT = "LETTA_TOOL_BRIDGE_PIECES"
 RELAY_PIECE = "LETTA_TOOL_BRIDGE_PIECE_"
-# Letta keeps a variable as it is (unencrypted, undamaged) when it looks like an API key.
+# Letta keeps a variable unchanged and unencrypted if it looks like an API key.
 RELAY_PREFIX = "sk-"
 
 
 class UnsafeSource(Exception):
-    """A stub's source is not what it should be. It is a fault of the bridge, and the source must not be used."""
+    """A stub's source is not what it should be. It must not be used; this is a fault of the bridge."""
 
 
 @lru_cache(maxsize=1024)
@@ -53,7 +53,7 @@ def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
             relay_prefix_length=len(RELAY_PREFIX),
         )
     )
-    if ast.dump(ast.parse(source)) != ast.dump(_meant(function, kind)):
+    if ast.dump(ast.parse(source)) != ast.dump(_expected(function, kind)):
         raise UnsafeSource(f"the source of {server_name!r} does more or less than it should:\n{source}")
     compile(source, f"<stub {server_name}>", "exec")
     return source
@@ -61,7 +61,7 @@ def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
 
 @cache
 def template_digest() -> str:
-    """Changes with the template, so that stubs made from an older one are known for old."""
+    """Changes with the template, so that stubs of an older template are recognised."""
     text = (TEMPLATES / TEMPLATE).read_text(encoding="utf-8")
     return hashlib.sha256(
         "\0".join((text, PURPOSE, PLACEHOLDER, RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX)).encode()
@@ -73,7 +73,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
-        autoescape=False,  # nosec B701 # it makes Python, which is proven below, and no HTML
+        autoescape=False,  # nosec B701 # it makes Python, which is proven below, not HTML
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -82,8 +82,8 @@ def _environment() -> Environment:
     return environment
 
 
-def _meant(function: str, kind: StubKind) -> ast.Module:
-    """What the source should be, made without the template."""
+def _expected(function: str, kind: StubKind) -> ast.Module:
+    """Builds the tree that the source should have, without the template."""
     module = ast.parse("def f(**kwargs): pass")
     definition = module.body[0]
     assert isinstance(definition, ast.FunctionDef)

@@ -1,4 +1,4 @@
-"""Where a JSON Schema holds further schemas, and what kinds of value it takes."""
+"""Where a JSON Schema holds further schemas, and which kinds of value it takes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ from typing import Any
 
 Schema = dict[str, Any]
 
+ALTERNATIVES = ("anyOf", "oneOf")
 KINDS = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
+_KIND_OF_TYPE = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 _SINGLE = frozenset(
     {"items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains"}
     | {"propertyNames", "contentSchema", "not", "if", "then", "else"}
 )
 _LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
-ALTERNATIVES = ("anyOf", "oneOf")
 
 
 def mapped(schema: Schema, change: Callable[[Any], Any]) -> Schema:
-    """The schema with every schema directly inside it put through `change`; booleans count as schemas."""
+    """Returns the schema with `change` applied to every schema directly inside it; booleans are schemas, too."""
     result = dict(schema)
     for key, value in schema.items():
         if key in _BY_NAME and isinstance(value, dict):
@@ -31,7 +40,7 @@ def mapped(schema: Schema, change: Callable[[Any], Any]) -> Schema:
 
 
 def found_at(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
-    """What stands at the end of the path (None for nothing), and whether a schema is expected there."""
+    """Returns the value at the end of the path (None if nothing is there), and whether a schema is expected there."""
     here, expected, holds_schemas = schema, True, False
     for name in path:
         if isinstance(here, dict) and name in here:
@@ -54,35 +63,26 @@ def is_schema(value: Any) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+    return _KIND_OF_TYPE[type(value)]
 
 
 def kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozenset[str]:
-    """The kinds of JSON value that can satisfy the schema; every kind where it does not say."""
+    """Returns the kinds of JSON value that can satisfy the schema: every kind if it names none."""
     if not isinstance(schema, dict):
         return frozenset() if schema is False else KINDS
-    result = _typed(schema)
+    result = _declared_kinds(schema)
     if isinstance(schema.get("$ref"), str):
         result &= of_reference(schema["$ref"])
     for key in ALTERNATIVES:
         if isinstance(schema.get(key), list):
-            result &= _either(kinds(inner, of_reference) for inner in schema[key])
+            result &= frozenset().union(*(kinds(inner, of_reference) for inner in schema[key]))
     for inner in schema.get("allOf", ()):
         result &= kinds(inner, of_reference)
     return result
 
 
-def _typed(schema: Schema) -> frozenset[str]:
+def _declared_kinds(schema: Schema) -> frozenset[str]:
+    """Returns the kinds that `type`, `enum` and `const` allow."""
     result = KINDS
     named = schema.get("type")
     if named is not None:
@@ -99,7 +99,3 @@ def _typed(schema: Schema) -> frozenset[str]:
 def _with_integers(names: Iterable[str]) -> frozenset[str]:
     found = frozenset(names)
     return found | {"integer"} if "number" in found else found
-
-
-def _either(found: Iterable[frozenset[str]]) -> frozenset[str]:
-    return frozenset().union(*found)

@@ -1,6 +1,6 @@
-"""Whatever a client sends as a tool's parameters -> one object with properties, as OpenAI and Letta want it.
+"""Turns whatever a client sends as a tool's parameters into one object with properties, as OpenAI and Letta want it.
 
-Both refuse alternatives at the top; Letta also fails at every message for a tool without `properties` or `required`.
+Both refuse alternatives at the top. Letta also fails at every message for a tool without `properties` or `required`.
 """
 
 from __future__ import annotations
@@ -16,42 +16,44 @@ from bridge.stubs.subschemas import ALTERNATIVES, Schema
 
 # OpenAI takes none of these beside the properties.
 _NOT_AT_THE_TOP = ("not", "enum", "const")
-# How many alternatives are looked into for further ones.
-MOST_LOOKED_INTO = 200
+# How many alternatives are searched for further alternatives.
+MAX_SEARCHED = 200
 
 
 @dataclass(slots=True)
-class Root:
-    """The schema of all arguments, and what had to be moved from it into the tool's description."""
+class TopLevel:
+    """The schema of all arguments, and sentences for the tool's description about what had to leave it."""
 
     schema: Schema
-    words: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
 
 
-def object_root(parameters: Schema, definitions: Definitions, where: str) -> Root:
-    root = Root({"type": "object", **_flattened(parameters, definitions)})
-    if "object" not in types(root.schema):
+def top_level_object(parameters: Schema, definitions: Definitions, where: str) -> TopLevel:
+    top = TopLevel({"type": "object", **_flattened(parameters, definitions)})
+    if "object" not in types(top.schema):
         raise InvalidRequest(
-            f"`{where}.type` is {compact(root.schema['type'])}; the parameters of a tool must be of type object.",
+            f"`{where}.type` is {compact(top.schema['type'])}; the parameters of a tool must be of type object.",
             param=f"{where}.type",
         )
-    root.schema["type"] = "object"
-    properties = root.schema.setdefault("properties", {})
-    _take_alternatives(root, definitions)
-    moved = {key: root.schema.pop(key) for key in _NOT_AT_THE_TOP if key in root.schema}
+    top.schema["type"] = "object"
+    properties = top.schema.setdefault("properties", {})
+    _take_alternatives(top, definitions)
+    moved = {key: top.schema.pop(key) for key in _NOT_AT_THE_TOP if key in top.schema}
     if moved:
-        root.words.append(f"The arguments must also fit the JSON Schema {compact(moved)}.")
-        root.changes.append(f"{', '.join(moved)} at the top of the schema is said in the tool's description.")
-    required = list(dict.fromkeys(root.schema.get("required", [])))
-    for name in required:
+        top.sentences.append(f"The arguments must also fit the JSON Schema {compact(moved)}.")
+        top.changes.append(f"{', '.join(moved)} at the top of the schema is said in the tool's description.")
+    top.schema["required"] = list(dict.fromkeys(top.schema.get("required", [])))
+    for name in top.schema["required"]:
         properties.setdefault(name, {})
-    root.schema["required"] = required
-    return root
+    return top
 
 
 def _flattened(schema: Any, definitions: Definitions) -> Schema:
-    """With what it refers to, and all of `allOf`, in one schema; of alternatives a list of all that were found."""
+    """Merges the schema with what it refers to and with all of its `allOf`.
+
+    `anyOf` and `oneOf` of the result hold a list of all the lists of alternatives that were found.
+    """
     result: Schema = {}
     waiting, followed = [schema], set[str]()
     while waiting:
@@ -63,74 +65,77 @@ def _flattened(schema: Any, definitions: Definitions) -> Schema:
             followed.add(reference)
             waiting.append(definitions.lookup(reference))
         waiting.extend(part.get("allOf", []))
-        _absorb(result, part)
+        _merge(result, part)
     return result
 
 
-def _absorb(result: Schema, part: Schema) -> None:
-    # Each part knows its own properties only; whether others may be added is said by the outermost.
-    unsaid = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
+def _merge(result: Schema, part: Schema) -> None:
+    # Each part knows only its own properties; whether others may be added is for the outermost part to say.
+    ignored = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
     for key, value in part.items():
         if key == "properties":
-            _absorb_properties(result.setdefault("properties", {}), value, "allOf")
+            _merge_properties(result.setdefault("properties", {}), value, "allOf")
         elif key == "required":
             result["required"] = [*result.get("required", []), *value]
         elif key in ALTERNATIVES:
             result[key] = [*result.get(key, []), value]
-        elif key not in unsaid:
+        elif key not in ignored:
             result.setdefault(key, value)
 
 
-def _absorb_properties(properties: dict[str, Any], more: dict[str, Any], both: str) -> None:
+def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword: str) -> None:
+    """Adds properties; one that is described in two ways gets both descriptions under the keyword."""
     for name, schema in more.items():
         known = properties.get(name, schema)
         if known == schema:
             properties[name] = schema
-        elif isinstance(known, dict) and list(known) == [both]:
-            properties[name] = {both: [*known[both], schema]}
+        elif isinstance(known, dict) and list(known) == [keyword]:
+            properties[name] = {keyword: [*known[keyword], schema]}
         else:
-            properties[name] = {both: [known, schema]}
+            properties[name] = {keyword: [known, schema]}
 
 
-def _take_alternatives(root: Root, definitions: Definitions) -> None:
-    found = [(key, members) for key in ALTERNATIVES for members in root.schema.pop(key, ())]
-    met = {id(member) for _, members in found for member in members}
+def _take_alternatives(top: TopLevel, definitions: Definitions) -> None:
+    """Moves the alternatives into sentences; all their properties become properties of the object."""
+    found = [(key, members) for key in ALTERNATIVES for members in top.schema.pop(key, ())]
+    searched = {id(member) for _, members in found for member in members}
     for key, members in found:
-        parts = [form for member in members for form in _forms(member, definitions, met)]
+        parts = [part for member in members for part in _without_alternatives(member, definitions, searched)]
         common = set.intersection(*(set(part.get("required", [])) for part in parts))
+        required = [name for part in parts for name in part.get("required", []) if name in common]
         for part in parts:
-            _absorb_properties(root.schema["properties"], part.get("properties", {}), "anyOf")
-        root.schema["required"] = [*root.schema.get("required", []), *(n for n in _required(parts) if n in common)]
-        forms = "; ".join(dict.fromkeys(_form(part) for part in parts))
-        root.words.append(f"The arguments come in one of these forms ('?': may be left out): {forms}.")
-        root.changes.append(f"{key} at the top of the schema is said in the tool's description.")
+            _merge_properties(top.schema["properties"], part.get("properties", {}), "anyOf")
+        top.schema["required"] = [*top.schema.get("required", []), *required]
+        shapes = "; ".join(dict.fromkeys(map(_shape, parts)))
+        top.sentences.append(f"The arguments come in one of these forms ('?': may be left out): {shapes}.")
+        top.changes.append(f"{key} at the top of the schema is said in the tool's description.")
 
 
-def _forms(member: Any, definitions: Definitions, met: set[int]) -> list[Schema]:
-    """The member, or what stands in it with each of its own alternatives; what was `met` before is not looked into."""
-    forms: list[Schema] = []
+def _without_alternatives(member: Any, definitions: Definitions, searched: set[int]) -> list[Schema]:
+    """Returns the member itself, or it merged with each of its own alternatives.
+
+    Alternatives in `searched` are not searched again, so that circles come to an end.
+    """
+    found: list[Schema] = []
     waiting: list[tuple[Schema, Any]] = [({}, member)]
     while waiting:
         around, schema = waiting.pop()
         own = _flattened(schema, definitions)
-        inner = [one for key in ALTERNATIVES for members in own.pop(key, ()) for one in members if id(one) not in met]
-        inner = inner[: max(0, MOST_LOOKED_INTO - len(met))]
-        met.update(map(id, inner))
-        form: Schema = {}
-        _absorb(form, around)
-        _absorb(form, own)
+        lists = [members for key in ALTERNATIVES for members in own.pop(key, ())]
+        inner = [one for members in lists for one in members if id(one) not in searched]
+        inner = inner[: max(0, MAX_SEARCHED - len(searched))]
+        searched.update(map(id, inner))
+        merged: Schema = {}
+        _merge(merged, around)
+        _merge(merged, own)
         if inner:
-            waiting.extend((form, one) for one in reversed(inner))
+            waiting.extend((merged, one) for one in reversed(inner))
         else:
-            forms.append(form)
-    return forms
+            found.append(merged)
+    return found
 
 
-def _required(parts: list[Schema]) -> list[str]:
-    return [name for part in parts for name in part.get("required", [])]
-
-
-def _form(part: Schema) -> str:
+def _shape(part: Schema) -> str:
     """`{kind: "file", path, mode?}`"""
     properties = part.get("properties", {})
     required = part.get("required", [])

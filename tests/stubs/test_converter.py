@@ -8,7 +8,8 @@ import pytest
 from bridge.errors import InvalidRequest, TooDeep, TooLarge
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.checks import Limits
-from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
+from bridge.stubs.converter import make_stub, renamed_stub
+from bridge.stubs.naming import suffixed
 from bridge.turn import SchemaForm, ToolSpec
 from testbed.model.schemas import schema_findings
 from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT, seen_by_model
@@ -79,7 +80,7 @@ def test_the_digest_is_the_same_where_nothing_changes() -> None:
 @pytest.mark.parametrize("form", [AS_SENT, SANDBOXED])
 def test_a_second_name_changes_the_name_alone(form: SchemaForm) -> None:
     stub = make_stub(SPEC, form)
-    second = renamed_stub(stub, name_with_suffix(stub))
+    second = renamed_stub(stub, suffixed(stub.name, stub.digest))
     assert second.name == second.json_schema["name"] == f"read_file_{stub.digest[:8]}"
     assert f"def {second.name}(**kwargs)" in second.source_code
     assert second.digest == stub.digest

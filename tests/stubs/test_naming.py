@@ -17,18 +17,18 @@ CHANGED = {
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_name_that_everybody_takes_is_kept(name: str) -> None:
-    assert server_name(name, identifier=False) == name
+    assert server_name(name, python_names=False) == name
 
 
 @pytest.mark.parametrize(("name", "expected"), CHANGED.items())
 def test_another_name_stays_readable_and_gets_a_digest(name: str, expected: str) -> None:
-    assert server_name(name, identifier=False) == expected
+    assert server_name(name, python_names=False) == expected
     assert len(expected) <= 48
 
 
 @pytest.mark.parametrize("name", ["read-file", "class", "2fa", "print", "_x", "thinking", "a" * 64 + "b", "result_of"])
 def test_a_sandboxed_tool_has_the_name_of_a_function(name: str) -> None:
-    changed = server_name(name, identifier=True)
+    changed = server_name(name, python_names=True)
     assert changed != name
     assert changed.isidentifier()
     assert function_name(changed) == changed
@@ -36,7 +36,7 @@ def test_a_sandboxed_tool_has_the_name_of_a_function(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["read_file", "Bash", "mcp__files__read_text"])
 def test_a_sandboxed_tool_keeps_its_name_where_it_can(name: str) -> None:
-    assert server_name(name, identifier=True) == name
+    assert server_name(name, python_names=True) == name
 
 
 def test_a_second_name_fits_into_64_characters() -> None:
@@ -59,7 +59,7 @@ def test_what_real_clients_send_is_taken(name: str) -> None:
 
 def test_parameters_keep_their_names_but_for_three_of_lettas_own() -> None:
     names = ["path", "class", "max-results", "x.y", "thinking", "inner_thoughts", "request_heartbeat"]
-    assert parameter_names(names, identifier=False) == {
+    assert parameter_names(names, python_names=False) == {
         "path": "path",
         "class": "class",
         "max-results": "max-results",
@@ -72,12 +72,18 @@ def test_parameters_keep_their_names_but_for_three_of_lettas_own() -> None:
 
 def test_signs_and_other_alphabets_are_dropped_from_parameters() -> None:
     names = ["$filter", "@type", "ünïcode", "名前", "a b"]
-    assert list(parameter_names(names, identifier=False).values()) == ["filter", "type", "unicode", "parameter", "a_b"]
+    assert list(parameter_names(names, python_names=False).values()) == [
+        "filter",
+        "type",
+        "unicode",
+        "parameter",
+        "a_b",
+    ]
 
 
 def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_need() -> None:
     names = ["class", "max-results", "x.y", "str", "agent_state", "_x", "0", "None", "result_type"]
-    changed = parameter_names(names, identifier=True)
+    changed = parameter_names(names, python_names=True)
     assert list(changed.values()) == [
         "class_",
         "max_results",
@@ -93,6 +99,6 @@ def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_need() 
 
 def test_no_two_parameters_end_up_with_one_name_whatever_their_order() -> None:
     names = ["a b", "a$b", "a_b", "a_b_2"]
-    changed = parameter_names(names, identifier=False)
+    changed = parameter_names(names, python_names=False)
     assert changed == {"a b": "a_b_3", "a$b": "a_b_4", "a_b": "a_b", "a_b_2": "a_b_2"}
-    assert parameter_names(reversed(names), identifier=False) == changed
+    assert parameter_names(reversed(names), python_names=False) == changed

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridge.stubs.arguments import restore_arguments
-from bridge.stubs.converter import make_stub, name_with_suffix, renamed_stub
-from bridge.stubs.naming import check_tool_name, is_script_safe, parameter_names, server_name
+from bridge.stubs.converter import make_stub, renamed_stub
+from bridge.stubs.naming import check_tool_name, is_script_safe, parameter_names, server_name, suffixed
 from bridge.stubs.source import stub_source
 from bridge.turn import ToolSpec
 from testbed.model.schemas import schema_findings, strict_findings
@@ -64,25 +64,25 @@ def test_nothing_of_a_tool_but_its_name_gets_into_the_source(
 
 @hostile
 @given(st.lists(tool_names, min_size=2, max_size=6, unique=True), st.booleans())
-def test_names_of_tools_are_legal_and_never_meet(names: list[str], identifier: bool) -> None:
+def test_names_of_tools_are_legal_and_never_meet(names: list[str], python_names: bool) -> None:
     for name in names:
         check_tool_name(name, "tools[0].function")
-    given_names = [server_name(name, identifier) for name in names]
+    given_names = [server_name(name, python_names) for name in names]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in given_names)
     assert len(set(given_names)) == len(names)
-    assert not identifier or all(map(is_script_safe, given_names))
+    assert not python_names or all(map(is_script_safe, given_names))
 
 
 @hostile
 @given(st.lists(hostile_names, max_size=12, unique=True), st.booleans())
-def test_names_of_parameters_are_legal_and_lead_back(names: list[str], identifier: bool) -> None:
-    changed = parameter_names(names, identifier)
+def test_names_of_parameters_are_legal_and_lead_back(names: list[str], python_names: bool) -> None:
+    changed = parameter_names(names, python_names)
     assert list(changed) == names
     assert len(set(changed.values())) == len(names)
     for name in changed.values():
         assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name)
         assert name not in ("thinking", "inner_thoughts", "request_heartbeat")
-        if identifier:
+        if python_names:
             assert is_script_safe(name)
             compile(f"{name} = 1\nf({name}={name})", "script", "exec")
 
@@ -96,7 +96,7 @@ def test_the_digest_does_not_depend_on_the_order_of_keys(
         stub = make_stub(ToolSpec(name, description, schema), form)
         again = make_stub(ToolSpec(name, description, shuffled(schema, order)), form)
         assert again.digest == stub.digest
-        second = renamed_stub(stub, name_with_suffix(stub))
+        second = renamed_stub(stub, suffixed(stub.name, stub.digest))
         assert second.digest == stub.digest
         assert second.name != stub.name
 

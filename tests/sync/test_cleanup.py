@@ -9,11 +9,10 @@ import pytest
 
 from bridge import errors
 from bridge.letta.gateway import Agent, Tool
-from bridge.stubs.converter import name_with_suffix
 from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep
 from bridge.sync.inventory import OwnTool, inventory
 from bridge.sync.ownership import idle_since, is_leaving, is_marked, marked_idle, marked_leaving, tags_for
-from tests.toolsets import Bridge, SharedLetta, lasting, offered, rules_of, stub
+from tests.toolsets import Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub
 
 DAY = 86_400.0
 NOW = 1_800_000_000.0
@@ -225,10 +224,10 @@ def test_a_stub_attached_while_the_sweep_waits_stays_as_long_as_it_is_used(
     """The turn does not know whether the sweep will see it, so it takes another stub."""
     offers: list[list[str]] = []
     done = swept(letta, NOW, pause=lambda _: offers.append(bridge.sync(ada, READ)))
-    assert offers == [[name_with_suffix(READ)]]
+    assert offers == [[second_name(READ)]]
     assert names(done.deleted) == ["read_file"]
-    assert [*offered(letta, ada)] == ["mine", name_with_suffix(READ)]
-    assert rules_of(letta, ada) == [("requires_approval", name_with_suffix(READ))]
+    assert [*offered(letta, ada)] == ["mine", second_name(READ)]
+    assert rules_of(letta, ada) == [("requires_approval", second_name(READ))]
     assert bridge.sync(ada, READ) == offers[0]
     assert bridge.counts == {}
 

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bridge.letta.gateway import Tool
-from bridge.stubs.converter import name_with_suffix
 from bridge.sync import concurrently as parallel
 from bridge.sync.cleanup import sweep
 from bridge.sync.ownership import client_name_of, is_leaving, is_ours
 from bridge.turn import JsonObject, Stub
-from tests.toolsets import GATE, Bridge, SharedLetta, stub
+from tests.toolsets import GATE, Bridge, SharedLetta, second_name, stub
 
 HOUR = 3600.0
 READ = stub("read_file")
@@ -25,13 +24,13 @@ STUBS = [
     READ,
     stub("read_file", "Reads another file."),
     stub("read_file", kind="relay"),
-    stub(name_with_suffix(READ), "A rival."),
+    stub(second_name(READ), "A rival."),
     stub("write_file"),
     stub("fs.write/file"),
     stub("send_message"),
     stub("theirs"),
 ]
-FOREIGN = ["read_file", "theirs", name_with_suffix(READ), "write_file", "lonely"]
+FOREIGN = ["read_file", "theirs", second_name(READ), "write_file", "lonely"]
 EDITS: list[dict[str, Any]] = [
     {"source": "import letta_tool_bridge  # letta-tool-bridge"},
     {"json_schema": {"name": "x", "parameters": {}}},

@@ -13,12 +13,12 @@ import pytest
 
 from bridge import errors
 from bridge.letta.gateway import Agent, AgentChange, Tool
-from bridge.stubs.converter import make_stub, name_with_suffix
+from bridge.stubs.converter import make_stub
 from bridge.sync.names import alternative_names
 from bridge.sync.ownership import OWNER, idle_since, is_leaving, is_ours, marked_idle, marked_leaving, tags_for
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.turn import SchemaForm, ToolSpec
-from tests.toolsets import GATE, Bridge, SharedLetta, lasting, offered, rules_of, stub
+from tests.toolsets import GATE, Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub
 
 READ, WRITE = stub("read_file"), stub("write_file")
 OTHER_READ = stub("read_file", "Reads another file.")
@@ -161,7 +161,7 @@ def test_a_foreign_tool_of_the_same_name_is_untouched(
 ) -> None:
     foreign = letta.has_tool("read_file", type, tags=tags)
     (name,) = bridge.sync(ada, READ)
-    assert name == name_with_suffix(READ)
+    assert name == second_name(READ)
     assert letta.tool("read_file") == foreign
     assert offered(letta, ada)[name]["description"] == "Reads a file."
     assert rules_of(letta, ada)[-1] == (GATE, name)
@@ -183,7 +183,7 @@ def test_a_foreign_tool_of_the_same_name_that_the_agent_has_stays_beside_the_stu
 def test_a_stub_whose_tags_somebody_removed_is_foreign(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
     theirs = letta.edits(letta.tool("read_file"), tags=("adopted",))
-    assert bridge.sync(ada, READ) == [name_with_suffix(READ)]
+    assert bridge.sync(ada, READ) == [second_name(READ)]
     assert letta.tool("read_file") == theirs
     assert bridge.sync(ada) == []
     assert "read_file" in offered(letta, ada)
@@ -194,9 +194,9 @@ def test_two_schemas_of_one_name_are_two_tools_and_the_first_keeps_the_plain_nam
 ) -> None:
     for _ in range(2):
         assert bridge.sync(ada, READ) == ["read_file"]
-        assert bridge.sync(bob, OTHER_READ) == [name_with_suffix(OTHER_READ)]
+        assert bridge.sync(bob, OTHER_READ) == [second_name(OTHER_READ)]
     assert offered(letta, ada)["read_file"]["description"] == "Reads a file."
-    assert offered(letta, bob)[name_with_suffix(OTHER_READ)]["description"] == "Reads another file."
+    assert offered(letta, bob)[second_name(OTHER_READ)]["description"] == "Reads another file."
 
 
 def test_a_changed_schema_is_in_force_at_once_and_the_old_one_is_gone(
@@ -226,9 +226,9 @@ def test_a_client_cannot_name_a_tool_as_another_of_its_tools_is_going_to_be_name
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     letta.has_tool("read_file")
-    rival = stub(name_with_suffix(READ), "A rival.")
+    rival = stub(second_name(READ), "A rival.")
     names = bridge.sync(ada, READ, rival)
-    assert names[0] == name_with_suffix(READ)
+    assert names[0] == second_name(READ)
     assert len(set(names)) == 2
     assert offered(letta, ada)[names[1]]["description"] == "A rival."
     bridge.sync(ada, rival, READ)
@@ -272,9 +272,9 @@ def test_a_name_that_one_method_cannot_use_is_not_used_by_it(
 
 def test_tools_that_go_with_the_request_avoid_the_names_of_the_agents_own(letta: SharedLetta, ada: Agent) -> None:
     mine = stub("mine")
-    rival = stub(name_with_suffix(mine), "A rival.")
+    rival = stub(second_name(mine), "A rival.")
     names = [binding.stub.name for binding in beside_own_tools(ada, [mine, READ, rival])]
-    assert names == [name_with_suffix(mine), "read_file", name_with_suffix(rival)]
+    assert names == [second_name(mine), "read_file", second_name(rival)]
     assert [binding.stub.json_schema["name"] for binding in beside_own_tools(ada, [mine])] == names[:1]
 
 
@@ -315,7 +315,7 @@ def test_a_tool_that_somebody_puts_under_a_stubs_name_is_theirs_from_then_on(
     bridge.sync(ada, READ, WRITE)
     schema = {"name": "read_file", "description": "Theirs.", "parameters": {}}
     theirs = letta.edits(letta.tool("read_file"), source="def read_file():\n    return 1\n", json_schema=schema)
-    assert bridge.sync(ada, READ, WRITE) == [name_with_suffix(READ), "write_file"]
+    assert bridge.sync(ada, READ, WRITE) == [second_name(READ), "write_file"]
     assert letta.tool("read_file") == theirs
     assert offered(letta, ada)["read_file"] == schema
     assert "read_file" not in [rule["tool_name"] for rule in letta.agent(ada.id).rules]
@@ -500,10 +500,10 @@ def test_a_stub_that_is_about_to_leave_is_not_used_any_more(letta: SharedLetta, 
     bridge.sync(ada, READ)
     bridge.sync(ada)
     leaving = letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
-    assert bridge.sync(ada, READ) == [name_with_suffix(READ)]
+    assert bridge.sync(ada, READ) == [second_name(READ)]
     assert letta.tool("read_file") == leaving
     letta.delete_tool(leaving.id)
-    assert bridge.sync(ada, READ) == [name_with_suffix(READ)]
+    assert bridge.sync(ada, READ) == [second_name(READ)]
     assert bridge.counts == {}
 
 
@@ -513,7 +513,7 @@ def test_a_stub_that_the_agent_has_is_left_when_it_is_about_to_leave(
     bridge.sync(ada, READ)
     letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
     for one in (bridge, Bridge(letta)):
-        assert one.sync(ada, READ) == [name_with_suffix(READ)]
+        assert one.sync(ada, READ) == [second_name(READ)]
         assert not any(is_leaving(tool) for tool in letta.agent(ada.id).tools)
 
 
