@@ -1,4 +1,4 @@
-"""The scripted model by hand: `python -m testbed.model --port 8900`."""
+"""Runs the scripted model by hand: `python -m testbed.model --port 8900`."""
 
 import argparse
 import signal
@@ -10,7 +10,7 @@ from testbed.model.strictness import ModelLimits
 
 
 def main() -> None:
-    """Serve until SIGINT or SIGTERM."""
+    """Serves until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(
         prog="python -m testbed.model",
         description="An OpenAI-type endpoint whose answers are dictated by the messages it gets.",

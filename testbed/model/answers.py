@@ -1,4 +1,4 @@
-"""From a request to the answer that goes over the wire, without sockets."""
+"""Makes the answer to a request, without sockets."""
 
 import json
 import secrets
@@ -23,7 +23,7 @@ CREATED = 1_700_000_000
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What is sent: one part, or the events of a stream, with the pauses and the cut of the script."""
+    """The answer as bytes: one part, or the events of a stream, with the script's pauses and its cut."""
 
     status: int
     parts: tuple[bytes, ...]
@@ -38,18 +38,18 @@ class HttpAnswer:
 
 
 def json_answer(value: Any, status: int = 200) -> HttpAnswer:
-    """An answer that is one JSON value."""
+    """Makes an answer of one JSON value."""
     return HttpAnswer(status, (json.dumps(value).encode(),))
 
 
 def refuse(record: RecordedRequest, reason: Refusal) -> HttpAnswer:
-    """An answer that is an error, which is remembered with the request."""
+    """Makes an error answer, and records it with the request."""
     record.refusal = reason
     return json_answer(reason.body(), reason.status)
 
 
 def chat_answer(record: RecordedRequest, limits: ModelLimits) -> HttpAnswer:
-    """The answer to a request for a chat completion."""
+    """Answers a request for a chat completion."""
     body = record.body
     record.violations = strict_violations(body)
     reason = refusal(body, limits)
@@ -63,20 +63,20 @@ def chat_answer(record: RecordedRequest, limits: ModelLimits) -> HttpAnswer:
         dictated = refusal_of(reply.failure)
         error = json.dumps(dictated.body()).encode()
         return HttpAnswer(dictated.status, (error,), delay=reply.delay)
-    return _spoken(body, reply, record)
+    return _completion_answer(body, reply, record)
 
 
-def _spoken(body: Mapping[str, Any], reply: ModelReply, record: RecordedRequest) -> HttpAnswer:
+def _completion_answer(body: Mapping[str, Any], reply: ModelReply, record: RecordedRequest) -> HttpAnswer:
     ids = tuple(f"call_{secrets.token_hex(12)}" for _ in reply.calls)
-    stamp = AnswerMetadata(
+    metadata = AnswerMetadata(
         f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), str(body["model"]), ids, prompt_tokens(body)
     )
-    whole = completion(reply, stamp)
+    whole = completion(reply, metadata)
     record.reply = whole
     if body.get("stream") is not True:
         return HttpAnswer(200, (json.dumps(whole).encode(),), JSON, reply.delay, 0.0, reply.cut)
     options = body.get("stream_options") or {}
-    events = tuple(_events(chunks(reply, stamp, options.get("include_usage") is True)))
+    events = tuple(_events(chunks(reply, metadata, options.get("include_usage") is True)))
     return HttpAnswer(200, events, EVENTS, reply.delay, reply.slow, reply.cut)
 
 
@@ -87,7 +87,7 @@ def _events(values: Iterator[dict[str, Any]]) -> Iterator[bytes]:
 
 
 def embeddings_answer(record: RecordedRequest) -> HttpAnswer:
-    """The answer to a request for embeddings."""
+    """Answers a request for embeddings."""
     body = record.body
     if not isinstance(body, Mapping):
         return refuse(record, Refusal("We could not parse the JSON body of your request."))
@@ -96,7 +96,7 @@ def embeddings_answer(record: RecordedRequest) -> HttpAnswer:
 
 
 def models_answer(record: RecordedRequest, limits: ModelLimits, name: str | None = None) -> HttpAnswer:
-    """The list of models, or one of them."""
+    """Answers with the list of models, or with one of them."""
     listed = [{"id": one, "object": "model", "created": CREATED, "owned_by": "scripted"} for one in limits.models]
     if name is None:
         return json_answer({"object": "list", "data": listed})

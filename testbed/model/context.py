@@ -1,4 +1,4 @@
-"""What the model was shown, in a compact form that tests can compare. Pure."""
+"""The messages that the model was shown, in a compact form that tests can compare. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ LETTA_ARGUMENTS = ("thinking", "inner_thoughts", "request_heartbeat")
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """A tool call in the context. Arguments that are no JSON object stay the text they are."""
+    """A tool call in the context. Arguments that are not a JSON object remain text."""
 
     id: str
     name: str
@@ -29,11 +29,11 @@ class ShownCall:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """One message of the context, freed of Letta's packing.
+    """One message of the context, without Letta's wrapping.
 
     `kind` is the role, except for Letta's own user messages, where it is "heartbeat", "login" or "system_alert".
-    A tool's result has `call_id`, `tool` (the name of the tool called) and `status`: "OK", "Failed", or "" where
-    Letta did not wrap it.
+    A tool's result has `call_id`, `tool` (the name of the called tool) and `status`: "OK", "Failed", or "" if Letta
+    did not wrap it.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class ShownMessage:
     status: str = ""
 
     def lines(self) -> list[str]:
-        """The message as lines of a story."""
+        """The message as lines of a story, see `story`."""
         if self.kind == "tool":
             failed = " FAILED" if self.status not in ("", "OK") else ""
             return [f"result of {self.tool or '?'}{failed}: {self.text}"]
@@ -61,7 +61,7 @@ def _call_line(call: ShownCall) -> str:
 
 
 def shown(messages: Iterable[Mapping[str, Any]]) -> list[ShownMessage]:
-    """The messages of a request, each freed of Letta's packing."""
+    """Returns the messages of a request without Letta's wrapping."""
     tools: dict[str, str] = {}
     result = []
     for message in messages:
@@ -99,21 +99,21 @@ def _arguments(text: Any) -> Any:
 
 
 def story(messages: Sequence[Mapping[str, Any]], since: str | None = None) -> list[str]:
-    """The context as short lines without ids, so that whole conversations compare as lists of strings.
+    """Returns the context as short lines without ids, so that whole conversations compare as lists of strings.
 
         user: What is the weather in Oslo?
         call get_weather {"city": "Oslo"}
         result of get_weather: 12 degrees
         assistant: It is 12 degrees.
 
-    A first system message is left out, an answer by send_message looks like plain content (its result stays, as
-    everything does that the model sees), and a failed result says FAILED. `since` starts the story at the first
-    message whose text contains it.
+    A first system message is left out, an answer by send_message looks like plain content (its result stays, as the
+    model sees it), and a failed result says FAILED. `since` starts the story at the first message whose text contains
+    it.
     """
-    told = shown(messages)
-    if told and told[0].kind in ("system", "developer"):
-        told = told[1:]
+    context = shown(messages)
+    if context and context[0].kind in ("system", "developer"):
+        context = context[1:]
     if since is not None:
-        start = next((index for index, one in enumerate(told) if since in one.text), len(told))
-        told = told[start:]
-    return [line for one in told for line in one.lines()]
+        start = next((index for index, one in enumerate(context) if since in one.text), len(context))
+        context = context[start:]
+    return [line for one in context for line in one.lines()]

@@ -1,4 +1,4 @@
-"""Embeddings that are the same for the same text, and otherwise mean nothing. Pure."""
+"""Makes embeddings that are the same for the same text, and have no other meaning. Pure."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ MOST_INPUTS = 2048
 
 
 def embedding(text: str, dimensions: int = DIMENSIONS) -> list[float]:
-    """A vector of length 1."""
+    """Returns a vector of length 1."""
     raw = hashlib.shake_256(text.encode("utf-8", "surrogatepass")).digest(4 * dimensions)
     numbers = [number / 2**31 for number in struct.unpack(f"<{dimensions}i", raw)]
     length = math.sqrt(sum(number * number for number in numbers)) or 1.0
@@ -24,7 +24,7 @@ def embedding(text: str, dimensions: int = DIMENSIONS) -> list[float]:
 
 
 def embeddings(body: Mapping[str, Any]) -> dict[str, Any] | Refusal:
-    """The answer to a request for embeddings."""
+    """Returns the answer to a request for embeddings."""
     given, encoding = body.get("input"), body.get("encoding_format") or "float"
     if given is None:
         return missing("input")
@@ -36,24 +36,16 @@ def embeddings(body: Mapping[str, Any]) -> dict[str, Any] | Refusal:
         return refused
     vectors = [embedding(text, body.get("dimensions") or DIMENSIONS) for text in inputs]
     data = [
-        {
-            "object": "embedding",
-            "index": index,
-            "embedding": _base64(vector) if encoding == "base64" else vector,
-        }
+        {"object": "embedding", "index": index, "embedding": _base64(vector) if encoding == "base64" else vector}
         for index, vector in enumerate(vectors)
     ]
     count = tokens(sum(map(len, inputs)))
-    return {
-        "object": "list",
-        "data": data,
-        "model": body.get("model"),
-        "usage": {"prompt_tokens": count, "total_tokens": count},
-    }
+    usage = {"prompt_tokens": count, "total_tokens": count}
+    return {"object": "list", "data": data, "model": body.get("model"), "usage": usage}
 
 
 def _inputs(given: Any) -> list[str]:
-    """The texts of an input: one text, several, the tokens of one, or the tokens of several."""
+    """Returns the texts of an input, which is one text, several texts, or the tokens of one or of several."""
     if isinstance(given, list) and not all(isinstance(one, int) for one in given):
         return [one if isinstance(one, str) else str(one) for one in given]
     return [given if isinstance(given, str) else str(given)] if given != [] else []

@@ -1,21 +1,15 @@
-"""Arguments that fit a schema, for calls that a request demands and no script dictates. Pure."""
+"""Makes arguments that fit a schema, for calls that a request demands but no script dictates. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
 DEEPEST = 12
 
-BY_TYPE: dict[str, Any] = {
-    "string": "text",
-    "integer": 1,
-    "number": 1.5,
-    "boolean": True,
-    "null": None,
-}
+BY_TYPE: dict[str, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "null": None}
 
 
 def example(schema: Any, root: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
-    """The plainest value that fits a JSON schema, always the same one; text where nothing is known."""
+    """Returns the simplest value that fits a JSON schema, always the same one. A schema without a type gets text."""
     if not isinstance(schema, Mapping) or depth > DEEPEST:
         return "text"
     root = schema if root is None else root
@@ -31,7 +25,7 @@ def example(schema: Any, root: Mapping[str, Any] | None = None, depth: int = 0) 
 
 
 def _alternative(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """The schema that stands for this one: what it refers to, or the first of several."""
+    """Returns the schema that replaces this one: the target of a reference, or the first alternative."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/"):
         found: Any = root

@@ -1,4 +1,4 @@
-"""What Letta wraps around texts on their way to the model, taken off again. Pure.
+"""Removes the JSON that Letta wraps around texts for the model. Pure.
 
 Up to 0.7 a user's text arrives as {"type": "user_message", "message": ..., "time": ...}; agents with heartbeats get
 further user messages of the types `heartbeat`, `login` and `system_alert`; a tool's result is
@@ -9,18 +9,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-# The key that carries the text, by the type of the wrapping.
-USER_WRAPPINGS = {
-    "user_message": "message",
-    "system_alert": "message",
-    "heartbeat": "reason",
-    "login": "last_login",
-}
+# The key that holds the text, by the type of the wrapping.
+USER_WRAPPINGS = {"user_message": "message", "system_alert": "message", "heartbeat": "reason", "login": "last_login"}
 
 
 @dataclass(frozen=True, slots=True)
 class UnpackedUser:
-    """A user message: `kind` is "user" for what a person said, else the type of Letta's own wrapping."""
+    """A user message: `kind` is "user" for a person's message, else the type of Letta's own message."""
 
     kind: str
     text: str
@@ -28,23 +23,19 @@ class UnpackedUser:
 
 @dataclass(frozen=True, slots=True)
 class UnpackedResult:
-    """A tool's result; the status is "" where Letta did not wrap it."""
+    """A tool's result. The status is "" if Letta did not wrap it."""
 
     status: str
     text: str
 
 
 def text_of(content: Any) -> str:
-    """The text of a message's content: a string, a list of parts, or nothing."""
+    """Returns the text of a message's content, which is a string, a list of parts, or missing."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         return ""
-    return "\n".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part))
-
-
-def _is_text(part: dict[str, Any]) -> bool:
-    return isinstance(part.get("text"), str)
+    return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -58,7 +49,7 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def unpack_user(text: str) -> UnpackedUser:
-    """A user message without Letta's wrapping; JSON of any other kind is what the user said."""
+    """Removes Letta's wrapping from a user message. Any other JSON is the user's own text."""
     wrapping = _object(text)
     kind = wrapping.get("type") if wrapping is not None else None
     if wrapping is None or not isinstance(kind, str) or kind not in USER_WRAPPINGS:
@@ -68,7 +59,7 @@ def unpack_user(text: str) -> UnpackedUser:
 
 
 def unpack_result(text: str) -> UnpackedResult:
-    """A tool message's content without Letta's wrapping."""
+    """Removes Letta's wrapping from a tool message's content."""
     wrapping = _object(text)
     if wrapping is None or "status" not in wrapping or "message" not in wrapping:
         return UnpackedResult("", text)

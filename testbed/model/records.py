@@ -1,4 +1,4 @@
-"""What the model was asked, in the order in which it came, and what it answered."""
+"""The requests that the model received, in order, with its answers."""
 
 import json
 import threading
@@ -19,7 +19,7 @@ CHAT = "/v1/chat/completions"
 
 
 class RecordedRequest:
-    """One request. What the answer was is filled in when it is known."""
+    """One request. The fields about its answer are filled in when the answer is known."""
 
     def __init__(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> None:
         self.number = 0
@@ -42,7 +42,7 @@ class RecordedRequest:
 
     @property
     def body(self) -> Any:
-        """The JSON of the request, None if it is none. Read anew each time: kept, it would be large."""
+        """The request's JSON, or None if it is not JSON. It is parsed at each use, as it would take much memory."""
         try:
             return json.loads(self.raw) if self.raw else None
         except (ValueError, RecursionError):
@@ -50,20 +50,20 @@ class RecordedRequest:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages as they came, without those that are no objects."""
+        """The messages as they arrived, without those that are not objects."""
         body = self.body
         found = body.get("messages") if isinstance(body, dict) else None
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     @property
     def offer(self) -> ToolOffer:
-        """The tools and what the request demands of them."""
+        """The tools of the request, and which of them must be called."""
         body = self.body
         return offer_of(body if isinstance(body, dict) else {})
 
     @property
     def tools(self) -> dict[str, OfferedTool]:
-        """The offered tools by name, in their order."""
+        """The offered tools by name, in the request's order."""
         return {tool.name: tool for tool in self.offer.tools}
 
     @property
@@ -72,25 +72,25 @@ class RecordedRequest:
 
     @property
     def system(self) -> str:
-        """The text of the first system message, "" if there is none."""
+        """The text of the first system message, or "" without one."""
         first = self.shown[:1]
         return first[0].text if first and first[0].kind in ("system", "developer") else ""
 
     @property
     def shown(self) -> list[ShownMessage]:
-        """The context that the model was shown, freed of Letta's packing."""
+        """The messages that the model was shown, without Letta's wrapping."""
         return shown(self.messages)
 
     def story(self, since: str | None = None) -> list[str]:
-        """The context as short lines without ids; see `context.story`."""
+        """Returns the context as short lines without ids; see `context.story`."""
         return story(self.messages, since)
 
     def contains(self, text: str) -> bool:
-        """Whether a text stands in the request, however Letta packed it."""
+        """Whether the request contains a text, however Letta wrapped it."""
         return any(needle in self.raw for needle in _needles(text))
 
     def to_json(self) -> dict[str, Any]:
-        """The request for another process."""
+        """Returns the request as JSON, for another process."""
         return {
             "number": self.number,
             "at": self.at,
@@ -110,7 +110,7 @@ class RecordedRequest:
 
 @lru_cache(maxsize=100)
 def _needles(text: str) -> tuple[bytes, ...]:
-    """A text as it stands in JSON, and in JSON within JSON, as which Letta packs messages and results."""
+    """Returns a text as written in JSON, and in JSON within JSON, which is Letta's wrapping of messages and results."""
     once = _escaped(text)
     twice = {form for one in once for form in _escaped(one)}
     return tuple(form.encode("utf-8", "surrogatepass") for form in once | twice)
@@ -121,7 +121,7 @@ def _escaped(text: str) -> set[str]:
 
 
 class Records:
-    """The newest requests, bounded in number and in bytes, safe between threads."""
+    """The newest requests, limited in number and in bytes. Safe between threads."""
 
     def __init__(self, most: int = 5000, most_bytes: int = 100_000_000) -> None:
         self._most = most
@@ -132,7 +132,7 @@ class Records:
         self._changed = threading.Condition()
 
     def add(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> RecordedRequest:
-        """Record a request as it arrives."""
+        """Records a request when it arrives."""
         one = RecordedRequest(method, path, headers, raw)
         with self._changed:
             self._count += 1
@@ -145,13 +145,13 @@ class Records:
         return one
 
     def find(self, containing: str | None = None, path: str | None = CHAT) -> list[RecordedRequest]:
-        """The requests to a path (None for all) that contain a text, oldest first."""
+        """Returns the requests to a path (None for all) that contain a text, oldest first."""
         with self._changed:
             kept = list(self._kept)
         return [one for one in kept if path in (None, one.path) and (containing is None or one.contains(containing))]
 
     def wait(self, count: int, containing: str | None, path: str | None, seconds: float) -> list[RecordedRequest]:
-        """Wait until that many such requests have arrived; TimeoutError if they do not."""
+        """Waits until that many such requests have arrived; TimeoutError if they do not."""
         end = time.monotonic() + seconds
         while True:
             with self._changed:
@@ -169,7 +169,7 @@ class Records:
                     self._changed.wait(left)
 
     def clear(self) -> None:
-        """Forget all requests; numbers go on."""
+        """Forgets all requests. Their numbers are not used again."""
         with self._changed:
             self._kept.clear()
             self._bytes = 0

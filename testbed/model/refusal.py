@@ -1,4 +1,4 @@
-"""The errors that the model answers with, as OpenAI words them. Pure."""
+"""The errors that the model answers with, in OpenAI's words. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +17,11 @@ class Refusal:
     type: str = "invalid_request_error"
 
     def body(self) -> dict[str, Any]:
-        """The JSON object that goes over the wire."""
+        """Returns the JSON object for the wire."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
 
-# What a script may ask for by its code instead of a text of its own.
+# Errors that a script may name by their code.
 KNOWN = {
     one.code: one
     for one in (
@@ -39,18 +39,14 @@ KNOWN = {
             "insufficient_quota",
         ),
         Refusal(
-            "Rate limit reached for requests. Please try again in 1s.",
-            None,
-            "rate_limit_exceeded",
-            429,
-            "requests",
+            "Rate limit reached for requests. Please try again in 1s.", None, "rate_limit_exceeded", 429, "requests"
         ),
         Refusal("Incorrect API key provided.", None, "invalid_api_key", 401),
         Refusal("The model does not exist or you do not have access to it.", "model", "model_not_found", 404),
     )
 }
 
-# (type, code, message) of the statuses, where a script gives no text.
+# (type, code, message) of each status, if a script gives no text.
 BY_STATUS = {
     401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
     403: ("invalid_request_error", "unsupported_country_region_territory", "Country not supported."),
@@ -62,7 +58,7 @@ BY_STATUS = {
 
 
 def refusal_of(failure: Failure) -> Refusal:
-    """The error that a script dictates: a known code, or its own text in the form of the status."""
+    """Returns the error that a script dictates: a known code, or its text with the usual type of the status."""
     known = KNOWN.get(failure.text)
     if known is not None:
         return Refusal(known.message, known.param, known.code, failure.status, known.type)

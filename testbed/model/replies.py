@@ -1,4 +1,4 @@
-"""What the model answers to a request, found from the request alone. Pure."""
+"""Finds the model's reply to a request, from the request alone. Pure."""
 
 import json
 import re
@@ -18,7 +18,7 @@ NONCE = re.compile(r"<call-([0-9a-f]+)>")
 
 DONE = "Done."
 HELP = """I am the scripted demo model: I do not think, I do what a message dictates. Without a script I repeat \
-what you said. To see a tool called, send for example these lines:
+your message. To see a tool call, send for example these lines:
 
 !call get_weather {"city": "Oslo"}
 !next
@@ -30,7 +30,7 @@ The first line calls the tool, !next waits for its result, !answer says the resu
 
 @dataclass(frozen=True, slots=True)
 class ReplyCall:
-    """A tool call of an answer, its argument text final."""
+    """A tool call of a reply, with its final argument text."""
 
     name: str
     arguments: str
@@ -38,7 +38,7 @@ class ReplyCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One turn of the model. `notes` say where it could not do what the script dictates."""
+    """One turn of the model. `notes` say which part of the script it could not follow."""
 
     content: str | None = None
     reasoning: str | None = None
@@ -53,7 +53,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class ScriptPosition:
-    """The script in force and how far it has come."""
+    """The current script and the number of the current step."""
 
     script: Script | None
     number: int
@@ -63,12 +63,12 @@ class ScriptPosition:
         return self.script.step(self.number) if self.script else None
 
     @property
-    def goes_on(self) -> bool:
+    def has_next_step(self) -> bool:
         return self.script is not None and self.script.step(self.number + 1) is not None
 
 
 def find_position(messages: Sequence[Mapping[str, Any]]) -> ScriptPosition:
-    """Look for the newest script, and count the turns of the model behind it."""
+    """Finds the newest script, and counts the turns of the model after it."""
     turns = 0
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
@@ -83,27 +83,27 @@ def find_position(messages: Sequence[Mapping[str, Any]]) -> ScriptPosition:
 
 
 def reply_to(body: Mapping[str, Any]) -> ModelReply:
-    """Answer a request that was found legal."""
+    """Returns the reply to a valid request."""
     messages, offer = body["messages"], offer_of(body)
     try:
-        place = find_position(messages)
+        position = find_position(messages)
     except ScriptError as error:
         text = f"I could not read the script: {error}."
         return replace(_turn(ScriptStep(text=text), offer, False), script_error=text)
-    step = place.step or ScriptStep()
+    step = position.step or ScriptStep()
     if step.failure is not None:
         return ModelReply(failure=step.failure, delay=step.delay)
     if step.answer:
         step = replace(step, text=_newest_results(messages))
     elif step.text is None and not step.calls:
-        step = replace(step, text=_own_words(messages))
+        step = replace(step, text=_unscripted_text(messages))
     if step.text is not None:
         step = replace(step, text=step.text.replace("call-NONCE", f"call-{_newest_nonce(messages)}"))
-    return _turn(step, offer, place.goes_on)
+    return _turn(step, offer, position.has_next_step)
 
 
 def _newest_nonce(messages: Sequence[Mapping[str, Any]]) -> str:
-    """The number of the tag in which the newest message asks for tool calls."""
+    """Returns the number in the tag that the newest message wants around tool calls."""
     for message in reversed(messages):
         found = NONCE.search(text_of(message.get("content")))
         if found and message.get("role") != "assistant":
@@ -126,28 +126,25 @@ def _newest_results(messages: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(results) if results else "(there is no tool result)"
 
 
-def _own_words(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What the model says without dictation."""
+def _unscripted_text(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Returns what the model says when no script dictates it."""
     new = _since_last_turn(messages)
-    said = [text for message in new if (text := _said_by_user(message))]
-    if not said and any(message.get("role") == "tool" for message in new):
+    texts = _user_texts(new)
+    if not texts and any(message.get("role") == "tool" for message in new):
         return DONE
-    said = said or [text for message in messages if (text := _said_by_user(message))]
-    newest = said[-1] if said else ""
+    newest = (texts or _user_texts(messages) or [""])[-1]
     if newest.strip().rstrip("?!.").casefold() == "help":
         return HELP
     return "You said: " + (newest if len(newest) <= ECHOED else newest[:ECHOED] + "…")
 
 
-def _said_by_user(message: Mapping[str, Any]) -> str:
-    if message.get("role") != "user":
-        return ""
-    note = unpack_user(text_of(message.get("content")))
-    return note.text if note.kind == "user" else ""
+def _user_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    unpacked = [unpack_user(text_of(one.get("content"))) for one in messages if one.get("role") == "user"]
+    return [one.text for one in unpacked if one.kind == "user" and one.text]
 
 
-def _turn(step: ScriptStep, offer: ToolOffer, goes_on: bool) -> ModelReply:
-    """One turn, in the forms that the request offers and demands."""
+def _turn(step: ScriptStep, offer: ToolOffer, has_next_step: bool) -> ModelReply:
+    """Makes one turn that fits the tools of the request and its tool_choice."""
     calls, notes = _find_tools(step, offer)
     text = step.text
     if text is None and step.calls and not calls and offer.tools:
@@ -157,7 +154,7 @@ def _turn(step: ScriptStep, offer: ToolOffer, goes_on: bool) -> ModelReply:
         notes += refused
     if text is not None and not calls and not step.plain and _may_send(offer):
         calls, text = (ScriptedCall("send_message", _compact({"message": text})),), None
-    said, placed = _finish_calls(calls, offer, step.thought, goes_on)
+    said, placed = _finish_calls(calls, offer, step.thought, has_next_step)
     reasoning = step.reasoning
     if step.thought is not None and not placed:
         if text is None:
@@ -175,7 +172,7 @@ def _may_send(offer: ToolOffer) -> bool:
 
 
 def _find_tools(step: ScriptStep, offer: ToolOffer) -> tuple[tuple[ScriptedCall, ...], tuple[str, ...]]:
-    """The calls with the names of offered tools. One that is not offered is called only by a model that disobeys."""
+    """Gives the calls the names of offered tools. Only a model that disobeys calls a tool that is not offered."""
     found, notes = [], []
     for call in step.calls:
         tool = offer.find(call.name)
@@ -189,7 +186,7 @@ def _find_tools(step: ScriptStep, offer: ToolOffer) -> tuple[tuple[ScriptedCall,
 def _obey(
     calls: tuple[ScriptedCall, ...], text: str | None, offer: ToolOffer
 ) -> tuple[tuple[ScriptedCall, ...], str | None, tuple[str, ...]]:
-    """Calls and text as tool_choice and parallel_tool_calls allow them, and what was left out."""
+    """Returns calls and text as tool_choice and parallel_tool_calls allow them, and notes on dropped calls."""
     fitting = [call for call in calls if offer.demand != "none" and offer.named in (None, call.name)]
     allowed = tuple(fitting if offer.parallel else fitting[:1])
     dropped = [call for call in calls if not any(call is one for one in allowed)]
@@ -212,26 +209,22 @@ def _example_arguments(tool: OfferedTool) -> dict[str, Any]:
 
 
 def _finish_calls(
-    calls: tuple[ScriptedCall, ...], offer: ToolOffer, thought: str | None, goes_on: bool
+    calls: tuple[ScriptedCall, ...], offer: ToolOffer, thought: str | None, has_next_step: bool
 ) -> tuple[tuple[ReplyCall, ...], bool]:
-    """The calls with what Letta's tools demand besides, and whether the thought found a place in them."""
-    said, placed = [], False
+    """Adds the arguments that Letta's own tools require. Also returns whether one of them holds the thought."""
+    finished, placed = [], False
     for call in calls:
         tool = offer.find(call.name)
-        wanted = _wanted(tool) if tool and not call.raw else ()
-        added = {name: thought or f"I call {call.name}." for name in wanted if name in THOUGHT_ARGUMENTS}
-        placed = placed or bool(added)
-        heartbeat = {HEARTBEAT_ARGUMENT: goes_on} if HEARTBEAT_ARGUMENT in wanted else {}
-        said.append(ReplyCall(call.name, _spliced(call.arguments, added, heartbeat)))
-    return tuple(said), placed
+        properties = tool.properties if tool and not call.raw else {}
+        thoughts = {name: thought or f"I call {call.name}." for name in THOUGHT_ARGUMENTS if name in properties}
+        placed = placed or bool(thoughts)
+        heartbeat = {HEARTBEAT_ARGUMENT: has_next_step} if HEARTBEAT_ARGUMENT in properties else {}
+        finished.append(ReplyCall(call.name, _with_members(call.arguments, thoughts, heartbeat)))
+    return tuple(finished), placed
 
 
-def _wanted(tool: OfferedTool) -> tuple[str, ...]:
-    return tuple(name for name in (*THOUGHT_ARGUMENTS, HEARTBEAT_ARGUMENT) if name in tool.properties)
-
-
-def _spliced(arguments: str, front: dict[str, Any], back: dict[str, Any]) -> str:
-    """Put members around a JSON object's own, whose text stays as it is. Members that it has are not added."""
+def _with_members(arguments: str, front: dict[str, Any], back: dict[str, Any]) -> str:
+    """Adds members before and after those of a JSON object, whose text is kept. Members that it has are not added."""
     if not front and not back:
         return arguments
     own = json.loads(arguments)
@@ -246,5 +239,5 @@ def _members(values: dict[str, Any]) -> str:
 
 
 def _compact(value: Any) -> str:
-    """JSON as OpenAI's models write the arguments of strict functions."""
+    """Encodes JSON as OpenAI's models write the arguments of strict functions."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

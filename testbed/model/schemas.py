@@ -1,7 +1,7 @@
-"""The rules of OpenAI for the parameters of a function: those for all, and those for `strict: true`. Pure.
+"""OpenAI's rules for the parameters of functions: those for all, and those for `strict: true`. Pure.
 
-A finding is worded as OpenAI words it. Strict schemas need more than the documentation of most clients says: every
-object, nested ones too, needs `properties`, all of them in `required`, and `additionalProperties: false`.
+A finding has OpenAI's wording. Strict schemas need more than the documentation of most clients says: every object,
+also a nested one, needs `properties`, all of them in `required`, and `additionalProperties: false`.
 """
 
 from collections import deque
@@ -13,14 +13,14 @@ Path = tuple[str, ...]
 TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
 NOT_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "enum", "not")
 NOT_STRICT = ("oneOf", "allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas")
-# What may stand instead of a type in a strict schema.
+# Keys that may replace a type in a strict schema.
 TYPE_STAND_INS = ("$ref", "anyOf", "enum", "const")
 
 DEEPEST = 100
 
 
 def schema_findings(name: str, parameters: Any) -> Iterator[str]:
-    """What OpenAI refuses in any function's parameters."""
+    """Yields what OpenAI refuses in the parameters of any function."""
     if not isinstance(parameters, Mapping):
         yield f"Invalid schema for function '{name}': {parameters!r} is not of type 'object', 'boolean'."
         return
@@ -42,7 +42,7 @@ def schema_findings(name: str, parameters: Any) -> Iterator[str]:
 
 
 def strict_findings(name: str, parameters: Any) -> Iterator[str]:
-    """What OpenAI refuses besides where the function is `strict`."""
+    """Yields what OpenAI also refuses if the function is `strict`."""
     if isinstance(parameters, Mapping):
         yield from _walk(name, parameters, _strict)
 

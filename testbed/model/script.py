@@ -1,56 +1,56 @@
 r"""The script language: a message to the agent dictates what its model will do.
 
-Lines that start with `!` and a command are the script; everything else in the message is left alone, so a client
-may wrap the message as it likes. A script in a message of a user (or of a system message that is not the first
-message) is in force until a newer message carries one.
+Lines that start with `!` and a command are the script. Other lines are ignored, so a client may wrap the message as it
+likes. A script in a user message (or in a system message that is not the first message) holds until a newer message
+has one.
 
-    !call NAME {"a": 1}    call a tool; the JSON object goes out exactly as written; none at all means {};
+    !call NAME {"a": 1}    call a tool; the JSON object is sent exactly as written and may be left out for {};
                            several calls in one step are parallel calls
-    !raw NAME TEXT         call a tool with TEXT as the argument text, however broken
-    !say TEXT              answer: by calling send_message where that is offered, else as plain content;
-                           beside a call in the same step it is the content next to the call
-    !plain TEXT            plain content, even where send_message is offered or a tool call is demanded
-    !answer                answer with the results of the newest tool calls, freed of Letta's packing
+    !raw NAME TEXT         call a tool with TEXT as the argument text, which may be broken JSON
+    !say TEXT              answer: by calling send_message if that is offered, else as plain content;
+                           with a call in the same step it is the content beside the call
+    !plain TEXT            plain content, even if send_message is offered or a tool call is demanded
+    !answer                answer with the results of the newest tool calls, without Letta's wrapping
     !think TEXT            the thought of this step: the `thinking` or `inner_thoughts` argument of its calls
-                           where their tools have one, else content beside the call
+                           if their tools have one, else content beside the call
     !reason TEXT           the `reasoning_content` that some endpoints send
-    !next                  here ends the step; what follows is the next turn of the model
+    !next                  end the step; the following commands are for the next turn of the model
     !delay SECONDS         wait before the answer
-    !slow SECONDS          pause behind each delta of a streamed answer; a delta is about a word
+    !slow SECONDS          pause after each delta of a streamed answer; a delta is about a word
     !status CODE [TEXT]    answer with an HTTP error as OpenAI words it; TEXT may be a known code such as
                            context_length_exceeded, insufficient_quota or rate_limit_exceeded
     !cut                   drop the connection in the middle of the answer
     !disobey               call tools that are not offered, and ignore tool_choice and parallel_tool_calls in this step
 
-TEXT reaches to the end of the line. In it `\n` stands for a newline; written as a JSON string ("...") it is taken
-exactly. `call-NONCE` in it becomes the tag in which the newest message asks for calls written into the text. NAME may
-hold `*`, which stands for the first offered tool that fits. Commands may follow each other in one line where it is
-clear where the first one ends: after a JSON object, a JSON string, a number, or a command that takes nothing.
+TEXT reaches to the end of the line. In it `\n` means a newline; a JSON string ("...") is taken exactly. `call-NONCE`
+in it becomes the tag that the newest message wants around calls written as text. NAME may contain `*`; it means the
+first offered tool that fits. Several commands may follow each other in one line if the end of each is clear: after a
+JSON object, a JSON string, a number, or a command without arguments.
 
     !call get_weather {"city": "Oslo"} !next !answer
 
-The model has no memory. Its step is the number of assistant turns after the message that carries the script, so a
-repeated request gets the same answer. An answer by send_message is a turn like any other. When the steps are used
-up it says `Done.` after a tool's result, and `You said: ...` after a user's message; the latter is also what it
-says where there is no script at all.
+The model has no memory. Its step is the number of assistant turns after the message with the script, so a repeated
+request gets the same answer. An answer by send_message is a turn like any other. After the last step it says `Done.`
+after a tool's result, and `You said: ...` after a user's message. Without any script it says `You said: ...`, too.
 """
 
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-# Letta's prompts and other people's files may hold lines such as `!important` or `!README`; only these are ours.
+# Letta's prompts and other files may contain lines such as `!important` or `!README`: only known commands count.
 COMMAND = re.compile(r"!([a-z]+)(?=\s|$)")
 
 
 class ScriptError(ValueError):
-    """A line of a script that cannot be read; the text says which and why."""
+    """A line of a script cannot be read; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """A dictated tool call with its argument text; `raw` text is sent untouched."""
+    """A dictated tool call with its argument text. `raw` text is sent unchanged."""
 
     name: str
     arguments: str = "{}"
@@ -67,7 +67,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """What the model does in one turn."""
+    """The model's behaviour in one turn."""
 
     text: str | None = None
     plain: bool = False
@@ -86,19 +86,22 @@ class ScriptStep:
 class Script:
     """The steps of one message."""
 
-    steps: tuple[ScriptStep, ...] = field(default=(ScriptStep(),))
+    steps: tuple[ScriptStep, ...] = (ScriptStep(),)
 
     def step(self, number: int) -> ScriptStep | None:
-        """The step of that number, counted from 0, or None behind the last."""
+        """Returns the step of that number, counted from 0, or None after the last."""
         return self.steps[number] if number < len(self.steps) else None
 
 
+Command = Callable[[ScriptStep, str], tuple[ScriptStep, str]]
+
+
 def parse_script(text: str) -> Script | None:
-    """The script that a message carries, None if it carries none, ScriptError if it cannot be read."""
+    """Reads the script in a message. None if there is no script, ScriptError if it cannot be read."""
     lines = [
         (number, line.strip()) for number, line in enumerate(text.split("\n"), start=1) if COMMAND.match(line.strip())
     ]
-    if not any(_word(line) in COMMANDS for _, line in lines):
+    if not any(_word(line) in WORDS for _, line in lines):
         return None
     steps = [ScriptStep()]
     for number, line in lines:
@@ -124,13 +127,13 @@ def _read_line(steps: list[ScriptStep], line: str) -> None:
         elif word in COMMANDS:
             steps[-1], line = COMMANDS[word](steps[-1], rest)
         else:
-            raise ScriptError(f"unknown command; there are {', '.join(sorted(COMMANDS))}")
+            raise ScriptError(f"unknown command; there are {', '.join(WORDS)}")
         if line and not COMMAND.match(line):
-            raise ScriptError(f"unexpected {line[:40]!r} behind !{word}")
+            raise ScriptError(f"unexpected {line[:40]!r} after !{word}")
 
 
 def _json_at_start(text: str) -> tuple[object, int] | None:
-    """The JSON value at the start of a text and where it ends."""
+    """Returns the JSON value at the start of a text, and where it ends."""
     try:
         return json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
@@ -161,7 +164,7 @@ def _call(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     if rest.startswith("{"):
         found = _json_at_start(rest)
         if found is None:
-            raise ScriptError("the arguments are no JSON object; use !raw for broken ones")
+            raise ScriptError("the arguments are not a JSON object; use !raw for broken ones")
         arguments, rest = rest[: found[1]], rest[found[1] :].strip()
     return replace(step, calls=(*step.calls, ScriptedCall(name, arguments))), rest
 
@@ -171,28 +174,12 @@ def _raw(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
     return replace(step, calls=(*step.calls, ScriptedCall(name, rest, raw=True))), ""
 
 
-def _say(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    text, left = _text(rest)
-    return replace(step, text=text), left
-
-
-def _plain(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    text, left = _text(rest)
-    return replace(step, text=text, plain=True), left
-
-
-def _answer(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    return replace(step, answer=True), rest
-
-
-def _think(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    text, left = _text(rest)
-    return replace(step, thought=text), left
-
-
-def _reason(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    text, left = _text(rest)
-    return replace(step, reasoning=text), left
+def _status(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
+    code, _, text = rest.partition(" ")
+    if not re.fullmatch(r"[45]\d\d", code):
+        raise ScriptError("a status code between 400 and 599 is missing")
+    said, left = _text(text.strip())
+    return replace(step, failure=Failure(int(code), said)), left
 
 
 def _seconds(rest: str) -> tuple[float, str]:
@@ -206,48 +193,33 @@ def _seconds(rest: str) -> tuple[float, str]:
     return seconds, left.strip()
 
 
-def _delay(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    seconds, left = _seconds(rest)
-    return replace(step, delay=seconds), left
+def _sets(name: str, read: Callable[[str], tuple[Any, str]], **more: Any) -> Command:
+    """A command that sets the field `name` of its step to what `read` finds behind the command."""
+
+    def command(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
+        value, left = read(rest)
+        fields: dict[str, Any] = {name: value, **more}
+        return replace(step, **fields), left
+
+    return command
 
 
-def _slow(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    seconds, left = _seconds(rest)
-    return replace(step, slow=seconds), left
+def _true(rest: str) -> tuple[bool, str]:
+    return True, rest
 
 
-def _status(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    code, _, text = rest.partition(" ")
-    if not re.fullmatch(r"[45]\d\d", code):
-        raise ScriptError("a status code between 400 and 599 is missing")
-    said, left = _text(text.strip())
-    return replace(step, failure=Failure(int(code), said)), left
-
-
-def _cut(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    return replace(step, cut=True), rest
-
-
-def _disobey(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    return replace(step, disobey=True), rest
-
-
-def _next(step: ScriptStep, rest: str) -> tuple[ScriptStep, str]:
-    raise ScriptError("!next ends a step and is handled by the reader of lines")
-
-
-COMMANDS: dict[str, Callable[[ScriptStep, str], tuple[ScriptStep, str]]] = {
+COMMANDS: dict[str, Command] = {
     "call": _call,
     "raw": _raw,
-    "say": _say,
-    "plain": _plain,
-    "answer": _answer,
-    "think": _think,
-    "reason": _reason,
-    "next": _next,
-    "delay": _delay,
-    "slow": _slow,
+    "say": _sets("text", _text),
+    "plain": _sets("text", _text, plain=True),
+    "answer": _sets("answer", _true),
+    "think": _sets("thought", _text),
+    "reason": _sets("reasoning", _text),
+    "delay": _sets("delay", _seconds),
+    "slow": _sets("slow", _seconds),
     "status": _status,
-    "cut": _cut,
-    "disobey": _disobey,
+    "cut": _sets("cut", _true),
+    "disobey": _sets("disobey", _true),
 }
+WORDS = sorted([*COMMANDS, "next"])

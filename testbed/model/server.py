@@ -1,4 +1,4 @@
-"""The scripted model as an HTTP server, in the process of a test or on its own.
+"""The scripted model as an HTTP server, in the process of a test or in its own.
 
     with ScriptedModel() as model:
         letta = start_letta(model_url=model.url)       # "http://127.0.0.1:PORT/v1"
@@ -6,7 +6,7 @@
         assert model.last_request(containing="Oslo").story() == [...]
         assert not model.refusals
 
-Another process reads the same over HTTP: `GET /_requests?containing=TEXT`, `GET /_refusals`, `DELETE /_requests`.
+Another process can ask over HTTP: `GET /_requests?containing=TEXT`, `GET /_refusals`, `DELETE /_requests`.
 """
 
 import socket
@@ -14,19 +14,13 @@ import socketserver
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from testbed.model.answers import (
-    HttpAnswer,
-    chat_answer,
-    embeddings_answer,
-    json_answer,
-    models_answer,
-    refuse,
-)
+from testbed.model.answers import HttpAnswer, chat_answer, embeddings_answer, json_answer, models_answer, refuse
 from testbed.model.records import CHAT, RecordedRequest, Records
 from testbed.model.refusal import Refusal
 from testbed.model.strictness import ModelLimits
@@ -41,7 +35,7 @@ GREETING = {
 
 
 class ScriptedModel:
-    """An OpenAI-type endpoint whose answers are dictated by the messages. Its `limits` may be changed at any time."""
+    """An OpenAI endpoint whose answers are dictated by the messages. Its `limits` may be changed at any time."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, limits: ModelLimits | None = None) -> None:
         self.limits = limits or ModelLimits()
@@ -63,16 +57,16 @@ class ScriptedModel:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that it listens on."""
         return int(self._server.server_address[1])
 
     @property
     def url(self) -> str:
-        """What an OpenAI client takes as its base URL."""
+        """The base URL for OpenAI clients."""
         return f"http://{self._server.server_address[0]!s}:{self.port}/v1"
 
     def close(self) -> None:
-        """Stop listening and end every connection, answers in progress included."""
+        """Stops listening and ends every connection, also during an answer."""
         if self._closing.is_set():
             return
         self._closing.set()
@@ -82,11 +76,11 @@ class ScriptedModel:
         self._thread.join(CLOSE_SECONDS)
 
     def requests(self, containing: str | None = None, path: str | None = CHAT) -> list[RecordedRequest]:
-        """The recorded requests to a path (None for all paths) that contain a text, oldest first."""
+        """Returns the recorded requests to a path (None for all paths) that contain a text, oldest first."""
         return self._records.find(containing, path)
 
     def last_request(self, containing: str | None = None, path: str | None = CHAT) -> RecordedRequest:
-        """The newest of them; LookupError if there is none."""
+        """Returns the newest of them; LookupError without one."""
         found = self.requests(containing, path)
         if not found:
             raise LookupError(f"the model got no request to {path} with {containing!r}")
@@ -95,29 +89,29 @@ class ScriptedModel:
     def wait_for_requests(
         self, count: int = 1, containing: str | None = None, path: str | None = CHAT, seconds: float = 20.0
     ) -> list[RecordedRequest]:
-        """Wait until that many of them have arrived; TimeoutError if they do not."""
+        """Waits until that many of them have arrived; TimeoutError if they do not."""
         return self._records.wait(count, containing, path, seconds)
 
     @property
     def refusals(self) -> list[RecordedRequest]:
-        """The requests that were refused as OpenAI would have, and those whose script could not be read."""
+        """The requests that were refused as by OpenAI, and those with a malformed script."""
         return [one for one in self.requests(path=None) if one.refusal is not None and not one.expected]
 
     def take_refusals(self) -> list[RecordedRequest]:
-        """The refused requests, which count no longer: for a test that expects them."""
+        """Returns the refused requests and marks them as expected, so that `refusals` does not list them any more."""
         found = self.refusals
         for one in found:
             one.expected = True
         return found
 
     def clear(self) -> None:
-        """Forget all requests."""
+        """Forgets all requests."""
         self._records.clear()
 
     def answer(
         self, method: str, target: str, headers: dict[str, str], raw: bytes
     ) -> tuple[HttpAnswer, RecordedRequest]:
-        """Answer one HTTP request, and record it unless it asks for the records."""
+        """Answers one HTTP request, and records it unless it asks for the records."""
         parts = urlsplit(target)
         path = unquote(parts.path)
         if path in OWN_PATHS:
@@ -150,12 +144,12 @@ class ScriptedModel:
         return json_answer([one.to_json() for one in self.requests(containing, of_path)])
 
     def pause(self, seconds: float) -> bool:
-        """Wait, but not beyond the end of the model; False if it ended."""
+        """Waits, but not after the model is closed; False if it is closed."""
         return not self._closing.wait(seconds) if seconds else not self._closing.is_set()
 
 
 class _Server(ThreadingHTTPServer):
-    """Keeps the connections in sight, so that closing the model ends them."""
+    """Remembers the open connections, so that closing the model ends them."""
 
     daemon_threads = True
     request_queue_size = 512
@@ -167,7 +161,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        # HTTPServer's own asks the resolver for the name of the host, which may take seconds.
+        # HTTPServer.server_bind resolves the host's name, which may take seconds.
         socketserver.TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -186,19 +180,12 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
     def end_connections(self, seconds: float) -> None:
-        """Shut the open connections and wait for their threads."""
+        """Shuts the open connections down and waits for their threads."""
         with self._changed:
             for one in self._open:
-                _shut(one)
+                with suppress(OSError):  # the client has closed it already
+                    one.shutdown(socket.SHUT_RDWR)
             self._changed.wait_for(lambda: not self._open, seconds)
-
-
-def _shut(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        # The client was faster.
-        return
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -211,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the requests are recorded."""
+        """Logs nothing: the requests are recorded."""
 
     def _answer(self) -> None:
         model = cast(_Server, self.server).model
@@ -230,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", answer.content_type)
         self.send_header("x-request-id", f"req_{record.number}")
         if answer.status >= 400:
-            # A dictated error would come again: OpenAI's own clients need not retry it.
+            # A retry would get the same dictated error, so OpenAI's clients should not try.
             self.send_header("x-should-retry", "false")
         if answer.streamed:
             self.send_header("Cache-Control", "no-store")
@@ -248,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _framed(answer: HttpAnswer) -> Iterator[bytes]:
-    """The bytes behind the head; a cut leaves off in the middle, without an end that looks like one."""
+    """Yields the bytes after the head. A cut answer stops in the middle, without the end of its framing."""
     parts = answer.parts
     if not answer.streamed:
         whole = b"".join(parts)

@@ -1,8 +1,8 @@
 """Refuses what OpenAI refuses. Pure.
 
-The wordings are those of the API as far as they are known from reports of the years 2024 to 2026. Two rules are
-stricter than what is known of it: two tools of one name, and a forced tool that is not offered, are refused here
-because no legal client sends either. Descriptions of any length are accepted, as they have been since May 2025.
+The wordings are those of the API, as far as reports of the years 2024 to 2026 quote them. Two rules are stricter than
+anything known of the API: two tools of one name, and a forced tool that is not offered, are refused here because no
+correct client sends either. Descriptions of any length are accepted, as by OpenAI since May 2025.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,44 +15,14 @@ from testbed.model.transcript import transcript_refusals
 from testbed.model.values import array_refusal, invalid_type, invalid_value, missing, name_refusals
 
 ARGUMENTS = frozenset(
-    [
-        "audio",
-        "frequency_penalty",
-        "function_call",
-        "functions",
-        "logit_bias",
-        "logprobs",
-        "max_completion_tokens",
-        "max_tokens",
-        "messages",
-        "metadata",
-        "modalities",
-        "model",
-        "n",
-        "parallel_tool_calls",
-        "prediction",
-        "presence_penalty",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "reasoning_effort",
-        "response_format",
-        "safety_identifier",
-        "seed",
-        "service_tier",
-        "stop",
-        "store",
-        "stream",
-        "stream_options",
-        "temperature",
-        "tool_choice",
-        "tools",
-        "top_logprobs",
-        "top_p",
-        "user",
-        "verbosity",
-        "web_search_options",
-    ]
+    (
+        *("audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
+        *("max_completion_tokens", "max_tokens", "messages", "metadata", "modalities", "model", "n"),
+        *("parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "prompt_cache_options"),
+        *("prompt_cache_retention", "reasoning_effort", "response_format", "safety_identifier", "seed"),
+        *("service_tier", "stop", "store", "stream", "stream_options", "temperature", "tool_choice", "tools"),
+        *("top_logprobs", "top_p", "user", "verbosity", "web_search_options"),
+    )
 )
 
 
@@ -60,8 +30,8 @@ ARGUMENTS = frozenset(
 class ModelLimits:
     """How strict the model is.
 
-    `max_tools` is 128 at OpenAI. With strict_schemas "record" a function that is `strict` although its schema is
-    not passes, and the findings stand on the request; "enforce" refuses it as OpenAI does.
+    `max_tools` is 128 at OpenAI. If a function is `strict` but its schema is not, strict_schemas "record" accepts it
+    and records the findings with the request; "enforce" refuses it as OpenAI does.
     """
 
     max_tools: int = 128
@@ -78,12 +48,12 @@ class ModelLimits:
 
 
 def refusal(body: Any, limits: ModelLimits) -> Refusal | None:
-    """The first reason to refuse a request for a chat completion, None if it is legal."""
+    """Returns the first reason to refuse a request for a chat completion, or None if it is valid."""
     return next(_refusals(body, limits), None)
 
 
 def strict_violations(body: Any) -> tuple[str, ...]:
-    """What is wrong with the schemas of the functions that are `strict`."""
+    """Returns the findings in the schemas of functions that are `strict`."""
     if not isinstance(body, Mapping):
         return ()
     return tuple(finding for _, finding in _strict(body.get("tools")))

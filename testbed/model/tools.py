@@ -1,4 +1,4 @@
-"""The tools of a request and what it demands of them. Pure."""
+"""The tools of a request, and which of them must be called. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ Demand = Literal["none", "auto", "required"]
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool as the model sees it."""
+    """A tool as the model is shown it."""
 
     name: str
     description: str | None
@@ -25,7 +25,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """All tools of a request, and whether one of them must be called, and which."""
+    """All tools of a request, whether one must be called, and which."""
 
     tools: tuple[OfferedTool, ...]
     demand: Demand
@@ -33,9 +33,9 @@ class ToolOffer:
     parallel: bool
 
     def find(self, name: str) -> OfferedTool | None:
-        """The tool of that name; `*` in it stands for anything, and the first that fits is taken.
+        """Returns the tool of that name. `*` in it matches anything, and the first tool that fits is returned.
 
-        Where the name is another tool's on the server, the bridge gives a digest to it: that one is meant, too.
+        A name with a digest behind it fits, too: the bridge adds one if another tool on the server has the name.
         """
         if "*" in name:
             return next((tool for tool in self.tools if fnmatchcase(tool.name, name)), None)
@@ -45,7 +45,7 @@ class ToolOffer:
 
 
 def offer_of(body: Mapping[str, Any]) -> ToolOffer:
-    """What a request, already found legal, offers and demands."""
+    """Reads the tools and the tool_choice of a valid request."""
     tools = tuple(_tool(entry.get("function") or {}) for entry in body.get("tools") or ())
     choice = body.get("tool_choice") or "auto"
     named: str | None = None

@@ -1,7 +1,7 @@
-"""The rules of OpenAI for the messages of a request. Pure.
+"""OpenAI's rules for the messages of a request. Pure.
 
-The one that matters most: every call of an assistant's message is answered by exactly one `tool` message before any
-other role speaks, and no `tool` message stands anywhere else.
+The most important rule: after an assistant message with calls come exactly one `tool` message for each call, before any
+other message, and there is no other `tool` message.
 """
 
 import re
@@ -9,20 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from testbed.model.refusal import Refusal
-from testbed.model.values import (
-    above_length,
-    array_refusal,
-    invalid_type,
-    invalid_value,
-    missing,
-    name_refusals,
-)
+from testbed.model.values import above_length, array_refusal, invalid_type, invalid_value, missing, name_refusals
 
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
-PARTS = {
-    "user": ("text", "image_url", "input_audio", "file"),
-    "assistant": ("text", "refusal"),
-}
+PARTS = {"user": ("text", "image_url", "input_audio", "file"), "assistant": ("text", "refusal")}
 ONLY_TEXT = ("text",)
 
 MOST_MESSAGES = 2048 * 1024
@@ -33,7 +23,7 @@ SPEAKER = re.compile(r"[^\s<|\\/>]+\Z")
 
 
 def transcript_refusals(messages: Any) -> Iterator[Refusal]:
-    """The reasons to refuse these messages, the first one first."""
+    """Yields the reasons to refuse these messages, in OpenAI's order."""
     yield from array_refusal("messages", messages, MOST_MESSAGES)
     for index, message in enumerate(messages):
         yield from _message(index, message)
@@ -167,7 +157,7 @@ def _pairing(messages: list[Any]) -> Iterator[Refusal]:
 
 
 def _answer(index: int, call_id: str, asking: bool, open_ids: list[str], answered: dict[str, int]) -> Iterator[Refusal]:
-    """Check one tool message and take its call off the open ones."""
+    """Checks one tool message and removes its call from the open ones."""
     if not asking:
         yield Refusal(
             "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "

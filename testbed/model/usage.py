@@ -1,7 +1,7 @@
-"""Token counts that anybody can compute. Pure.
+"""Counts tokens in a simple way that a test can repeat. Pure.
 
-A token is four characters, rounded up. The prompt is the compact JSON text of `messages`, and that of `tools` if
-there are any; the completion is its content, its reasoning, and the names and argument texts of its calls.
+Four characters are a token, rounded up. The prompt is the compact JSON of `messages` and of `tools`, if there are any.
+The completion is its content, its reasoning, and the names and argument texts of its calls.
 """
 
 import json
@@ -12,7 +12,7 @@ CHARACTERS = 4
 
 
 def tokens(characters: int) -> int:
-    """The tokens of that many characters."""
+    """Returns the tokens of that many characters."""
     return -(-characters // CHARACTERS)
 
 
@@ -21,18 +21,18 @@ def _length(value: Any) -> int:
 
 
 def prompt_tokens(body: Mapping[str, Any]) -> int:
-    """The tokens of a request."""
+    """Returns the tokens of a request."""
     return tokens(_length(body.get("messages")) + _length(body.get("tools")))
 
 
 def completion_tokens(content: str | None, reasoning: str | None, calls: Iterable[tuple[str, str]]) -> int:
-    """The tokens of an answer with these calls (name, argument text)."""
+    """Returns the tokens of an answer with these calls (name, argument text)."""
     texts = [content or "", reasoning or "", *(name + arguments for name, arguments in calls)]
     return tokens(sum(map(len, texts)))
 
 
 def usage(prompt: int, completion: int) -> dict[str, Any]:
-    """The `usage` object of an answer."""
+    """Returns the `usage` object of an answer."""
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,

@@ -1,4 +1,4 @@
-"""The sentences in which OpenAI refuses single values. Pure."""
+"""OpenAI's refusals of single values. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,21 +24,18 @@ def _kind(value: Any) -> str:
 
 
 def missing(where: str) -> Refusal:
-    """A parameter that must be there is not."""
+    """A required parameter is missing."""
     return Refusal(f"Missing required parameter: '{where}'.", where, "missing_required_parameter")
 
 
 def invalid_type(where: str, expected: str, value: Any) -> Refusal:
-    """A value has the wrong type; `expected` is a noun with its article."""
-    return Refusal(
-        f"Invalid type for '{where}': expected {expected}, but got {_kind(value)} instead.",
-        where,
-        "invalid_type",
-    )
+    """A value has the wrong type. `expected` is a noun with its article."""
+    message = f"Invalid type for '{where}': expected {expected}, but got {_kind(value)} instead."
+    return Refusal(message, where, "invalid_type")
 
 
 def invalid_value(where: str, value: Any, supported: Sequence[str]) -> Refusal:
-    """A value is none of the words that may stand there."""
+    """A value is not one of the supported words."""
     quoted = [f"'{one}'" for one in supported]
     listed = ", ".join(quoted[:-1]) + f", and {quoted[-1]}" if len(quoted) > 1 else quoted[0]
     return Refusal(f"Invalid value: '{value}'. Supported values are: {listed}.", where, "invalid_value")
@@ -55,7 +52,7 @@ def above_length(where: str, text: str, longest: int) -> Refusal:
 
 
 def array_refusal(where: str, value: Any, longest: int) -> Iterator[Refusal]:
-    """A value is no array, an empty one, or too long."""
+    """A value is not an array, or it is empty or too long."""
     if not isinstance(value, list):
         yield invalid_type(where, "an array of objects", value)
     elif not value:
@@ -74,7 +71,7 @@ def array_refusal(where: str, value: Any, longest: int) -> Iterator[Refusal]:
 
 
 def name_refusals(where: str, name: Any) -> Iterator[Refusal]:
-    """What is wrong with the name of a function."""
+    """Yields what is wrong with the name of a function."""
     if name is None:
         yield missing(where)
     elif not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""An answer in OpenAI's JSON: one object, or the chunks of a stream. Pure."""
+"""Writes a reply as OpenAI's JSON: one object, or the chunks of a stream. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from testbed.model.usage import completion_tokens, usage
 
 MOST_PIECES = 200
 
-# Where OpenAI's tokens begin and end, nearly. It matters: what Letta makes of streamed arguments depends on where
-# they are cut, down to losing the whole message where a key and its quotes arrive in other pieces than these.
+# Cuts nearly where OpenAI's tokens end. This matters: how Letta reads streamed arguments depends on the cuts. It even
+# loses the whole message if a key and its quotes arrive in other pieces than these.
 TOKEN = re.compile(r"(?:[^\w\r\n]|_)?[^\W\d_]+|\d{1,3}| ?(?:[^\w\s]|_)+[\r\n/]*|\s+(?!\S)|\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerMetadata:
-    """What an answer gets from outside: its id, its time, the model's name, the ids of its calls."""
+    """The parts of an answer that do not come from the reply: its id, time, model, ids of calls, prompt size."""
 
     id: str
     created: int
@@ -27,68 +27,64 @@ class AnswerMetadata:
 
 
 def finish_reason(reply: ModelReply) -> str:
-    """Why the model stopped."""
+    """Returns why the model stopped."""
     return "tool_calls" if reply.calls else "stop"
 
 
-def _usage(reply: ModelReply, stamp: AnswerMetadata) -> dict[str, Any]:
+def _usage(reply: ModelReply, metadata: AnswerMetadata) -> dict[str, Any]:
     calls = [(call.name, call.arguments) for call in reply.calls]
-    return usage(stamp.prompt_tokens, completion_tokens(reply.content, reply.reasoning, calls))
+    return usage(metadata.prompt_tokens, completion_tokens(reply.content, reply.reasoning, calls))
 
 
-def completion(reply: ModelReply, stamp: AnswerMetadata) -> dict[str, Any]:
-    """The answer as one `chat.completion`."""
+def completion(reply: ModelReply, metadata: AnswerMetadata) -> dict[str, Any]:
+    """Writes the reply as one `chat.completion`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
     if reply.reasoning is not None:
         message["reasoning_content"] = reply.reasoning
     if reply.calls:
         message["tool_calls"] = [
-            {
-                "id": call_id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call_id, call in zip(stamp.call_ids, reply.calls, strict=True)
+            {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call_id, call in zip(metadata.call_ids, reply.calls, strict=True)
         ]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(reply)}
     return {
-        "id": stamp.id,
+        "id": metadata.id,
         "object": "chat.completion",
-        "created": stamp.created,
-        "model": stamp.model,
+        "created": metadata.created,
+        "model": metadata.model,
         "choices": [choice],
-        "usage": _usage(reply, stamp),
+        "usage": _usage(reply, metadata),
         "system_fingerprint": "fp_scripted",
     }
 
 
-def chunks(reply: ModelReply, stamp: AnswerMetadata, include_usage: bool) -> Iterator[dict[str, Any]]:
-    """The same answer as the chunks of a stream."""
-    for delta in deltas(reply, stamp.call_ids):
-        yield _chunk(stamp, [_choice(delta, None)], include_usage)
-    yield _chunk(stamp, [_choice({}, finish_reason(reply))], include_usage)
+def chunks(reply: ModelReply, metadata: AnswerMetadata, include_usage: bool) -> Iterator[dict[str, Any]]:
+    """Writes the same reply as the chunks of a stream."""
+    for delta in deltas(reply, metadata.call_ids):
+        yield _chunk(metadata, [_choice(delta, None)], include_usage)
+    yield _chunk(metadata, [_choice({}, finish_reason(reply))], include_usage)
     if include_usage:
-        yield _chunk(stamp, [], include_usage) | {"usage": _usage(reply, stamp)}
+        yield _chunk(metadata, [], include_usage) | {"usage": _usage(reply, metadata)}
 
 
 def _choice(delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
 
 
-def _chunk(stamp: AnswerMetadata, choices: list[dict[str, Any]], include_usage: bool) -> dict[str, Any]:
+def _chunk(metadata: AnswerMetadata, choices: list[dict[str, Any]], include_usage: bool) -> dict[str, Any]:
     # With include_usage every chunk has the key, null in all but the last.
     return {
-        "id": stamp.id,
+        "id": metadata.id,
         "object": "chat.completion.chunk",
-        "created": stamp.created,
-        "model": stamp.model,
+        "created": metadata.created,
+        "model": metadata.model,
         "choices": choices,
         "system_fingerprint": "fp_scripted",
     } | ({"usage": None} if include_usage else {})
 
 
 def deltas(reply: ModelReply, call_ids: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """The role, then pieces of the reasoning, the content, and each call's argument text."""
+    """Yields the role, then pieces of the reasoning, of the content, and of each call's argument text."""
     yield {"role": "assistant", "content": None if reply.content is None else "", "refusal": None}
     for piece in pieces(reply.reasoning or ""):
         yield {"reasoning_content": piece}
@@ -102,7 +98,7 @@ def deltas(reply: ModelReply, call_ids: tuple[str, ...]) -> Iterator[dict[str, A
 
 
 def pieces(text: str) -> list[str]:
-    """A text as the deltas of a stream: a token each, or, for a long text, several."""
+    """Cuts a text into the deltas of a stream, each of one token, or of several if the text is long."""
     tokens = TOKEN.findall(text)
     size = -(-len(tokens) // MOST_PIECES) or 1
     return ["".join(tokens[start : start + size]) for start in range(0, len(tokens), size)]

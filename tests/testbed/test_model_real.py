@@ -1,4 +1,4 @@
-"""The scripted model and the fault proxy around real Letta servers, one of each kind of agent loop."""
+"""Tests of the scripted model and the fault proxy with real Letta servers, one of each kind of agent loop."""
 
 import json
 from collections.abc import Iterator
@@ -30,25 +30,24 @@ REMEMBER = (
 
 
 @dataclass
-class Talk:
-    """An agent that is reached through the proxy."""
+class ProxiedAgent:
+    """An agent behind the fault proxy."""
 
     model: ScriptedModel
     proxy: FaultProxy
     address: str
-    uses_send_message: bool
 
     def send(self, text: str) -> requests.Response:
         return requests.post(f"{self.address}/messages", json=_message(text), timeout=60)
 
     def answer(self, text: str) -> str:
-        """What the assistant says to a message."""
+        """Sends a message and returns the assistant's text."""
         answer = self.send(text)
         answer.raise_for_status()
-        return _spoken(answer.json()["messages"])
+        return _assistant_text(answer.json()["messages"])
 
     def stream(self, text: str, *, tokens: bool) -> list[Any]:
-        """The events that answer a message."""
+        """Sends a message and returns the events of the answer."""
         body = _message(text) | {"stream_tokens": tokens, "stream_steps": True}
         with requests.post(f"{self.address}/messages/stream", json=body, stream=True, timeout=60) as answer:
             lines = [line.removeprefix(b"data: ") for line in answer.iter_lines() if line.startswith(b"data: ")]
@@ -60,12 +59,12 @@ def _message(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}]}
 
 
-def _spoken(messages: list[Any]) -> str:
+def _assistant_text(messages: list[Any]) -> str:
     return "".join(one["content"] for one in messages if one["message_type"] == "assistant_message")
 
 
 @pytest.fixture(scope="module", params=LOOPS, ids="-".join)
-def talk(request: pytest.FixtureRequest) -> Iterator[Talk]:
+def proxied(request: pytest.FixtureRequest) -> Iterator[ProxiedAgent]:
     version, agent_type = request.param
     with (
         ScriptedModel() as model,
@@ -81,28 +80,28 @@ def talk(request: pytest.FixtureRequest) -> Iterator[Talk]:
             memory_blocks=[{"label": "human", "value": ""}],
         )
         address = f"{proxy.url}/v1/agents/{agent['id']}"
-        yield Talk(model, proxy, address, agent_type != "letta_v1_agent")
+        yield ProxiedAgent(model, proxy, address)
 
 
 @pytest.fixture(autouse=True)
-def no_refusals(talk: Talk) -> Iterator[None]:
-    """Nothing that OpenAI would refuse was sent, but for what the test itself took."""
+def no_refusals(proxied: ProxiedAgent) -> Iterator[None]:
+    """Checks that OpenAI would have refused no request, apart from those that the test took."""
     yield
-    talk.proxy.heal()
-    assert talk.model.take_refusals() == []
+    proxied.proxy.heal()
+    assert proxied.model.take_refusals() == []
 
 
-def test_an_agent_says_what_the_message_dictates(talk: Talk) -> None:
-    assert talk.answer("Hello") == "You said: Hello"
-    assert talk.answer('Please:\n!say "Exactly \\\\ \\n é"') == "Exactly \\ \n é"
+def test_the_message_dictates_the_agents_answer(proxied: ProxiedAgent) -> None:
+    assert proxied.answer("Hello") == "You said: Hello"
+    assert proxied.answer('Please:\n!say "Exactly \\\\ \\n é"') == "Exactly \\ \n é"
 
 
-def test_an_agent_runs_its_own_tool_and_goes_on(talk: Talk) -> None:
-    assert talk.answer(REMEMBER) == "Stored: é 😀"
-    first, second = talk.model.requests(containing="!think I remember")[-2:]
+def test_an_agent_runs_its_own_tool_and_answers(proxied: ProxiedAgent) -> None:
+    assert proxied.answer(REMEMBER) == "Stored: é 😀"
+    first, second = proxied.model.requests(containing="!think I remember")[-2:]
     assert first.story()[-1] == f"user: {REMEMBER}"
-    told = [line for line in second.story(since="!think I remember") if not line.startswith("heartbeat: ")]
-    assert [line for line in told if line != "assistant: I remember"] == [
+    lines = [line for line in second.story(since="!think I remember") if not line.startswith("heartbeat: ")]
+    assert [line for line in lines if line != "assistant: I remember"] == [
         f"user: {REMEMBER}",
         'call core_memory_append {"label": "human", "content": "likes \\"fish\\" é"}',
         "result of core_memory_append: None",
@@ -111,47 +110,47 @@ def test_an_agent_runs_its_own_tool_and_goes_on(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-def test_an_agent_streams_its_answer(talk: Talk, tokens: bool) -> None:
-    events = talk.stream("!say one two three", tokens=tokens)
-    # The older servers repeat the whole text behind its tokens.
-    assert _spoken(events) in ("one two three", "one two threeone two three")
+def test_an_agent_streams_its_answer(proxied: ProxiedAgent, tokens: bool) -> None:
+    events = proxied.stream("!say one two three", tokens=tokens)
+    # Older servers repeat the whole text after its tokens.
+    assert _assistant_text(events) in ("one two three", "one two threeone two three")
 
 
-def test_a_dictated_error_of_the_model_reaches_the_client(talk: Talk) -> None:
-    before = len(talk.model.requests())
-    assert talk.send("!status 500").status_code >= 500
-    assert len(talk.model.requests()) == before + 1
-    assert talk.answer("!say well again") == "well again"
+def test_a_dictated_error_of_the_model_reaches_the_client(proxied: ProxiedAgent) -> None:
+    before = len(proxied.model.requests())
+    assert proxied.send("!status 500").status_code >= 500
+    assert len(proxied.model.requests()) == before + 1
+    assert proxied.answer("!say well again") == "well again"
 
 
-def test_a_corrupt_context_is_refused(talk: Talk) -> None:
-    talk.answer(REMEMBER.replace("fish", "bread"))
-    kept = requests.get(talk.address, timeout=60).json()["message_ids"]
-    listed = requests.get(f"{talk.address}/messages", params={"limit": 100}, timeout=60).json()
+def test_a_malformed_context_is_refused(proxied: ProxiedAgent) -> None:
+    proxied.answer(REMEMBER.replace("fish", "bread"))
+    kept = requests.get(proxied.address, timeout=60).json()["message_ids"]
+    listed = requests.get(f"{proxied.address}/messages", params={"limit": 100}, timeout=60).json()
     calls = {one["id"] for one in listed if "core_memory_append" in str(one.get("tool_call"))}
     orphaned = [one for one in kept if one not in calls]
     assert len(orphaned) < len(kept)
-    requests.patch(talk.address, json={"message_ids": orphaned}, timeout=60).raise_for_status()
-    assert talk.send("Hello?").status_code >= 400
-    (refused,) = talk.model.take_refusals()
+    requests.patch(proxied.address, json={"message_ids": orphaned}, timeout=60).raise_for_status()
+    assert proxied.send("Hello?").status_code >= 400
+    (refused,) = proxied.model.take_refusals()
     assert refused.refusal is not None
     assert "must be a response to a preceeding message with 'tool_calls'" in refused.refusal.message
-    requests.patch(talk.address, json={"message_ids": kept}, timeout=60).raise_for_status()
-    assert talk.answer("!say healed") == "healed"
+    requests.patch(proxied.address, json={"message_ids": kept}, timeout=60).raise_for_status()
+    assert proxied.answer("!say healed") == "healed"
 
 
-def test_a_dropped_response_is_lost_though_the_agent_did_its_work(talk: Talk) -> None:
-    talk.proxy.inject(DropResponse(), "POST", "/v1/agents/*/messages", nth=1)
+def test_a_dropped_response_is_lost_although_the_agent_did_its_work(proxied: ProxiedAgent) -> None:
+    proxied.proxy.inject(DropResponse(), "POST", "/v1/agents/*/messages", nth=1)
     with pytest.raises(requests.ConnectionError):
-        talk.send("!say lost words")
-    talk.answer("Are you there?")
-    told = talk.model.last_request(containing="Are you there?").story(since="lost words")
-    assert told[:2] == ["user: !say lost words", "assistant: lost words"]
+        proxied.send("!say lost words")
+    proxied.answer("Are you there?")
+    lines = proxied.model.last_request(containing="Are you there?").story(since="lost words")
+    assert lines[:2] == ["user: !say lost words", "assistant: lost words"]
 
 
-def test_a_cut_stream_has_no_end(talk: Talk) -> None:
-    rule = talk.proxy.inject(Cut(after_events=1), "POST", "/v1/agents/*/messages/stream")
+def test_a_cut_stream_has_no_end(proxied: ProxiedAgent) -> None:
+    rule = proxied.proxy.inject(Cut(after_events=1), "POST", "/v1/agents/*/messages/stream")
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        talk.stream("!say cut words", tokens=False)
+        proxied.stream("!say cut words", tokens=False)
     assert rule.applied == 1
-    assert talk.proxy.calls("POST", "/v1/agents/*/messages/stream")[-1].outcome == "cut"
+    assert proxied.proxy.calls("POST", "/v1/agents/*/messages/stream")[-1].outcome == "cut"

@@ -1,9 +1,9 @@
-"""The script language: from a message's text to the steps of the model."""
+"""Tests of the script language, from a message's text to the steps of the model."""
 
 import pytest
 
 from testbed.model import script
-from testbed.model.script import COMMANDS, Failure, Script, ScriptedCall, ScriptError, ScriptStep, parse_script
+from testbed.model.script import WORDS, Failure, Script, ScriptedCall, ScriptError, ScriptStep, parse_script
 
 
 def steps(text: str) -> tuple[ScriptStep, ...]:
@@ -44,10 +44,10 @@ def test_a_command_makes_its_step(line: str, step: ScriptStep) -> None:
 
 
 def test_every_command_is_described_at_the_top_of_the_module() -> None:
-    assert [name for name in COMMANDS if f"    !{name}" not in (script.__doc__ or "")] == []
+    assert [name for name in WORDS if f"    !{name}" not in (script.__doc__ or "")] == []
 
 
-def test_lines_of_one_step_add_up_and_next_begins_another() -> None:
+def test_lines_add_to_one_step_until_next_begins_another() -> None:
     assert steps("!think first\n!call a {}\n!call b {}\n!next\n!say done") == (
         ScriptStep(thought="first", calls=(ScriptedCall("a", "{}"), ScriptedCall("b", "{}"))),
         ScriptStep(text="done"),
@@ -59,13 +59,13 @@ def test_commands_may_follow_each_other_in_one_line() -> None:
     assert steps(one_line) == steps('!delay 1\n!call a {"x": {}}\n!next\n!say so\n!cut')
 
 
-def test_the_rest_of_the_message_is_left_alone() -> None:
+def test_other_lines_of_the_message_are_ignored() -> None:
     message = "<task>\r\nPlease: !say no\n   !say yes\r\n</task>\n!important.md\n! call x"
     assert steps(message) == (ScriptStep(text="yes"),)
 
 
 @pytest.mark.parametrize("text", ["", "Hello", "Wow!", "!important", "!important: read !say", "!", "say !say"])
-def test_a_message_without_commands_carries_no_script(text: str) -> None:
+def test_a_message_without_commands_has_no_script(text: str) -> None:
     assert parse_script(text) is None
 
 
@@ -75,10 +75,10 @@ def test_a_message_without_commands_carries_no_script(text: str) -> None:
         ("Hi\n!say a\n!cal b", "line 3 of the message, '!cal b': unknown command; there are answer, call,"),
         ("!call", "the name of a tool is missing"),
         ("!raw", "the name of a tool is missing"),
-        ('!call f {"a": }', "the arguments are no JSON object; use !raw for broken ones"),
-        ("!call f [1]", "unexpected '[1]' behind !call"),
-        ("!call f {} please", "unexpected 'please' behind !call"),
-        ("!answer now", "unexpected 'now' behind !answer"),
+        ('!call f {"a": }', "the arguments are not a JSON object; use !raw for broken ones"),
+        ("!call f [1]", "unexpected '[1]' after !call"),
+        ("!call f {} please", "unexpected 'please' after !call"),
+        ("!answer now", "unexpected 'now' after !answer"),
         ("!delay soon", "a number of seconds is missing"),
         ("!slow -1", "the seconds must lie between 0 and 3600"),
         ("!delay nan", "the seconds must lie between 0 and 3600"),
@@ -86,14 +86,14 @@ def test_a_message_without_commands_carries_no_script(text: str) -> None:
         ("!status", "a status code between 400 and 599 is missing"),
     ],
 )
-def test_a_script_that_cannot_be_read_is_an_error_that_names_the_line(text: str, complaint: str) -> None:
+def test_a_malformed_script_is_an_error_that_names_the_line(text: str, complaint: str) -> None:
     with pytest.raises(ScriptError) as raised:
         parse_script(text)
     assert complaint in str(raised.value)
 
 
-def test_arguments_nested_beyond_reading_are_an_error() -> None:
-    with pytest.raises(ScriptError, match="no JSON object"):
+def test_arguments_that_are_nested_too_deeply_are_an_error() -> None:
+    with pytest.raises(ScriptError, match="not a JSON object"):
         parse_script("!call f " + '{"a":' * 100_000)
 
 

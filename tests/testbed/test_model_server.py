@@ -1,4 +1,4 @@
-"""The scripted model over HTTP, as OpenAI's own client sees it."""
+"""Tests of the scripted model over HTTP, with OpenAI's own client."""
 
 import base64
 import json
@@ -54,12 +54,12 @@ def ask(client: openai.OpenAI, *texts: str, **more: Any) -> Any:
     return client.chat.completions.create(model="gpt-4o-mini", messages=messages, **more)
 
 
-def test_an_answer_is_what_the_message_dictates(client: openai.OpenAI) -> None:
+def test_the_message_dictates_the_answer(client: openai.OpenAI) -> None:
     (choice,) = ask(client, "!say Hé").choices
     assert (choice.message.content, choice.finish_reason) == ("Hé", "stop")
 
 
-def test_calls_have_unique_ids_of_openai_s_form(client: openai.OpenAI) -> None:
+def test_calls_have_unique_ids_in_openais_format(client: openai.OpenAI) -> None:
     script = '!call get_weather {"city": "Oslo"}\n!call get_weather {"city": "Rome"}'
     choices = [ask(client, script, tools=[WEATHER]).choices[0] for _ in range(2)]
     calls = [call for choice in choices for call in choice.message.tool_calls]
@@ -88,19 +88,14 @@ def test_a_streamed_answer_is_the_same_answer(model: ScriptedModel, client: open
     assert recorded["content"] == "Hé, 😀 and more"
 
 
-def test_the_bytes_of_a_stream_are_server_sent_events_with_an_end(model: ScriptedModel) -> None:
+def test_a_stream_consists_of_server_sent_events_with_done_at_the_end(model: ScriptedModel) -> None:
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "!say a b"}]}
     answer = requests.post(f"{model.url}/chat/completions", json=body, timeout=20)
     assert answer.headers["Content-Type"].startswith("text/event-stream")
     *events, done, nothing = answer.text.split("\n\n")
     assert (done, nothing) == ("data: [DONE]", "")
     deltas = [json.loads(event.removeprefix("data: "))["choices"][0]["delta"] for event in events]
-    assert deltas == [
-        {"role": "assistant", "content": "", "refusal": None},
-        {"content": "a"},
-        {"content": " b"},
-        {},
-    ]
+    assert deltas == [{"role": "assistant", "content": "", "refusal": None}, {"content": "a"}, {"content": " b"}, {}]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +108,7 @@ def test_the_bytes_of_a_stream_are_server_sent_events_with_an_end(model: Scripte
         ("!status 418", 418, None, "The request failed."),
     ],
 )
-def test_a_dictated_error_looks_like_openai_s(
+def test_a_dictated_error_has_openais_form(
     model: ScriptedModel, client: openai.OpenAI, script: str, status: int, code: str | None, text: str
 ) -> None:
     with pytest.raises(openai.APIStatusError) as raised:
@@ -139,7 +134,7 @@ def test_a_cut_answer_has_no_end(model: ScriptedModel, client: openai.OpenAI) ->
     assert [request.delivered for request in model.requests()] == [False, False]
 
 
-def test_a_corrupt_context_is_refused_and_remembered(model: ScriptedModel, client: openai.OpenAI) -> None:
+def test_a_malformed_context_is_refused_and_recorded(model: ScriptedModel, client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="must be a response to a preceeding message"):
         client.chat.completions.create(model="m", messages=[ORPHAN])
     (refused,) = model.refusals
@@ -150,14 +145,14 @@ def test_a_corrupt_context_is_refused_and_remembered(model: ScriptedModel, clien
     assert refused.refusal is not None
 
 
-def test_a_script_that_cannot_be_read_counts_as_refused(model: ScriptedModel, client: openai.OpenAI) -> None:
+def test_a_malformed_script_counts_as_refused(model: ScriptedModel, client: openai.OpenAI) -> None:
     assert "could not read the script" in ask(client, "!call").choices[0].message.content
     (refused,) = model.refusals
     assert refused.refusal is not None
     assert refused.refusal.code == "script_error"
 
 
-def test_limits_may_be_changed_while_it_runs(model: ScriptedModel, client: openai.OpenAI) -> None:
+def test_limits_can_be_changed_while_the_model_runs(model: ScriptedModel, client: openai.OpenAI) -> None:
     loose: Any = {"type": "function", "function": WEATHER["function"] | {"strict": True}}
     ask(client, "!say a", tools=[loose])
     assert "'additionalProperties' is required" in model.last_request().violations[0]
@@ -183,20 +178,20 @@ def test_requests_are_recorded_without_secrets(model: ScriptedModel, client: ope
 
 
 @pytest.mark.parametrize("ascii_only", [True, False])
-@pytest.mark.parametrize("packed_ascii_only", [True, False, None])
-def test_texts_are_found_however_they_are_packed(
-    model: ScriptedModel, ascii_only: bool, packed_ascii_only: bool | None
+@pytest.mark.parametrize("wrapping_ascii_only", [True, False, None])
+def test_texts_are_found_in_any_wrapping(
+    model: ScriptedModel, ascii_only: bool, wrapping_ascii_only: bool | None
 ) -> None:
-    text = said = 'A "é" \\ \n 😀'
-    if packed_ascii_only is not None:
-        said = json.dumps({"type": "user_message", "message": text}, ensure_ascii=packed_ascii_only)
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": said}]}, ensure_ascii=ascii_only)
+    text = content = 'A "é" \\ \n 😀'
+    if wrapping_ascii_only is not None:
+        content = json.dumps({"type": "user_message", "message": text}, ensure_ascii=wrapping_ascii_only)
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]}, ensure_ascii=ascii_only)
     requests.post(f"{model.url}/chat/completions", data=body.encode(), timeout=20).raise_for_status()
     assert len(model.requests(containing=text)) == 1
     assert model.requests(containing=text + "!") == []
 
 
-def test_a_request_can_be_waited_for_while_it_is_being_answered(model: ScriptedModel, client: openai.OpenAI) -> None:
+def test_a_test_can_wait_for_a_request_that_is_being_answered(model: ScriptedModel, client: openai.OpenAI) -> None:
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(ask, client, "!delay 30 !say late")
         (running,) = model.wait_for_requests(containing="late")
@@ -216,7 +211,7 @@ def test_closing_ends_a_slow_stream(model: ScriptedModel, client: openai.OpenAI)
         list(stream)
 
 
-def test_closing_leaves_no_thread_and_no_socket_behind() -> None:
+def test_closing_leaves_no_thread_and_no_socket() -> None:
     threads, before = set(threading.enumerate()), sockets()
     with ScriptedModel() as model, requests.Session() as session:
         for _ in range(3):
@@ -224,14 +219,14 @@ def test_closing_leaves_no_thread_and_no_socket_behind() -> None:
         idle = socket.create_connection(("127.0.0.1", model.port))
     idle.close()
     assert sockets() <= before
-    until(lambda: set(threading.enumerate()) <= threads)  # one that has closed its connection ends a moment later
+    until(lambda: set(threading.enumerate()) <= threads)  # a thread ends a moment after it has closed its connection
 
 
 def sockets() -> set[str]:
-    """Those that are open."""
+    """Returns the open sockets of this process."""
     found = set()
     for number in os.listdir("/dev/fd"):
-        with suppress(FileNotFoundError):  # that of the listing itself
+        with suppress(FileNotFoundError):  # the descriptor of this listing
             found.add(os.readlink(f"/dev/fd/{number}"))
     return {one for one in found if one.startswith("socket:")}
 
@@ -242,8 +237,8 @@ def test_many_clients_are_served_at_once(model: ScriptedModel) -> None:
             return [ask(own, f"!say {number}-{turn}").choices[0].message.content for turn in range(10)]
 
     with ThreadPoolExecutor(20) as pool:
-        said = list(pool.map(talk, range(20)))
-    assert said == [[f"{number}-{turn}" for turn in range(10)] for number in range(20)]
+        answers = list(pool.map(talk, range(20)))
+    assert answers == [[f"{number}-{turn}" for turn in range(10)] for number in range(20)]
     assert [request.number for request in model.requests()] == list(range(1, 201))
 
 
@@ -261,13 +256,13 @@ def test_embeddings_are_the_same_for_the_same_text(model: ScriptedModel, client:
     assert struct.unpack("<1536f", packed) == pytest.approx(embedding("a"))
 
 
-def test_embeddings_take_tokens_and_dimensions(client: openai.OpenAI) -> None:
+def test_embeddings_accept_tokens_and_dimensions(client: openai.OpenAI) -> None:
     made = client.embeddings.create(model="m", input=[[1, 2], [3]], dimensions=8, encoding_format="float")
     assert [len(one.embedding) for one in made.data] == [8, 8]
 
 
 @pytest.mark.parametrize("given", [{"input": []}, {}, {"input": "a", "encoding_format": "hex"}])
-def test_a_bad_request_for_embeddings_is_refused(model: ScriptedModel, given: dict[str, Any]) -> None:
+def test_an_invalid_request_for_embeddings_is_refused(model: ScriptedModel, given: dict[str, Any]) -> None:
     assert requests.post(f"{model.url}/embeddings", json={"model": "m"} | given, timeout=20).status_code == 400
     assert len(model.refusals) == 1
 
@@ -280,7 +275,7 @@ def test_models_are_listed(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[1]", b'{"a":' * 100_000])
-def test_a_body_that_is_no_request_is_refused(model: ScriptedModel, body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(model: ScriptedModel, body: bytes) -> None:
     answer = requests.post(f"{model.url}/chat/completions", data=body, timeout=20)
     assert answer.status_code == 400
     assert "could not parse the JSON body" in answer.json()["error"]["message"]
@@ -303,7 +298,7 @@ def test_another_process_reads_and_clears_the_records(model: ScriptedModel, clie
     assert model.requests(path=None) == []
 
 
-def test_records_are_bounded() -> None:
+def test_the_number_and_size_of_records_are_limited() -> None:
     records = Records(most=3, most_bytes=100)
     for size in (10, 10, 10, 10):
         records.add("POST", "/v1/chat/completions", {}, b"x" * size)
@@ -312,7 +307,7 @@ def test_records_are_bounded() -> None:
     assert [one.number for one in records.find()] == [5]
 
 
-def test_it_runs_by_hand() -> None:
+def test_the_model_can_be_run_by_hand() -> None:
     command = [sys.executable, "-m", "testbed.model", "--port", "0", "--max-tools", "1"]
     root = Path(__file__).resolve().parents[2]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
@@ -325,7 +320,7 @@ def test_it_runs_by_hand() -> None:
     assert "maximum length 1," in answer.json()["error"]["message"]
 
 
-def test_a_taken_port_is_named(model: ScriptedModel) -> None:
+def test_an_occupied_port_is_named_in_the_error(model: ScriptedModel) -> None:
     command = [sys.executable, "-m", "testbed.model", "--port", str(model.port)]
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""The model refuses what OpenAI refuses, in its words."""
+"""Tests that the model refuses what OpenAI refuses, in OpenAI's words."""
 
 from typing import Any
 
@@ -30,7 +30,18 @@ def body(*messages: Any, **more: Any) -> dict[str, Any]:
     return {"model": "gpt-4o-mini", "messages": list(messages) or [USER]} | more
 
 
-LEGAL = {
+def bad_name(where: str) -> str:
+    return (
+        f"Invalid '{where}': string does not match pattern. Expected a string that matches the pattern "
+        "'^[a-zA-Z0-9_-]+$'."
+    )
+
+
+def empty_array(where: str) -> str:
+    return f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an empty array instead."
+
+
+VALID = {
     "the least": body(),
     "all roles": body(
         {"role": "developer", "content": "d"},
@@ -66,8 +77,8 @@ LEGAL = {
 }
 
 
-@pytest.mark.parametrize("request_body", LEGAL.values(), ids=LEGAL.keys())
-def test_a_legal_request_is_not_refused(request_body: dict[str, Any]) -> None:
+@pytest.mark.parametrize("request_body", VALID.values(), ids=VALID.keys())
+def test_a_valid_request_is_not_refused(request_body: dict[str, Any]) -> None:
     assert refusal(request_body, ModelLimits()) is None
 
 
@@ -77,7 +88,7 @@ NOT_ANSWERED = (
 )
 ORPHAN = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
 
-CORRUPT = {
+MALFORMED = {
     "unanswered at the end": (body(USER, asks(call())), NOT_ANSWERED + "call_1", "messages.[2].role"),
     "unanswered before a user": (body(asks(call()), USER, says()), NOT_ANSWERED + "call_1", "messages.[1].role"),
     "half answered": (
@@ -121,13 +132,8 @@ CORRUPT = {
         "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.",
         None,
     ),
-    "no calls": (
-        body(asks(content="x")),
-        "Invalid 'messages[0].tool_calls': empty array. Expected an array with minimum length 1, but got an empty "
-        "array instead.",
-        "messages[0].tool_calls",
-    ),
-    "arguments that are no text": (
+    "no calls": (body(asks(content="x")), empty_array("messages[0].tool_calls"), "messages[0].tool_calls"),
+    "arguments that are not text": (
         body(asks(call(arguments={})), says()),
         "Invalid type for 'messages[0].tool_calls[0].function.arguments': expected a string, but got an object "
         "instead.",
@@ -135,11 +141,10 @@ CORRUPT = {
     ),
     "a called name with a dot": (
         body(asks(call(name="a.b")), says()),
-        "Invalid 'messages[0].tool_calls[0].function.name': string does not match pattern. Expected a string that "
-        "matches the pattern '^[a-zA-Z0-9_-]+$'.",
+        bad_name("messages[0].tool_calls[0].function.name"),
         None,
     ),
-    "a call of no type": (
+    "a call without a type": (
         body(asks(call(type=None)), says()),
         "Invalid value: 'None'. Supported values are: 'function'.",
         "messages[0].tool_calls[0].type",
@@ -154,12 +159,7 @@ CORRUPT = {
         "Invalid value for 'content': expected a string, got null.",
         None,
     ),
-    "no parts": (
-        body({"role": "user", "content": []}),
-        "Invalid 'messages[0].content': empty array. Expected an array with minimum length 1, but got an empty array "
-        "instead.",
-        None,
-    ),
+    "no parts": (body({"role": "user", "content": []}), empty_array("messages[0].content"), None),
     "a part without a type": (
         body({"role": "user", "content": [{"text": "x"}]}),
         "Missing required parameter: 'messages[0].content[0].type'.",
@@ -194,11 +194,7 @@ CORRUPT = {
         "'^[^\\s<|\\\\/>]+$'.",
         None,
     ),
-    "no messages": (
-        {"model": "m", "messages": []},
-        "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-        "messages",
-    ),
+    "no messages": ({"model": "m", "messages": []}, empty_array("messages"), "messages"),
     "messages missing": ({"model": "m"}, "Missing required parameter: 'messages'.", "messages"),
     "messages that are a text": (
         {"model": "m", "messages": "Hi"},
@@ -208,8 +204,8 @@ CORRUPT = {
 }
 
 
-@pytest.mark.parametrize(("request_body", "message", "param"), CORRUPT.values(), ids=CORRUPT.keys())
-def test_a_corrupt_transcript_is_refused(request_body: Any, message: str, param: str | None) -> None:
+@pytest.mark.parametrize(("request_body", "message", "param"), MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_malformed_transcript_is_refused(request_body: Any, message: str, param: str | None) -> None:
     found = refusal(request_body, ModelLimits())
     assert found is not None
     assert (found.message, found.status, found.type) == (message, 400, "invalid_request_error")
@@ -223,10 +219,7 @@ def schema(text: str) -> str:
 TOP = "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level"
 
 BAD_TOOLS = {
-    "none": (
-        [],
-        "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-    ),
+    "no tool": ([], empty_array("tools")),
     "too many": (
         [tool(f"f{number}") for number in range(129)],
         "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 "
@@ -237,27 +230,15 @@ BAD_TOOLS = {
     "no function": ([{"type": "function", "name": "f"}], "Missing required parameter: 'tools[0].function'."),
     "another type": ([{"type": "web"}], "Invalid value: 'web'. Supported values are: 'function'."),
     "no name": ([tool(None)], "Missing required parameter: 'tools[0].function.name'."),
-    "an empty name": (
-        [tool("")],
-        "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern "
-        "'^[a-zA-Z0-9_-]+$'.",
-    ),
-    "a dotted name": (
-        [tool(), tool("a.b")],
-        "Invalid 'tools[1].function.name': string does not match pattern. Expected a string that matches the pattern "
-        "'^[a-zA-Z0-9_-]+$'.",
-    ),
-    "a name that ends its line": (
-        [tool("f\n")],
-        "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern "
-        "'^[a-zA-Z0-9_-]+$'.",
-    ),
+    "an empty name": ([tool("")], bad_name("tools[0].function.name")),
+    "a dotted name": ([tool(), tool("a.b")], bad_name("tools[1].function.name")),
+    "a name that ends with a newline": ([tool("f\n")], bad_name("tools[0].function.name")),
     "a long name": (
         [tool("f" * 65)],
         "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a "
         "string with length 65 instead.",
     ),
-    "a description that is no text": (
+    "a description that is not text": (
         [tool(description=1)],
         "Invalid type for 'tools[0].function.description': expected a string, but got an integer instead.",
     ),
@@ -267,20 +248,10 @@ BAD_TOOLS = {
         [tool(parameters={"properties": {}})],
         schema("schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'"),
     ),
-    "no properties": (
-        [tool(parameters={"type": "object"})],
-        schema("In context=(), object schema missing properties"),
-    ),
+    "no properties": ([tool(parameters={"type": "object"})], schema("In context=(), object schema missing properties")),
     "anyOf at the top": ([tool(parameters=SCHEMA | {"anyOf": [{}]})], schema(TOP)),
     "an array without items": (
-        [
-            tool(
-                parameters={
-                    "type": "object",
-                    "properties": {"a": {"type": "object", "properties": {"b": {"type": "array"}}}},
-                }
-            )
-        ],
+        [tool(parameters=SCHEMA | {"properties": {"a": {"type": "object", "properties": {"b": {"type": "array"}}}}})],
         schema("In context=('properties', 'a', 'properties', 'b'), array schema missing items"),
     ),
     "an array among types": (
@@ -295,7 +266,7 @@ BAD_TOOLS = {
         [tool(parameters={"type": "object", "properties": {"a": {"type": "str"}}})],
         schema("In context=('properties', 'a'), 'str' is not valid under any of the given schemas"),
     ),
-    "required that is no list": (
+    "required that is not a list": (
         [tool(parameters={"type": "object", "properties": {"a": {"type": "string", "required": True}}})],
         schema("In context=('properties', 'a'), True is not of type 'array'"),
     ),
@@ -303,7 +274,7 @@ BAD_TOOLS = {
 
 
 @pytest.mark.parametrize(("tools", "message"), BAD_TOOLS.values(), ids=BAD_TOOLS.keys())
-def test_a_bad_tool_is_refused(tools: Any, message: str) -> None:
+def test_an_invalid_tool_is_refused(tools: Any, message: str) -> None:
     found = refusal(body(tools=tools), ModelLimits())
     assert found is not None
     assert (found.message, found.status) == (message, 400)
@@ -335,7 +306,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
         {"tools": [tool()], "tool_choice": {"type": "function", "name": "f"}},
         "Missing required parameter: 'tool_choice.function.name'.",
     ),
-    "parallel calls that are no boolean": (
+    "parallel calls that are not a boolean": (
         {"tools": [tool()], "parallel_tool_calls": "yes"},
         "Invalid type for 'parallel_tool_calls': expected a boolean, but got a string instead.",
     ),
@@ -349,13 +320,13 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("settings", "message"), BAD_SETTINGS.values(), ids=BAD_SETTINGS.keys())
-def test_a_bad_setting_is_refused(settings: dict[str, Any], message: str) -> None:
+def test_an_invalid_setting_is_refused(settings: dict[str, Any], message: str) -> None:
     found = refusal(body(**settings), ModelLimits())
     assert found is not None
     assert found.message == message
 
 
-def test_an_unknown_model_is_refused_only_if_that_is_wanted() -> None:
+def test_an_unknown_model_is_refused_only_if_the_limits_say_so() -> None:
     request = body(model="gpt-9")
     assert refusal(request, ModelLimits()) is None
     found = refusal(request, ModelLimits(only_these_models=True))
@@ -363,7 +334,7 @@ def test_an_unknown_model_is_refused_only_if_that_is_wanted() -> None:
     assert (found.status, found.code) == (404, "model_not_found")
 
 
-def test_what_is_no_object_is_refused() -> None:
+def test_a_body_that_is_not_an_object_is_refused() -> None:
     found = refusal([1], ModelLimits())
     assert found is not None
     assert found.message.startswith("We could not parse the JSON body of your request.")
@@ -377,19 +348,13 @@ CLOSED: dict[str, Any] = {"type": "object", "additionalProperties": False}
 REQUIRED = "'required' is required to be supplied and to be an array including every key in properties"
 
 NOT_STRICT = {
-    "open": (
-        SCHEMA,
-        "In context=(), 'additionalProperties' is required to be supplied and to be false",
-    ),
+    "open": (SCHEMA, "In context=(), 'additionalProperties' is required to be supplied and to be false"),
     "an optional property": (
         CLOSED | {"properties": {"a": {"type": "string"}}, "required": []},
         f"In context=(), {REQUIRED}. Missing 'a'",
     ),
-    "no required": (
-        CLOSED | {"properties": {"a": {"type": "string"}}},
-        f"In context=(), {REQUIRED}. Missing 'a'",
-    ),
-    "a required stranger": (
+    "no required": (CLOSED | {"properties": {"a": {"type": "string"}}}, f"In context=(), {REQUIRED}. Missing 'a'"),
+    "an unknown required property": (
         CLOSED | {"properties": {}, "required": ["b"]},
         f"In context=(), {REQUIRED}. Extra required key 'b' supplied",
     ),
@@ -428,7 +393,7 @@ def test_a_strict_function_with_a_loose_schema_is_recorded_or_refused(parameters
     assert (refused.message, refused.param) == (schema(finding), "tools[0].function.parameters")
 
 
-def test_a_strict_schema_is_no_violation() -> None:
+def test_a_strict_schema_has_no_violation() -> None:
     parameters = CLOSED | {
         "properties": {
             "a": {"anyOf": [{"type": "string"}, {"type": "null"}]},
@@ -443,5 +408,5 @@ def test_a_strict_schema_is_no_violation() -> None:
     assert refusal(strict(parameters), ModelLimits(strict_schemas="enforce")) is None
 
 
-def test_functions_that_are_not_strict_may_be_loose() -> None:
+def test_functions_that_are_not_strict_may_have_loose_schemas() -> None:
     assert strict_violations(body(tools=[tool()])) == ()
