@@ -1,23 +1,23 @@
-"""The agents, as the bridge sees them."""
+"""The command `agents`."""
 
 from __future__ import annotations
 
 import click
 
-from bridge.cli.showing import Row, as_json, moment, show, telling_failures
-from bridge.cli.tools import Shop
+from bridge.cli.service import Service
+from bridge.cli.showing import Row, as_json, moment, report_failures, show
 from bridge.errors import StoreUnavailable
 from bridge.history.records import TurnRecord
 from bridge.operation.overview import AgentRow, agent_rows
 from bridge.operation.parts import Parts
 
 
-def add_agents(group: click.Group, shop: Shop) -> None:
+def add_agents(group: click.Group, service: Service) -> None:
     @group.command("agents", help="List the agents: type, method, tools, what they wait for.")
     @as_json
-    @telling_failures
+    @report_failures
     def agents(as_json: bool) -> None:
-        parts = shop.parts
+        parts = service.parts
         turns, running = _turns(parts)
         whole = parts.gateway.whole_agents(blocks=True)
         rows = agent_rows(whole, parts.gateway.features(), parts.settings.methods, turns, running)
@@ -28,7 +28,7 @@ def _turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, 
     try:
         return parts.activity.turns(), parts.activity.holders()
     except StoreUnavailable as failure:
-        click.echo(f"{failure.message} So nothing is known of turns.", err=True)
+        click.echo(f"{failure.message} So turns are missing here.", err=True)
         return [], {}
 
 

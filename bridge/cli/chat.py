@@ -1,24 +1,25 @@
-"""Talk to an agent from the terminal, with tools that run here after you allowed it."""
+"""The command `chat`: talk to an agent from the terminal, with tools that run here after you allow it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bridge.cli.client import Bridge, Refused, Talk
+from bridge.cli.client import Bridge, RequestFailed, Talk
 from bridge.cli.local_tools import BadTools, LocalTool, load
+from bridge.cli.service import Service
 from bridge.cli.showing import visible
-from bridge.cli.tools import Shop
 
 SHOWN = 600
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def add_chat(group: click.Group, shop: Shop) -> None:
+def add_chat(group: click.Group, service: Service) -> None:
     @group.command("chat", help="Talk to AGENT through a running bridge, with tools of your own that run here.")
     @click.argument("agent")
     @click.option("--tools", "file", type=FILE, help="FILE.py: its functions; FILE.json: tools with a `command`.")
@@ -32,24 +33,24 @@ def add_chat(group: click.Group, shop: Shop) -> None:
             tools = load(file) if file else {}
         except BadTools as fault:
             raise click.ClickException(str(fault)) from fault
-        hands = Hands(tools, yes)
-        talk = Talk(Bridge(url, key), agent, [tool.schema for tool in tools.values()], hands.run, _hear)
-        for text in said or _prompted(agent, list(tools)):
+        runner = CallRunner(tools, yes)
+        talk = Talk(Bridge(url, key), agent, [tool.schema for tool in tools.values()], runner.run, _print)
+        for text in said or _typed(agent, list(tools)):
             _answer(talk, text, turns)
 
 
 def _answer(talk: Talk, text: str, turns: int) -> None:
     try:
         done = talk.say(text, turns)
-    except Refused as refusal:
-        raise click.ClickException(visible(str(refusal))) from refusal
+    except RequestFailed as failure:
+        raise click.ClickException(visible(str(failure))) from failure
     click.echo()
     if not done:
         raise click.ClickException(f"The agent still calls tools after {turns} turns; see --turns.")
 
 
-def _prompted(agent: str, tools: list[str]) -> Any:
-    """What is typed, until the end of the input."""
+def _typed(agent: str, tools: list[str]) -> Iterator[str]:
+    """Reads what is typed, until the end of the input."""
     click.echo(f"Talking to {visible(agent)}. Tools: {', '.join(tools) or 'none'}. End with Ctrl-D.", err=True)
     while True:
         try:
@@ -60,12 +61,12 @@ def _prompted(agent: str, tools: list[str]) -> Any:
             yield text
 
 
-def _hear(piece: str) -> None:
+def _print(piece: str) -> None:
     click.echo(visible(piece), nl=False)
 
 
-class Hands:
-    """Runs calls, each after a question unless `yes`."""
+class CallRunner:
+    """Runs calls. Asks before each call, unless `yes`."""
 
     def __init__(self, tools: dict[str, LocalTool], yes: bool) -> None:
         self._tools = tools
@@ -78,7 +79,7 @@ class Hands:
         click.secho(f"\n→ {visible(tool.shown(arguments))}", fg="cyan", err=True)
         if not self._yes and not self._allowed():
             return "The user did not allow this call.", False
-        text, worked = _tried(tool, arguments)
+        text, worked = _run(tool, arguments)
         shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
         click.secho(f"← {visible(shown)}", fg="green" if worked else "red", err=True)
         return text, worked
@@ -91,11 +92,11 @@ class Hands:
             return False
 
 
-def _tried(tool: LocalTool, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """Whatever a tool raises is its result: the agent is told, and the conversation goes on."""
+def _run(tool: LocalTool, arguments: dict[str, Any]) -> tuple[str, bool]:
+    """Turns what a tool raises into its result, so that the agent gets it and the conversation goes on."""
     try:
         return tool.run(arguments), True
     except subprocess.TimeoutExpired as fault:
-        return f"It did not end within {fault.timeout:.0f} seconds.", False
-    except Exception as fault:  # a tool is somebody's own code
+        return f"The tool did not end within {fault.timeout:.0f} seconds.", False
+    except Exception as fault:  # a tool may raise anything
         return f"{type(fault).__name__}: {fault}", False

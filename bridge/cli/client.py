@@ -1,5 +1,5 @@
-"""A client of the bridge, as small as one can be: asks, runs the calls that come back, gives the results, until the
-answer is there. It shows the protocol; whoever writes a client of his own can begin here.
+"""The smallest client of the bridge: it sends a message, runs the calls of the reply and sends their results, until the
+agent answers. Read it to learn the protocol, or to write your own client.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ Json = dict[str, Any]
 Run = Callable[[str, Json], tuple[str, bool]]
 
 
-class Refused(Exception):
+class RequestFailed(Exception):
     """The bridge did not answer, or answered with an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """Where it is, and the key that it wants."""
+    """The bridge's address, and a key for it."""
 
     url: str
     key: str = ""
     seconds: float = 600.0
 
     def stream(self, body: Json) -> Iterator[Json]:
-        """The chunks of one reply."""
+        """Yields the chunks of one reply."""
         try:
             yield from self._stream(body)
         except (OSError, http.client.HTTPException, ValueError) as fault:
-            raise Refused(f"The bridge at {self.url} does not answer as it should: {fault}") from fault
+            raise RequestFailed(f"The bridge at {self.url} does not answer as it should: {fault}") from fault
 
     def _stream(self, body: Json) -> Iterator[Json]:
         place = urlsplit(self.url)
@@ -47,7 +47,7 @@ class Bridge:
             connection.request("POST", path, json.dumps({**body, "stream": True}).encode(), headers)
             with connection.getresponse() as answer:
                 if answer.status != 200:
-                    raise Refused(_error_in(answer.read().decode("utf-8", "replace")))
+                    raise RequestFailed(_error_in(answer.read().decode("utf-8", "replace")))
                 yield from _chunks(iter(lambda: answer.read1(65536), b""))
         finally:
             connection.close()
@@ -59,9 +59,9 @@ def _chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
             return
         chunk = json.loads(data)
         if "error" in chunk:
-            raise Refused(str(chunk["error"]["message"]))
+            raise RequestFailed(str(chunk["error"]["message"]))
         yield chunk
-    raise Refused("The reply was cut off.")
+    raise RequestFailed("The reply was cut off.")
 
 
 def _error_in(text: str) -> str:
@@ -73,13 +73,13 @@ def _error_in(text: str) -> str:
 
 @dataclass(slots=True)
 class Reply:
-    """One reply, put together from its chunks: `tool_calls` come in pieces, told apart by their index."""
+    """One reply, put together from its chunks. Calls come in pieces, which have the call's index."""
 
     text: str = ""
     calls: dict[int, Json] = field(default_factory=dict)
 
-    def take(self, delta: Mapping[str, Any]) -> str:
-        """Add a piece; the text in it."""
+    def add(self, delta: Mapping[str, Any]) -> str:
+        """Adds a piece, and returns the text in it."""
         piece = delta.get("content") or ""
         self.text += piece
         for part in delta.get("tool_calls", ()):
@@ -90,7 +90,7 @@ class Reply:
         return piece
 
     def message(self) -> Json:
-        """As it goes back to the bridge with the next request."""
+        """Returns the message that goes back to the bridge with the next request."""
         calls = [
             {"id": one["id"], "type": "function", "function": {"name": one["name"], "arguments": one["arguments"]}}
             for one in self.calls.values()
@@ -100,17 +100,17 @@ class Reply:
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation with one agent. `hear` is given every piece of text as it comes."""
+    """A conversation with one agent. `on_text` gets every piece of text as it comes."""
 
     bridge: Bridge
     agent: str
     tools: Sequence[Json]
     run: Run
-    hear: Callable[[str], None]
+    on_text: Callable[[str], None]
     messages: list[Json] = field(default_factory=list)
 
     def say(self, text: str, most_turns: int) -> bool:
-        """Go on until the agent has answered; False when it still calls tools after so many turns."""
+        """Continues until the agent answers. Returns False if it still calls tools after `most_turns`."""
         self.messages.append({"role": "user", "content": text})
         for _ in range(most_turns):
             reply = self._turn()
@@ -125,9 +125,8 @@ class Talk:
         body: Json = {"model": self.agent, "messages": self.messages}
         for chunk in self.bridge.stream({**body, **({"tools": list(self.tools)} if self.tools else {})}):
             for choice in chunk["choices"]:
-                piece = reply.take(choice["delta"])
-                if piece:
-                    self.hear(piece)
+                if piece := reply.add(choice["delta"]):
+                    self.on_text(piece)
         return reply
 
     def _result(self, call: Json) -> Json:

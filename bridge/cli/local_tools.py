@@ -20,12 +20,12 @@ _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean", list:
 
 
 class BadTools(Exception):
-    """A file of tools is not as it should be; the text says where."""
+    """A file of tools is invalid. The text says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTool:
-    """`schema` is what the agent is told, `run` what it does; `shown` says it to the one who has to allow it."""
+    """`schema` is what the agent gets. `run` runs the tool. `shown` describes a call to the user, who must allow it."""
 
     schema: Json
     run: Callable[[Json], str]
@@ -37,7 +37,7 @@ class LocalTool:
 
 
 def load(path: Path) -> dict[str, LocalTool]:
-    """By name. A Python file is run, so it has to be one that you trust."""
+    """Returns the tools by name. A Python file is run, so you must trust it."""
     tools = _functions(path) if path.suffix == ".py" else _commands(path)
     if not tools:
         raise BadTools(f"{path} has no tools: public functions in a .py file, or an array of tools in a .json file.")
@@ -71,7 +71,7 @@ def _function_tool(function: types.FunctionType) -> LocalTool:
 
 
 def function_schema(function: Callable[..., Any]) -> Json:
-    """The tool that stands for a function: its name, docstring, parameters and their types."""
+    """Describes a function as a tool, by its name, docstring, parameters and their types."""
     hints = typing.get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
     properties = {one.name: _described(hints.get(one.name, str), one) for one in parameters}
@@ -119,12 +119,12 @@ def _commands(path: Path) -> list[LocalTool]:
         raise BadTools(f"{path} can't be read as JSON: {fault}") from fault
     rows = rows.get("tools") if isinstance(rows, dict) else rows
     if not isinstance(rows, list):
-        raise BadTools(f"{path} must hold an array of tools as OpenAI has them, each with a `command` beside.")
+        raise BadTools(f"{path} must hold an array of OpenAI tools, each with a `command` next to its `function`.")
     return [_command_tool(row, f"{path}, tool {number}") for number, row in enumerate(rows, start=1)]
 
 
 def _command_tool(row: Any, where: str) -> LocalTool:
-    """`command` is a list of words. `{name}` in one stands for an argument; all of them go to its standard input."""
+    """`command` is a list of words. `{name}` in a word is replaced by an argument; the standard input gets all."""
     function = row.get("function") if isinstance(row, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise BadTools(f'{where} is not of the form {{"type": "function", "function": {{"name": ...}}}}')
@@ -142,13 +142,13 @@ def _command_tool(row: Any, where: str) -> LocalTool:
 
 
 def _filled(command: Sequence[str], arguments: Mapping[str, Any]) -> list[str]:
-    """No shell reads it: an argument is one word, or a part of one, whatever is in it."""
+    """Puts the arguments into the words. No shell reads them, so an argument never becomes several words."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
     return [re.sub(r"\{([^{}]+)\}", lambda place: texts.get(place[1], place[0]), word) for word in command]
 
 
 def _run(command: Sequence[str], given: str) -> str:
-    # The command is the user's own, and he was asked.
+    # The user wrote the command, and allowed the call.
     done = subprocess.run(  # nosec B603
         command, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
     )

@@ -1,4 +1,4 @@
-"""Settings and keys. Nothing here asks Letta."""
+"""The commands `config` and `keys`. They do not need Letta."""
 
 from __future__ import annotations
 
@@ -6,32 +6,39 @@ import hashlib
 import re
 import secrets
 import sys
-from collections.abc import Sequence
 
 import click
 
-from bridge.cli.showing import as_json, show, show_json, telling_failures
-from bridge.cli.tools import Shop
+from bridge.cli.service import Service
+from bridge.cli.showing import as_json, report_failures, show, show_json
 from bridge.operation.masked import masked
 
 
-def add_settings(group: click.Group, shop: Shop) -> None:
+def add_settings(group: click.Group, service: Service) -> None:
+    _add_config(group, service)
+    _add_keys(group, service)
+
+
+def _add_config(group: click.Group, service: Service) -> None:
     @group.command("config", help="The settings that are in force, without secrets.")
-    @click.option("--changed", is_flag=True, help="Only those that are not the default.")
+    @click.option("--changed", is_flag=True, help="Only settings that are not the default.")
     @as_json
-    @telling_failures
+    @report_failures
     def config(changed: bool, as_json: bool) -> None:
-        _warn(shop.settings.ignored)
-        shown = [one for one in masked(shop.settings) if one.changed or not changed]
+        for sentence in service.settings.ignored:
+            click.echo(f"Warning: {sentence}", err=True)
+        shown = [one for one in masked(service.settings) if one.changed or not changed]
         rows = [
             {"variable": one.variable, "value": one.value or None, "default": "no" if one.changed else "yes"}
             for one in shown
         ]
-        show(rows, as_json, "Everything is as it is by default.")
+        show(rows, as_json, "All settings have their defaults.")
 
+
+def _add_keys(group: click.Group, service: Service) -> None:
     @group.group("keys", help="Keys for clients. They are kept as hashes, so the key itself is shown once only.")
     def keys() -> None:
-        """Nothing by itself."""
+        """Does nothing without a subcommand."""
 
     @keys.command("new", help="Make a key, and the entry for BRIDGE_API_KEYS.")
     @click.argument("name", default="client", callback=_name)
@@ -45,7 +52,7 @@ def add_settings(group: click.Group, shop: Shop) -> None:
             click.echo(f"The client's key, shown this once:  {key}")
             click.echo(f"Add this to BRIDGE_API_KEYS:        {entry}")
 
-    @keys.command("hash", help="The entry for BRIDGE_API_KEYS of a key that you have; it is asked for.")
+    @keys.command("hash", help="The entry for BRIDGE_API_KEYS of a key that you have. Asks for the key.")
     @click.argument("name", default="client", callback=_name)
     def hash_key(name: str) -> None:
         asks = sys.stdin.isatty()
@@ -56,15 +63,10 @@ def add_settings(group: click.Group, shop: Shop) -> None:
 
     @keys.command("list", help="The names of the keys in BRIDGE_API_KEYS.")
     @as_json
-    @telling_failures
+    @report_failures
     def list_keys(as_json: bool) -> None:
-        rows = [{"name": key.name, "sha256": f"{key.sha256[:8]}…"} for key in shop.settings.api_keys]
+        rows = [{"name": key.name, "sha256": f"{key.sha256[:8]}…"} for key in service.settings.api_keys]
         show(rows, as_json, "There are no keys: BRIDGE_API_KEYS is not set.")
-
-
-def _warn(sentences: Sequence[str]) -> None:
-    for sentence in sentences:
-        click.echo(f"Warning: {sentence}", err=True)
 
 
 def _name(context: click.Context, parameter: click.Parameter, name: str) -> str:

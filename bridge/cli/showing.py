@@ -1,4 +1,4 @@
-"""Rows on a terminal: a table for people, JSON for programs."""
+"""Shows rows on a terminal: as a table for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Arguments = ParamSpec("Arguments")
 as_json = click.option("--json", "as_json", is_flag=True, help="For programs: JSON instead of a table.")
 
 
-def telling_failures(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """What goes wrong is one line, and an exit code."""
+def report_failures(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Shows a failure as one line, and ends with an exit code."""
 
     @wraps(command)
-    def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+    def reported(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
             command(*args, **kwargs)
         except BridgeError as failure:
@@ -30,14 +30,14 @@ def telling_failures(command: Callable[Arguments, None]) -> Callable[Arguments, 
         except SettingsError as faults:
             raise click.ClickException(f"The settings are wrong:\n{faults}") from faults
 
-    return told
+    return reported
 
 
-def show(rows: Sequence[Row], as_json: bool, otherwise: str) -> None:
+def show(rows: Sequence[Row], as_json: bool, if_empty: str) -> None:
     if as_json:
         show_json(rows)
     elif not rows:
-        click.echo(otherwise)
+        click.echo(if_empty)
     else:
         click.echo(table(rows))
 
@@ -47,7 +47,7 @@ def show_json(value: Any) -> None:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Rows of the same columns as text, each column as wide as its widest cell."""
+    """Writes rows of the same columns as text. Each column is as wide as its widest cell."""
     lines = [[name.replace("_", " ") for name in rows[0]], *([_cell(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -56,12 +56,12 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def visible(text: str) -> str:
-    """Nothing in it does anything to the terminal."""
+    """Replaces characters that could control the terminal."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
 
 
 def moment(seconds: float) -> str | None:
-    """A time of the history, None when there is none."""
+    """Writes a time of the history, None if it is 0."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
 
 

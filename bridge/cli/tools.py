@@ -1,4 +1,4 @@
-"""What clients put on the server: listed, shown, swept, removed."""
+"""The commands about clients' tools: `tools`, `sweep` and `purge`."""
 
 from __future__ import annotations
 
@@ -7,84 +7,75 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Protocol
 
 import click
 
-from bridge.cli.showing import Row, as_json, moment, show, show_json, table, telling_failures, visible
-from bridge.config import Settings
+from bridge.cli.service import Service
+from bridge.cli.showing import Row, as_json, moment, report_failures, show, show_json, table, visible
 from bridge.errors import StoreUnavailable
 from bridge.history.records import PastCall, ToolUse
-from bridge.letta.gateway import Tool
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
 from bridge.operation.parts import Parts
-from bridge.operation.removal import remains, remove
+from bridge.operation.removal import find_remains, remove
 from bridge.operation.wording import counted
 from bridge.sync import cleanup
 from bridge.sync.ownership import client_name_of
 
 
-class Shop(Protocol):
-    @property
-    def settings(self) -> Settings: ...
-    @property
-    def parts(self) -> Parts: ...
-
-
-def add_tools(group: click.Group, shop: Shop) -> None:
-    @group.group("tools", invoke_without_command=True, help="The clients' tools that stand on the Letta server.")
+def add_tools(group: click.Group, service: Service) -> None:
+    @group.group("tools", invoke_without_command=True, help="The clients' tools that are on the Letta server.")
     @as_json
     @click.pass_context
-    @telling_failures
+    @report_failures
     def tools(context: click.Context, as_json: bool) -> None:
         if context.invoked_subcommand is None:
-            _list(shop.parts, as_json)
+            _list(service.parts, as_json)
 
     @tools.command("list", help="List them, with how often they were called.")
     @as_json
-    @telling_failures
+    @report_failures
     def list_tools(as_json: bool) -> None:
-        _list(shop.parts, as_json)
+        _list(service.parts, as_json)
 
-    @tools.command("gone", help="List tools that were offered lately and are not on the server.")
+    @tools.command("gone", help="List tools that were offered lately, but are not on the server.")
     @as_json
-    @telling_failures
+    @report_failures
     def gone(as_json: bool) -> None:
-        rows = [_row(row) for row in _rows(shop.parts) if not row.tool_id]
+        rows = [_row(row) for row in _rows(service.parts) if not row.tool_id]
         show(rows, as_json, "No tool is gone.")
 
     @tools.command("show", help="One tool, by name, digest or id: both schemas, agents, last calls.")
     @click.argument("name")
     @as_json
-    @telling_failures
+    @report_failures
     def show_tool(name: str, as_json: bool) -> None:
-        _show(shop.parts, name, as_json)
+        _show(service.parts, name, as_json)
 
     @group.command("sweep", help="Mark tools that no agent has, and delete those marked for longer than the limit.")
-    @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+    @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
     @as_json
-    @telling_failures
+    @report_failures
     def sweep(dry_run: bool, as_json: bool) -> None:
-        done = cleanup.sweep(shop.parts.gateway, shop.settings.stub_idle, dry_run=dry_run)
+        done = cleanup.sweep(service.parts.gateway, service.settings.stub_idle, dry_run=dry_run)
         fates = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
-        rows = [_swept_row(fate, tool) for fate, tools in fates.items() for tool in tools]
-        rows += [
-            {"done": "removed helper agent", "client_name": "", "server_name": agent.name} for agent in done.helpers
-        ]
-        show(rows, as_json, f"Nothing to do: {len(done.kept)} tools of the bridge are in use or not idle for long.")
+        rows = [_swept_row(fate, client_name_of(tool), tool.name) for fate, tools in fates.items() for tool in tools]
+        rows += [_swept_row("removed helper agent", "", agent.name) for agent in done.helpers]
+        show(rows, as_json, f"Nothing to do: {counted(len(done.kept), 'tool')} of clients, none of them idle for long.")
 
-    @group.command("purge", help="Remove all that the bridge ever put on this Letta server: before you uninstall it.")
-    @click.option("--dry-run", is_flag=True, help="Say what would be removed, and do nothing.")
+    @group.command(
+        "purge", help="Remove everything that the bridge ever put on this Letta server, before you uninstall it."
+    )
+    @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
     @click.option("--yes", is_flag=True, help="Do not ask.")
     @as_json
-    @telling_failures
+    @report_failures
     def purge(dry_run: bool, yes: bool, as_json: bool) -> None:
-        _purge(shop.parts, dry_run, yes, as_json)
+        _purge(service.parts, dry_run, yes, as_json)
 
 
 def _list(parts: Parts, as_json: bool) -> None:
     rows = [_row(row) for row in _rows(parts) if row.tool_id]
-    show(rows, as_json, "No tool of the bridge is on the server.")
+    show(rows, as_json, "No tool of a client is on the server.")
 
 
 def _rows(parts: Parts) -> list[ToolRow]:
@@ -96,7 +87,7 @@ def _uses(parts: Parts) -> dict[str, ToolUse]:
     try:
         return parts.activity.uses()
     except StoreUnavailable as failure:
-        click.echo(f"{failure.message} So nothing is known of calls.", err=True)
+        click.echo(f"{failure.message} So calls are missing here.", err=True)
         return {}
 
 
@@ -117,11 +108,12 @@ def _row(row: ToolRow) -> Row:
 def _show(parts: Parts, name: str, as_json: bool) -> None:
     found = [row for row in _rows(parts) if _is_meant(row, name)]
     if not found:
-        raise click.ClickException(f"There is no tool of the bridge called {visible(name)}; `tools` lists them.")
+        raise click.ClickException(f"There is no tool of a client called {visible(name)}; `tools` lists them.")
     if as_json:
         show_json([_whole(parts, row) for row in found])
-    for row in [] if as_json else found:
-        _tell(parts, row)
+    else:
+        for row in found:
+            _print(parts, row)
 
 
 def _is_meant(row: ToolRow, name: str) -> bool:
@@ -142,8 +134,8 @@ def _whole(parts: Parts, row: ToolRow) -> Row:
     }
 
 
-def _tell(parts: Parts, row: ToolRow) -> None:
-    whole = _whole(parts, row)
+def _print(parts: Parts, row: ToolRow) -> None:
+    card = parts.activity.tool(row.digest)
     click.secho(visible(row.client_name), bold=True)
     facts = [
         ("state", f"{row.state}: {MEANINGS[row.state]}"),
@@ -154,15 +146,12 @@ def _tell(parts: Parts, row: ToolRow) -> None:
         ("last used", moment(row.last_used) or "-"),
     ]
     click.echo("\n".join(f"  {name:10}{visible(value)}" for name, value in facts))
-    if whole["as_sent"] is not None:
-        click.echo(f"  {'as sent':10}{json.dumps(whole['as_sent']['parameters'])}")
-    click.echo(
-        "".join(f"  {'changed' if not place else '':10}{visible(one)}\n" for place, one in enumerate(whole["changes"])),
-        nl=False,
-    )
-    calls = [_call_row(call) for call in parts.activity.calls_of(row.digest)[:10]]
-    if calls:
-        click.echo(table(calls))
+    if card is not None:
+        click.echo(f"  {'as sent':10}{json.dumps(card.parameters)}")
+        for place, change in enumerate(card.changes):
+            click.echo(f"  {'' if place else 'changed':10}{visible(change)}")
+    if calls := parts.activity.calls_of(row.digest)[:10]:
+        click.echo(table([_call_row(call) for call in calls]))
 
 
 def _call_row(call: PastCall) -> Row:
@@ -174,18 +163,19 @@ def _call_row(call: PastCall) -> Row:
     }
 
 
-def _swept_row(fate: str, tool: Tool) -> Row:
-    return {"done": fate, "client_name": client_name_of(tool), "server_name": tool.name}
+def _swept_row(fate: str, client_name: str, server_name: str) -> Row:
+    return {"done": fate, "client_name": client_name, "server_name": server_name}
 
 
 def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
-    found = remains(parts.gateway)
+    found = find_remains(parts.gateway)
     if not found.steps:
         show([], as_json, "There is nothing of the bridge on this server.")
         return
     what = (
-        f"{counted(len(found.tools), 'tool')}, what {counted(len(found.agents), 'agent')} of others got from us,"
-        f" {counted(len(found.helpers), 'agent')} of our own, {counted(len(found.blocks), 'loose memory block')}"
+        f"{counted(len(found.tools), 'tool')} of clients, what the bridge added to"
+        f" {counted(len(found.agents), 'agent')}, {counted(len(found.helpers), 'helper agent')},"
+        f" {counted(len(found.blocks), 'memory block')} that no agent has"
     )
     if dry_run:
         rows = [{"tool": tool.name, "client_name": client_name_of(tool)} for tool in found.tools]
@@ -193,10 +183,9 @@ def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
         click.echo(f"Would be removed: {what}.", err=True)
         return
     if not yes:
-        click.confirm(
-            f"Remove {what}? Bridges that run make their tools anew with the next request.", abort=True, err=True
-        )
-    done = _with_progress(remove(parts.gateway, found, parts.conversation, parts.hold), found.steps)
+        question = f"Remove {what}? Bridges that still run create their tools again with the next request."
+        click.confirm(question, abort=True, err=True)
+    done = _with_progress(remove(parts.gateway, found, parts.offering, parts.hold), found.steps)
     parts.snapshots.outdate()
     show([{"done": one} for one in done], as_json, "")
 

@@ -1,4 +1,4 @@
-"""Work in a thread of its own, beside the turns."""
+"""Runs due work in a thread of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Background:
-    """Work that is done beside the turns when it is due. No turn waits for it, and none fails by it."""
+    """Work that no turn waits for. When it fails, only the log says so."""
 
     def __init__(self, name: str, is_due: Callable[[], bool], work: Callable[[], object]) -> None:
         self._name = name
@@ -21,15 +21,12 @@ class Background:
 
     def start_if_due(self) -> None:
         try:
-            due = self._is_due()
-        except OSError as fault:
-            log.warning("whether a %s is due can't be told: %s", self._name, fault)
-            return
-        if due:
-            try:
+            if self._is_due():
                 threading.Thread(target=self._run, name=self._name, daemon=True).start()
-            except RuntimeError as fault:  # there is no thread left
-                log.warning("a %s is put off: %s", self._name, fault)
+        except OSError as fault:
+            log.warning("cannot find out whether a %s is due: %s", self._name, fault)
+        except RuntimeError as fault:  # there is no thread left
+            log.warning("a %s is put off: %s", self._name, fault)
 
     def _run(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Whether all that a turn needs is there and works: looked at one by one, then tried in a whole tool round trip."""
+"""Checks everything that a turn needs, one thing after the other, then tries a whole tool round trip."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ from typing import Literal
 
 from bridge.conversation import Conversation
 from bridge.errors import BridgeError, LettaError, LettaRefusedCredentials
+from bridge.letta.capabilities import NEWEST, OLDEST
 from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
 from bridge.operation.wording import counted
 from bridge.sync.inventory import inventory
-from bridge.turn import Message, MethodChosen, Text, ToolCall, ToolChoice, ToolSpec, Turn, TurnEvent
+from bridge.turn import (
+    MethodChosen,
+    NewInput,
+    Text,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    ToolSpec,
+    Turn,
+    TurnEvent,
+    UserMessage,
+)
 
-OLDEST, NEWEST = (0, 6, 54), (0, 16, 8)
+ROUND_TRIP = "tool round trip"
 MOST_CLOCK_DIFFERENCE = 60.0
 MOST_AGENTS_NAMED = 50
 TOOL = ToolSpec(
@@ -33,7 +45,7 @@ Verdict = Literal["good", "warning", "bad"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found; where it is not good, `advice` says what to do."""
+    """What was found. If it is not good, `advice` says what to do."""
 
     name: str
     verdict: Verdict
@@ -41,12 +53,15 @@ class Check:
     advice: str = ""
 
 
-class Failed(Exception):
-    """What comes after makes no sense without this."""
+class RoundTripFailed(Exception):
+    """The agent did not do its part of the round trip."""
 
 
 def examine(parts: Parts, agent_id: str = "") -> Iterator[Check]:
-    """One check after the other, until one fails that all others need. The round trip thinks with the agent's model."""
+    """Checks one thing after the other, and stops if all further checks need what is missing.
+
+    The round trip uses the model of the agent with this id.
+    """
     yield from _settings(parts)
     yield _store(parts)
     version = _letta(parts)
@@ -59,32 +74,24 @@ def examine(parts: Parts, agent_id: str = "") -> Iterator[Check]:
         return
     yield _clock(parts)
     yield from _methods(parts, listed)
-    model = agent_id or (listed[0].id if listed else "")
-    yield (
-        _round_trip(parts, model)
-        if model
-        else Check(
-            "tool round trip",
-            "warning",
-            "not tried: there is no agent whose model it could think with",
-            "Make an agent.",
-        )
-    )
+    if agent_id or listed:
+        yield _round_trip(parts, agent_id or listed[0].id)
+    else:
+        found = "not tried: there is no agent whose model it could use"
+        yield Check(ROUND_TRIP, "warning", found, "Make an agent.")
 
 
 def _settings(parts: Parts) -> Iterator[Check]:
     settings = parts.settings
     for sentence in settings.ignored:
         yield Check("settings", "warning", sentence, "Remove it from the environment.")
+    advice = "Make one with the command `keys new NAME` and set it as BRIDGE_API_KEYS."
     if settings.api_keys:
         yield Check("keys", "good", f"{len(settings.api_keys)} for clients")
+    elif settings.allow_anonymous:
+        yield Check("keys", "warning", "none: everybody who reaches the port may talk to the agents", advice)
     else:
-        yield Check(
-            "keys",
-            "warning" if settings.allow_anonymous else "bad",
-            "none: whoever reaches the port may talk to the agents" if settings.allow_anonymous else "none",
-            "Make one with the command `keys new NAME` and set it as BRIDGE_API_KEYS.",
-        )
+        yield Check("keys", "bad", "none", advice)
     if settings.admin_password:
         yield Check("admin page", "good", "has a password")
     else:
@@ -116,7 +123,7 @@ def _letta(parts: Parts) -> Check:
 
 
 def _agents(parts: Parts) -> tuple[list[Agent], Check]:
-    """It is also what tells whether the credentials are right: the version is told to everybody."""
+    """Reading agents and tools also checks the credentials, which Letta does not ask for to show its version."""
     try:
         whole = [agent for agent in parts.gateway.whole_agents() if not agent.name.startswith(HELPER_PREFIX)]
         tools = inventory(parts.gateway)
@@ -124,11 +131,8 @@ def _agents(parts: Parts) -> tuple[list[Agent], Check]:
         return [], Check("credentials", "bad", failure.message, "Set LETTA_API_KEY to the server's password.")
     except LettaError as failure:
         return [], Check("credentials", "bad", failure.message, "Look at the log of the Letta server.")
-    return whole, Check(
-        "credentials",
-        "good",
-        f"{counted(len(whole), 'agent')} and {counted(len(tools), 'tool')} of clients can be read",
-    )
+    found = f"{counted(len(whole), 'agent')} and {counted(len(tools), 'tool')} of clients can be read"
+    return whole, Check("credentials", "good", found)
 
 
 def _clock(parts: Parts) -> Check:
@@ -141,7 +145,7 @@ def _clock(parts: Parts) -> Check:
     difference = theirs - time.time()
     found = f"{abs(difference):.0f} s {'ahead of' if difference < 0 else 'behind'} Letta's"
     if abs(difference) > MOST_CLOCK_DIFFERENCE:
-        return Check("clock", "warning", found, "Set both machines' clocks by NTP: idle stubs are told by their age.")
+        return Check("clock", "warning", found, "Set both clocks by NTP: times of both tell how long stubs are idle.")
     return Check("clock", "good", "as Letta's" if abs(difference) < 2 else found)
 
 
@@ -162,47 +166,44 @@ def _methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
 
 
 def _round_trip(parts: Parts, agent_id: str) -> Check:
-    """With an agent that is made for it and deleted afterwards, as is the stub."""
-    name = "tool round trip"
+    """Uses an agent that is made for it. The agent and the stub are deleted afterwards."""
     begun = time.perf_counter()
     try:
         helper = parts.gateway.make_helper(agent_id, "You test a tool. Do what the user asks for.")
     except BridgeError as failure:
-        return Check(name, "bad", f"no agent could be made: {failure.message}", "Look at the log of the Letta server.")
+        found = f"no agent could be made: {failure.message}"
+        return Check(ROUND_TRIP, "bad", found, "Look at the log of the Letta server.")
     try:
-        method, told = _talk(parts.conversation, helper.id)
+        method, answer = _talk(parts.conversation, helper.id)
     except BridgeError as failure:
-        advice = "Does the agent's model answer? The log of the Letta server tells more."
-        return Check(name, "bad", failure.message, advice)
-    except Failed as failure:
+        advice = "Does the agent's model answer? The log of the Letta server says more."
+        return Check(ROUND_TRIP, "bad", failure.message, advice)
+    except RoundTripFailed as failure:
         advice = "Does the model of this agent support tools? Try `--agent` with another one."
-        return Check(name, "bad", str(failure), advice)
+        return Check(ROUND_TRIP, "bad", str(failure), advice)
     finally:
-        _tidy(parts, helper.id)
+        _clean_up(parts, helper.id)
     took = time.perf_counter() - begun
-    return Check(name, "good", f"call, result and answer by {method} in {took:.1f} s; the agent said: {told:.60}")
+    found = f"call, result and answer by {method} in {took:.1f} s; the agent said: {answer:.60}"
+    return Check(ROUND_TRIP, "good", found)
 
 
 def _talk(conversation: Conversation, model: str) -> tuple[str, str]:
-    """The method and the answer. A model that does not call the tool when asked to is made to."""
-    question = Message("user", QUESTION)
+    """Returns the method and the answer. If the model does not call the tool when asked, the tool choice forces it."""
+    question = NewInput((UserMessage(QUESTION),))
     for choice in (ToolChoice(), ToolChoice("function", TOOL.name)):
-        events = _turn(conversation, Turn(model, (question,), (TOOL,), choice))
+        events = _turn(conversation, Turn(model, question, (TOOL,), choice))
         call = next((event for event in events if isinstance(event, ToolCall)), None)
         if call is not None:
             break
     else:
-        raise Failed("the agent did not call the tool")
+        raise RoundTripFailed("the agent did not call the tool")
     method = next(event.method for event in events if isinstance(event, MethodChosen))
-    transcript = (
-        question,
-        Message("assistant", tool_calls=(call,)),
-        Message("tool", ANSWER, tool_call_id=call.id, name=TOOL.name),
-    )
-    told = _turn(conversation, Turn(model, transcript, (TOOL,)))
-    answer = "".join(event.text for event in told if isinstance(event, Text)).strip()
+    result = NewInput((), (ToolResult(call.id, ANSWER, name=TOOL.name),), opens_conversation=False)
+    events = _turn(conversation, Turn(model, result, (TOOL,), known_calls=frozenset([call.id])))
+    answer = "".join(event.text for event in events if isinstance(event, Text)).strip()
     if not answer:
-        raise Failed("the agent was given the result and said nothing")
+        raise RoundTripFailed("the agent was given the result and said nothing")
     return method, answer
 
 
@@ -210,8 +211,8 @@ def _turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
     return list(conversation.events(turn, threading.Event()))
 
 
-def _tidy(parts: Parts, helper_id: str) -> None:
-    """A stub that a client has offered under the very same form is one that agents use: it stays."""
+def _clean_up(parts: Parts, helper_id: str) -> None:
+    """Deletes the agent and the stub. The stub stays if agents use it: a client may offer the very same tool."""
     parts.gateway.delete_agent(helper_id)
     for own in inventory(parts.gateway):
         if not own.is_used and own.tool.name.startswith(TOOL.name):

@@ -1,4 +1,4 @@
-"""Work that one of many workers does once an interval."""
+"""Work that one of many workers does once in an interval."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 class OnceAnInterval:
-    """Counted by the age of a file that all workers share, so the first time is an interval after it was made.
+    """Measures the interval by the age of a file that all workers share.
 
-    `interval` in seconds; 0 is never.
+    The first time is one interval after the file was made. `interval` is in seconds; 0 means never.
     """
 
     def __init__(self, path: Path, interval: float) -> None:
@@ -20,7 +20,7 @@ class OnceAnInterval:
         self._next_look = 0.0
 
     def is_due(self) -> bool:
-        """True for one caller of all workers, once an interval. In between no file is asked."""
+        """Returns True to one caller of all workers, once in each interval. Until then, it does not read the file."""
         if not self._interval or time.monotonic() < self._next_look:
             return False
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,9 +1,9 @@
-"""What the operator sees of tools and agents: the server's state and the history, laid side by side. Pure."""
+"""What the operator sees of tools and agents, made from the server's state and the history. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from bridge.errors import InvalidRequest
@@ -22,11 +22,11 @@ State = Literal["attached", "idle", "stale", "orphaned", "sent along", "gone"]
 STATES = get_args(State)
 MEANINGS: Mapping[State, str] = {
     "attached": "An agent has it.",
-    "idle": "It stands on the server, and no agent has it now.",
+    "idle": "It is on the server, and no agent has it now.",
     "stale": "No agent has had it for so long that the next sweep deletes it.",
     "orphaned": "It was detached by hand and left a rule behind; the agent's next turn removes that.",
-    "sent along": "It goes with each message, so nothing is put on the server.",
-    "gone": "It is not on the server any more; the next request that offers it makes it anew.",
+    "sent along": "It is sent with each message, so nothing is put on the server.",
+    "gone": "It is not on the server any more; the next request that offers it creates it again.",
 }
 
 
@@ -38,9 +38,9 @@ class AgentName:
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A client's tool. `key` finds it: its digest, or the tool's id where it has none.
+    """A client's tool. `key` identifies it: its digest, or the tool's id where it has no digest.
 
-    `taken_by` says whose tool has the plain name, so that the stub had to take another: "" when it has its own.
+    `taken_by` says whose tool already uses the plain name, so that the stub got a suffix; "" if the stub has no suffix.
     """
 
     key: str
@@ -90,13 +90,13 @@ class AgentRow:
 def tool_rows(
     tools: Sequence[Tool], agents: Sequence[Agent], uses: Mapping[str, ToolUse], now: float, longest_idle: float
 ) -> list[ToolRow]:
-    """Every client tool that stands on the server or was offered lately, by the client's name."""
+    """Returns every client tool that is on the server or was offered lately, sorted by the client's name."""
     owned = with_users([tool for tool in tools if is_ours(tool)], agents)
     owners = {tool.name: "ours" if is_ours(tool) else "foreign" for tool in tools}
-    there = [_standing(own, uses.get(digest_of(own.tool)), owners, now, longest_idle) for own in owned]
-    standing = {row.digest for row in there}
-    elsewhere = [_remembered(digest, use) for digest, use in uses.items() if digest not in standing]
-    return sorted([*there, *elsewhere], key=lambda row: (row.client_name.lower(), row.server_name, row.digest))
+    rows = [_row_on_server(own, uses.get(digest_of(own.tool)), owners, now, longest_idle) for own in owned]
+    on_server = {row.digest for row in rows}
+    rows += [_row_of_history(digest, use) for digest, use in uses.items() if digest not in on_server]
+    return sorted(rows, key=lambda row: (row.client_name.lower(), row.server_name, row.digest))
 
 
 def state_of(own: OwnTool, now: float, longest_idle: float) -> State:
@@ -109,31 +109,27 @@ def state_of(own: OwnTool, now: float, longest_idle: float) -> State:
     return "stale" if overdue or is_leaving(own.tool) else "idle"
 
 
-def _standing(own: OwnTool, use: ToolUse | None, owners: Mapping[str, str], now: float, longest_idle: float) -> ToolRow:
+def _row_on_server(
+    own: OwnTool, use: ToolUse | None, owners: Mapping[str, str], now: float, longest_idle: float
+) -> ToolRow:
     tool, client_name = own.tool, client_name_of(own.tool)
-    use = use or ToolUse(client_name)
-    return ToolRow(
+    known = _row_of_history(digest_of(tool), use or ToolUse(client_name))
+    return replace(
+        known,
         key=digest_of(tool) or tool.id,
         client_name=client_name,
         server_name=tool.name,
         tool_id=tool.id,
-        digest=digest_of(tool),
         state=state_of(own, now, longest_idle),
         taken_by=_taken_by(client_name, tool.name, owners),
         agents=tuple(AgentName(agent.id, agent.name) for agent in own.agents or own.ruled),
-        created=float(made_at(tool)) or use.since,
-        last_used=use.last,
+        created=float(made_at(tool)) or known.created,
         idle_since=float(idle_since(tool) or 0),
-        offers=use.offers,
-        calls=use.calls,
-        results=use.results,
-        errors=use.errors,
-        method=use.method,
     )
 
 
 def _taken_by(client_name: str, name: str, owners: Mapping[str, str]) -> Literal["", "foreign", "ours"]:
-    """Names differ by server: a stub is called in one of two ways where it has its plain name."""
+    """Returns whose tool uses the plain name, which has two forms: servers differ in the names that they allow."""
     plain = {server_name(client_name, identifiers) for identifiers in (True, False)}
     if name in plain:
         return ""
@@ -141,15 +137,14 @@ def _taken_by(client_name: str, name: str, owners: Mapping[str, str]) -> Literal
     return "foreign" if "foreign" in holders else "ours" if holders else ""
 
 
-def _remembered(digest: str, use: ToolUse) -> ToolRow:
-    beside = use.method in ("native", "prompt")
+def _row_of_history(digest: str, use: ToolUse) -> ToolRow:
     return ToolRow(
         key=digest,
         client_name=use.client_name,
         server_name="",
         tool_id="",
         digest=digest,
-        state="sent along" if beside else "gone",
+        state="sent along" if use.method in ("native", "prompt") else "gone",
         created=use.since,
         last_used=use.last,
         offers=use.offers,
@@ -170,7 +165,7 @@ def agent_rows(
     turns: Sequence[TurnRecord],
     running: Mapping[str, tuple[TurnRecord, str]],
 ) -> list[AgentRow]:
-    """`turns` newest first; `running` leads from an agent to its turn under way and the worker that runs it."""
+    """`turns` has the newest first. `running` maps an agent's id to its running turn and the worker that runs it."""
     rows = [
         agent_row(
             agent,
@@ -196,7 +191,7 @@ def agent_row(
     suited = features_for(features, sleeptime=agent.sleeptime)
     method, why = _method(suited, loop, methods.of(agent.id, agent.name))
     last = turns[0] if turns else None
-    waits = last is not None and running is None and last.outcome == "calls"
+    waits = last is not None and running is None and last.ended and last.called > 0
     return AgentRow(
         id=agent.id,
         name=agent.name,

@@ -1,4 +1,4 @@
-"""The parts of the service, put together: for the web, and for commands."""
+"""The parts of the service that both the web and the commands use."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ from bridge.directory import Directory
 from bridge.history.activity import Activity
 from bridge.history.recorder import Recorder
 from bridge.letta.gateway import Gateway
+from bridge.offering import Offering
 from bridge.operation.actions import Operator
 from bridge.operation.snapshots import Snapshots
+from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
+from bridge.stubs.remembered import RememberedStubs
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`hold` gives an agent to the one who holds it alone."""
+    """`hold` locks an agent."""
 
     settings: Settings
     gateway: Gateway
     store: Store
+    heartbeat: Heartbeat
     directory: Directory
+    stubs: RememberedStubs
+    offering: Offering
     conversation: Conversation
     activity: Activity
     recorder: Recorder

@@ -1,4 +1,4 @@
-"""Everything that the bridge ever put on a Letta server, taken away again."""
+"""Removes everything that the bridge ever put on a Letta server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from bridge.errors import LettaNotFound
 from bridge.interception.close_held import close_request, held_request, own_calls
 from bridge.interception.parallel_calls import is_switched_on
-from bridge.interception.relay import without_relayed
-from bridge.letta.gateway import HELPER_PREFIX, Agent, AgentChange, Block, Gateway, Tool
-from bridge.operation.actions import Offering, detach_all
+from bridge.interception.relay import remove_relayed
+from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Gateway, Tool
+from bridge.offering import Offering
+from bridge.operation.actions import detach_all
 from bridge.sync import instructions
 from bridge.sync.inventory import inventory
 from bridge.sync.ownership import is_ours
@@ -19,7 +20,11 @@ from bridge.sync.ownership import is_ours
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What there is of ours. `agents` have tools, rules, a block or a setting of ours; `helpers` are our own."""
+    """What the bridge put on the server.
+
+    `agents` are not the bridge's, but have tools, rules, a block or a setting of it. `helpers` are its own agents, and
+    `blocks` are its memory blocks that no agent has.
+    """
 
     tools: Sequence[Tool]
     agents: Sequence[Agent]
@@ -31,7 +36,7 @@ class Remains:
         return len(self.tools) + len(self.agents) + len(self.helpers) + len(self.blocks)
 
 
-def remains(gateway: Gateway) -> Remains:
+def find_remains(gateway: Gateway) -> Remains:
     owned = inventory(gateway)
     agents = gateway.whole_agents(blocks=True)
     ruled = {agent.id for own in owned for agent in own.ruled}
@@ -52,10 +57,10 @@ def remains(gateway: Gateway) -> Remains:
 def remove(
     gateway: Gateway, found: Remains, offering: Offering, hold: Callable[[str], AbstractContextManager[object]]
 ) -> Iterator[str]:
-    """Do it step by step; what each step did. What is gone already is passed over."""
+    """Removes it step by step, and says after each step what was done."""
     for agent in found.agents:
         with hold(agent.id):
-            yield _freed(gateway, agent, offering)
+            yield _detached(gateway, agent, offering)
     for helper in found.helpers:
         gateway.delete_agent(helper.id)
         yield f"deleted the agent {helper.name}"
@@ -67,22 +72,19 @@ def remove(
         yield f"deleted a memory block {block.label}"
 
 
-def _freed(gateway: Gateway, listed: Agent, offering: Offering) -> str:
+def _detached(gateway: Gateway, listed: Agent, offering: Offering) -> str:
     try:
         agent = gateway.agent(listed.id)
     except LettaNotFound:
         return f"the agent {listed.name} is gone"
-    agent = _let_go(gateway, agent)
+    agent = _without_pending_call(gateway, agent)
     detach_all(gateway, agent, offering.left_behind(agent))
-    variables = gateway.variables(agent.id)
-    own = without_relayed(variables)
-    if own != variables:
-        gateway.change_agent(agent.id, AgentChange(variables=own))
-    return f"detached ours from {agent.name}"
+    remove_relayed(gateway, agent)
+    return f"detached the bridge's tools from {agent.name}"
 
 
-def _let_go(gateway: Gateway, agent: Agent) -> Agent:
-    """The agent without the client's call that it waits at: nobody would bring the result any more."""
+def _without_pending_call(gateway: Gateway, agent: Agent) -> Agent:
+    """Closes the client's call that the agent waits for: without the bridge no client can send the result."""
     request = held_request(gateway, agent)
     if request is None or own_calls(agent, request):
         return agent

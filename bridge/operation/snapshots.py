@@ -1,4 +1,4 @@
-"""The whole Letta server as it was a moment ago: read in a few calls, whatever its size, and shared by all pages."""
+"""Copies of what is on the Letta server, read in a few calls whatever its size, and shared by all pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.letta.capabilities import ServerFeatures
 from bridge.letta.gateway import Agent, Gateway, Tool
 from bridge.store.port import Store
 
-# Until then a snapshot is shown as it is; then also, but a new one is made beside; and after the last it is too old.
+# Ages of a snapshot in seconds. After FRESH it is shown while a thread makes a new one; after STALE it is not shown.
 FRESH = 10.0
 STALE = 120.0
 CHANGED = "letta changed"
@@ -20,7 +20,7 @@ CHANGED = "letta changed"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All tools and agents, ours and others'; `at` in seconds since 1970."""
+    """All tools and agents, also those that the bridge did not make. `at` is in seconds since 1970."""
 
     at: float
     features: ServerFeatures
@@ -30,14 +30,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What can be shown: the newest snapshot there is, and what kept a newer one from being made."""
+    """The newest snapshot there is, and the failure if a newer one could not be made."""
 
     snapshot: Snapshot | None
     failure: LettaError | None = None
 
 
 class Snapshots:
-    """One a process. What another worker changed is noticed by a count in the store."""
+    """The snapshots of one worker. A counter in the store tells it that another worker changed something."""
 
     def __init__(self, gateway: Gateway, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._gateway = gateway
@@ -47,7 +47,7 @@ class Snapshots:
         self._making = threading.Lock()
 
     def view(self) -> View:
-        """Never older than can be, and at once where there is one that is not too old."""
+        """Returns the kept snapshot if it is not too old, else waits for a new one."""
         changes = self._changes()
         if self._kept is not None and self._kept[1] == changes:
             snapshot = self._kept[0]
@@ -55,12 +55,12 @@ class Snapshots:
             if age < FRESH:
                 return View(snapshot)
             if age < STALE:
-                self._renew_beside()
+                self._renew_in_background()
                 return View(snapshot)
         return self._renewed()
 
     def outdate(self) -> None:
-        """Something was changed on the server: no worker shows what it was before."""
+        """Makes all workers read the server again: something on it was changed."""
         try:
             self._store.count(CHANGED, 1, 86_400)
         except StoreUnavailable:
@@ -73,7 +73,7 @@ class Snapshots:
             except LettaError as failure:
                 return View(self._kept[0] if self._kept else None, failure)
 
-    def _renew_beside(self) -> None:
+    def _renew_in_background(self) -> None:
         if not self._making.acquire(blocking=False):
             return
         try:
@@ -86,7 +86,7 @@ class Snapshots:
         try:
             self._make()
         except LettaError:
-            return  # what there is gets too old, and then whoever looks is told
+            return  # once the kept snapshot is too old, view() shows the failure
         finally:
             self._making.release()
 

@@ -1,4 +1,4 @@
-"""The reference client: what it sends, what it runs, and that it asks before."""
+"""The reference client: what it sends and what it runs. It asks before it runs a call."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def programs(tmp_path: Path) -> Path:
 
 def chat(url: str, *arguments: str, given: str | None = None) -> Result:
     def nothing(*_: object) -> Any:
-        raise AssertionError("a chat needs no settings of the service")
+        raise AssertionError("`chat` must not need the service's settings")
 
     return CliRunner().invoke(commands(nothing, nothing), ["chat", "Ada", "--url", url, *arguments], given)
 
@@ -101,7 +101,9 @@ def test_a_call_is_run_and_its_result_given_back(url: str, letta: FakeGateway, f
 
 
 @pytest.mark.parametrize(("answer", "given"), [("y\n", "5"), ("n\n", "The user did not allow this call."), ("", "The")])
-def test_nothing_is_run_without_asking(url: str, letta: FakeGateway, functions: Path, answer: str, given: str) -> None:
+def test_a_call_is_run_only_after_the_user_allows_it(
+    url: str, letta: FakeGateway, functions: Path, answer: str, given: str
+) -> None:
     letta.will(*held(("add", '{"a": 2, "b": 3}')))
     letta.will_say("Fine.")
     done = chat(url, "--tools", str(functions), "--say", "Add", given=answer)
@@ -127,7 +129,7 @@ def test_several_calls_at_once_are_all_answered(url: str, letta: FakeGateway, fu
         ("add", "[1, 2]", "The arguments are not a JSON object."),
     ],
 )
-def test_what_goes_wrong_in_a_tool_is_its_result(
+def test_a_failing_tool_gives_its_error_as_the_result(
     url: str, letta: FakeGateway, functions: Path, name: str, arguments: str, said: str
 ) -> None:
     letta.will(*held((name, arguments)))
@@ -154,7 +156,7 @@ def test_commands_get_arguments_as_words_and_as_json(
     assert load(programs)[name].run(arguments) == said
 
 
-def test_turns_are_bounded(url: str, letta: FakeGateway, functions: Path) -> None:
+def test_the_number_of_turns_is_limited(url: str, letta: FakeGateway, functions: Path) -> None:
     for _ in range(3):
         letta.will(*held(("add", '{"a": 1}')))
     done = chat(url, "--tools", str(functions), "--yes", "--turns", "3", "--say", "Go")
@@ -162,7 +164,7 @@ def test_turns_are_bounded(url: str, letta: FakeGateway, functions: Path) -> Non
     assert "The agent still calls tools after 3 turns" in done.stderr
 
 
-def test_it_reads_what_is_typed_until_the_end(url: str, letta: FakeGateway) -> None:
+def test_typed_lines_are_sent_until_the_input_ends(url: str, letta: FakeGateway) -> None:
     letta.will_say("One")
     letta.will_say("Two")
     done = chat(url, given="first\n\nsecond\n")
@@ -170,31 +172,31 @@ def test_it_reads_what_is_typed_until_the_end(url: str, letta: FakeGateway) -> N
     assert [prompt.texts for prompt in letta.prompts] == [["first"], ["second"]]
 
 
-def test_a_refusal_is_one_line(url: str, letta: FakeGateway) -> None:
+def test_an_error_of_the_bridge_is_one_line(url: str, letta: FakeGateway) -> None:
     letta.will(ModelFailed("The agent's model failed."))
     done = chat(url, "--say", "Hello")
     assert (done.exit_code, done.stderr) == (1, "Error: The agent's model failed.\n")
 
 
-def test_a_reply_that_breaks_off_is_no_answer(url: str, letta: FakeGateway) -> None:
+def test_a_reply_that_breaks_off_is_an_error(url: str, letta: FakeGateway) -> None:
     letta.will(Text("Half an"), ModelFailed("The agent's model failed."))
     done = chat(url, "--say", "Hello")
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: ")
 
 
-def test_where_no_bridge_is_that_is_said() -> None:
+def test_a_missing_bridge_is_an_error() -> None:
     done = chat("http://127.0.0.1:9", "--say", "Hello")
     assert done.exit_code == 1
     assert "The bridge at http://127.0.0.1:9 does not answer as it should" in done.stderr
 
 
-def test_what_the_agent_says_does_nothing_to_the_terminal(url: str, letta: FakeGateway) -> None:
+def test_control_characters_of_the_agent_do_not_reach_the_terminal(url: str, letta: FakeGateway) -> None:
     letta.will_say("red \x1b[31m and \x07 bell")
     assert chat(url, "--say", "Hello").stdout == "red ?[31m and ? bell\n"
 
 
-def test_a_function_tells_its_own_schema() -> None:
+def test_a_schema_is_made_from_a_function() -> None:
     def find(text: str, kinds: list[int], deep: bool = False, limit: int | None = None) -> str:
         """Finds things.
 
@@ -234,7 +236,7 @@ def test_a_function_tells_its_own_schema() -> None:
         ("tools.py", "import json", "has no tools"),
     ],
 )
-def test_a_bad_file_is_said(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_an_invalid_file_of_tools_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(BadTools, match=said):
         load(tmp_path / name)

@@ -1,4 +1,4 @@
-"""The commands, on a Letta in memory."""
+"""The commands `tools` and `sweep`, on a Letta in memory, and how commands start."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(settings: Settings, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def placed(letta: SharedLetta, ada: Agent) -> None:
-    """One stub that the agent has, and one that no agent has had for years."""
+    """Makes one stub that the agent has, and one that no agent has had for years."""
     bridge = Bridge(letta)
     bridge.sync(ada, READ, WRITE)
     bridge.sync(ada, READ)
@@ -93,8 +93,8 @@ def test_the_tools_are_listed_for_programs(run: Run, ada: Agent) -> None:
     assert rows[1]["agents"] == []
 
 
-def test_where_there_is_no_tool_that_is_said(run: Run, ada: Agent) -> None:
-    assert run("tools").output == "No tool of the bridge is on the server.\n"
+def test_an_empty_list_of_tools_says_so(run: Run, ada: Agent) -> None:
+    assert run("tools").output == "No tool of a client is on the server.\n"
     assert json.loads(run("tools", "--json").output) == []
 
 
@@ -106,18 +106,18 @@ def test_a_sweep_says_what_it_did(run: Run, letta: SharedLetta) -> None:
         ["deleted", "write_file", "write_file"],
     ]
     assert not letta.has("write_file")
-    assert run("sweep").output == "Nothing to do: 1 tools of the bridge are in use or not idle for long.\n"
+    assert run("sweep").output == "Nothing to do: 1 tool of clients, none of them idle for long.\n"
 
 
 @pytest.mark.usefixtures("placed")
-def test_a_dry_run_says_the_same_and_does_nothing(run: Run, letta: SharedLetta) -> None:
-    told = json.loads(run("sweep", "--dry-run", "--json").output)
-    assert told == [{"done": "deleted", "client_name": "write_file", "server_name": "write_file"}]
+def test_a_dry_run_shows_the_same_and_changes_nothing(run: Run, letta: SharedLetta) -> None:
+    shown = json.loads(run("sweep", "--dry-run", "--json").output)
+    assert shown == [{"done": "deleted", "client_name": "write_file", "server_name": "write_file"}]
     assert letta.has("write_file")
-    assert json.loads(run("sweep", "--json").output) == told
+    assert json.loads(run("sweep", "--json").output) == shown
 
 
-def test_a_sweep_goes_by_the_settings(
+def test_a_sweep_follows_the_settings(
     parameters: dict[str, Any], letta: SharedLetta, ada: Agent, request: pytest.FixtureRequest
 ) -> None:
     parameters["stub_idle"] = 31_536_000.0
@@ -131,17 +131,17 @@ def test_a_sweep_goes_by_the_settings(
 
 
 @pytest.mark.parametrize("command", ["tools", "sweep"])
-def test_a_server_that_is_down_is_said_in_one_line(run: Run, letta: SharedLetta, command: str) -> None:
+def test_a_server_that_is_down_is_reported_in_one_line(run: Run, letta: SharedLetta, command: str) -> None:
     letta.fails(LettaUnreachable("The Letta server at http://letta.test can't be reached."), at="tools")
     done = run(command)
     assert done.exit_code == 1
     assert done.output == "Error: The Letta server at http://letta.test can't be reached.\n"
 
 
-def test_the_same_commands_are_flasks(settings: Settings, letta: SharedLetta) -> None:
+def test_flasks_command_line_has_the_same_commands(settings: Settings, letta: SharedLetta) -> None:
     app = create_app(settings, letta)
     done = app.test_cli_runner().invoke(args=["bridge", "tools"])
-    assert done.output == "No tool of the bridge is on the server.\n"
+    assert done.output == "No tool of a client is on the server.\n"
 
 
 @pytest.mark.servers
@@ -152,7 +152,7 @@ def test_the_same_commands_are_flasks(settings: Settings, letta: SharedLetta) ->
         ({"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_ALLOW_ANONYMOUS": "1"}, "Error: The Letta server at"),
     ],
 )
-def test_the_module_runs_with_the_settings_of_the_environment(
+def test_the_module_reads_its_settings_from_the_environment(
     tmp_path: Path, environment: dict[str, str], said: str
 ) -> None:
     whole = {**environment, "PATH": os.environ["PATH"], "BRIDGE_DATA_DIR": str(tmp_path), "DYNO": "no .env file"}
@@ -170,7 +170,7 @@ def test_a_table_is_as_wide_as_its_widest_cells() -> None:
     )
 
 
-# --- beside the turns -------------------------------------------------------------------------------------
+# --- after a turn -----------------------------------------------------------------------------------------
 
 
 def test_a_sweep_runs_after_a_turn_when_it_is_due(
@@ -179,16 +179,16 @@ def test_a_sweep_runs_after_a_turn_when_it_is_due(
     monkeypatch.setattr(cleanup, "GRACE", 0.0)
     app = create_app(settings, letta)
     last = settings.data_dir / "last-sweep"
-    asked(app, ada)
+    ask(app, ada)
     assert last.exists()
     os.utime(last, (0, 0))
-    asked(create_app(settings, letta), ada)
+    ask(create_app(settings, letta), ada)
     wait_for_sweep()
     assert not letta.has("write_file")
     assert letta.has(READ.name)
 
 
-def asked(app: Flask, agent: Agent) -> None:
+def ask(app: Flask, agent: Agent) -> None:
     body = {"model": agent.id, "messages": [{"role": "user", "content": "Hello"}]}
     with app.test_client().post("/v1/chat/completions", json=body) as response:
         assert response.status_code == 200

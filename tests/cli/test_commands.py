@@ -65,7 +65,7 @@ def chat(client: FlaskClient, app: Flask) -> Chat:
 
 @pytest.fixture
 def run(settings: Settings, letta: SharedLetta) -> Run:
-    """Another process than the one that serves."""
+    """Runs a command with its own parts, as a process beside the service has."""
 
     def run(*arguments: str, given: str | None = None) -> Result:
         return CliRunner().invoke(commands(lambda: settings, lambda known: assemble(known, letta)), arguments, given)
@@ -74,7 +74,7 @@ def run(settings: Settings, letta: SharedLetta) -> Run:
 
 
 def bridge(*arguments: str, given: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """As people call it."""
+    """Calls the program as people do."""
     whole = {"PATH": os.environ["PATH"], "DYNO": "no .env file", **environment}
     return subprocess.run(
         [sys.executable, "-m", "bridge", *arguments],
@@ -108,22 +108,22 @@ def test_one_tool_is_shown_by_name_digest_or_id(run: Run, chat: Chat, letta: Sha
     assert whole["as_sent"]["parameters"] == READ["function"]["parameters"]
     assert whole["last_calls"][0]["arguments"] == '{"city": "Oslo"}'
     for name in (whole["digest"][:10], whole["tool_id"]):
-        told = run("tools", "show", name)
-        assert told.exit_code == 0
-        assert "read_file\n" in told.output
-        assert '{"city": "Oslo"}' in told.output
-        assert "attached: An agent has it." in told.output
+        shown = run("tools", "show", name)
+        assert shown.exit_code == 0
+        assert "read_file\n" in shown.output
+        assert '{"city": "Oslo"}' in shown.output
+        assert "attached: An agent has it." in shown.output
 
 
 @pytest.mark.parametrize("name", ["theirs", "nothing", "a"])
-def test_what_is_no_tool_of_ours_is_not_shown(run: Run, chat: Chat, name: str) -> None:
+def test_only_tools_of_clients_are_shown(run: Run, chat: Chat, name: str) -> None:
     chat.ask(tools=[READ])
     done = run("tools", "show", name)
     assert done.exit_code == 1
-    assert done.output == f"Error: There is no tool of the bridge called {name}; `tools` lists them.\n"
+    assert done.output == f"Error: There is no tool of a client called {name}; `tools` lists them.\n"
 
 
-def test_tools_that_are_gone_are_listed_apart(run: Run, chat: Chat, letta: SharedLetta) -> None:
+def test_tools_that_are_gone_are_listed_separately(run: Run, chat: Chat, letta: SharedLetta) -> None:
     assert run("tools", "gone").output == "No tool is gone.\n"
     chat.ask(tools=[READ, WRITE])
     letta.delete_tool(letta.tool("write_file").id)
@@ -163,7 +163,7 @@ class TestChangedSettings:
         changed = {"BRIDGE_TURN_TIMEOUT": "86400", "BRIDGE_WAIT": "0.3", "BRIDGE_PING_INTERVAL": "5"}
         return {**environment, **changed}
 
-    def test_settings_are_shown_as_they_can_be_set(self, run: Run) -> None:
+    def test_a_setting_is_shown_in_the_form_in_which_it_is_set(self, run: Run) -> None:
         rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").stdout)}
         assert (rows["BRIDGE_TURN_TIMEOUT"], rows["BRIDGE_WAIT"]) == ("86400", "0.3")
         assert rows["BRIDGE_TOOLSETS"] is None
@@ -175,7 +175,7 @@ class TestChangedSettings:
 
 
 @pytest.mark.servers
-def test_a_new_key_fits_its_entry() -> None:
+def test_a_new_key_comes_with_its_entry() -> None:
     made = json.loads(bridge("keys", "new", "phone", "--json").stdout)
     assert made["entry"] == f"phone:{hashlib.sha256(made['key'].encode()).hexdigest()}"
     assert len(made["key"]) > 40
@@ -192,7 +192,7 @@ def test_a_key_can_be_hashed_without_showing_it() -> None:
 
 @pytest.mark.servers
 @pytest.mark.parametrize("arguments", [("keys", "new"), ("--help",), ("completion", "bash"), ("--version",)])
-def test_what_needs_no_settings_asks_for_none(arguments: tuple[str, ...]) -> None:
+def test_some_commands_need_no_settings(arguments: tuple[str, ...]) -> None:
     assert bridge(*arguments).returncode == 0
 
 
@@ -215,16 +215,14 @@ def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
 
 @pytest.mark.servers
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "output"),
     [
         (("tools",), 1, "Error: The settings are wrong:\nLETTA_BASE_URL is not set"),
         (("doctor",), 1, "✗ settings: LETTA_BASE_URL is not set"),
         (("keys", "new"), 0, "The client's key"),
     ],
 )
-def test_flasks_command_line_tells_wrong_settings_as_the_module_does(
-    arguments: tuple[str, ...], code: int, told: str
-) -> None:
+def test_both_command_lines_report_wrong_settings_alike(arguments: tuple[str, ...], code: int, output: str) -> None:
     for module in (["bridge"], ["flask", "--app", "app", "bridge"]):
         done = subprocess.run(
             [sys.executable, "-m", *module, *arguments],
@@ -235,11 +233,11 @@ def test_flasks_command_line_tells_wrong_settings_as_the_module_does(
             check=False,
         )
         assert done.returncode == code, done.stderr
-        assert (done.stdout + done.stderr).startswith(told)
+        assert (done.stdout + done.stderr).startswith(output)
 
 
 @pytest.mark.servers
-def test_serving_by_flasks_own_command_still_needs_keys(tmp_path: Path) -> None:
+def test_flasks_run_command_needs_keys(tmp_path: Path) -> None:
     known = {"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_DATA_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", "flask", "--app", "app", "run", "--port", "0"],
@@ -274,7 +272,7 @@ def test_a_shell_completes_commands(tmp_path: Path) -> None:
 
 @pytest.mark.servers
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_ask_the_same_program(shell: str) -> None:
+def test_other_shells_call_the_same_program(shell: str) -> None:
     done = bridge("completion", shell)
     assert f"{shell}_complete" in done.stdout
     assert f"{sys.executable} -m bridge" in done.stdout
@@ -284,12 +282,12 @@ def test_other_shells_ask_the_same_program(shell: str) -> None:
 
 
 def round_trip(letta: SharedLetta) -> None:
-    """The model does what the doctor asks for."""
+    """Makes the model do what the doctor asks for."""
     letta.will(*held((TOOL.name, '{"word": "bridge"}')))
     letta.will(Text("It returned that the bridge works."), Used(10, 5), Stopped("end_turn"))
 
 
-def test_the_doctor_finds_all_in_order_and_leaves_nothing_behind(run: Run, letta: SharedLetta) -> None:
+def test_the_doctor_checks_everything_and_leaves_nothing_behind(run: Run, letta: SharedLetta) -> None:
     before = {agent.id: agent for agent in letta.whole_agents()}
     round_trip(letta)
     done = run("doctor")
@@ -302,7 +300,7 @@ def test_the_doctor_finds_all_in_order_and_leaves_nothing_behind(run: Run, letta
     assert [tool.name for tool in letta.tools()] == ["theirs"]
 
 
-def test_a_model_that_does_not_call_is_made_to(run: Run, letta: SharedLetta) -> None:
+def test_the_doctor_forces_a_call_that_the_model_does_not_make(run: Run, letta: SharedLetta) -> None:
     letta.will_say("I'd rather not.")
     round_trip(letta)
     assert run("doctor").exit_code == 0
@@ -310,7 +308,7 @@ def test_a_model_that_does_not_call_is_made_to(run: Run, letta: SharedLetta) -> 
 
 
 @pytest.mark.parametrize(
-    ("verb", "failure", "said"),
+    ("verb", "failure", "shown"),
     [
         ("features", LettaUnreachable("It is down."), "✗ Letta: It is down."),
         ("features", LettaRefusedCredentials("No."), "Set LETTA_API_KEY to the server's password."),
@@ -319,34 +317,34 @@ def test_a_model_that_does_not_call_is_made_to(run: Run, letta: SharedLetta) -> 
         ("send", ModelFailed("The agent's model failed."), "✗ tool round trip: The agent's model failed."),
     ],
 )
-def test_the_doctor_says_what_is_wrong_and_what_to_do(
-    run: Run, letta: SharedLetta, verb: str, failure: Exception, said: str
+def test_the_doctor_shows_what_is_wrong_and_what_to_do(
+    run: Run, letta: SharedLetta, verb: str, failure: Exception, shown: str
 ) -> None:
     letta.fails(failure, at=verb)
     done = run("doctor")
     assert done.exit_code == 1
-    assert said in done.output
+    assert shown in done.output
     assert "    " in done.output
-    told = json.loads(run("doctor", "--json").output)
-    assert [check["verdict"] for check in told][-1] == "bad"
-    assert told[-1]["advice"]
+    checks = json.loads(run("doctor", "--json").output)
+    assert checks[-1]["verdict"] == "bad"
+    assert checks[-1]["advice"]
 
 
-def test_the_doctor_deletes_its_agent_also_when_the_round_trip_fails(run: Run, letta: SharedLetta) -> None:
+def test_the_doctor_deletes_its_agent_after_a_failed_round_trip(run: Run, letta: SharedLetta) -> None:
     letta.will(ModelFailed("The agent's model failed."))
     assert run("doctor").exit_code == 1
     assert [agent.name for agent in letta.whole_agents()] == ["Ada"]
 
 
-def test_the_doctor_tells_programs_also_of_a_letta_that_goes_away_meanwhile(run: Run, letta: SharedLetta) -> None:
+def test_the_doctors_json_has_the_failure_that_stopped_it(run: Run, letta: SharedLetta) -> None:
     letta.fails(LettaUnreachable("The Letta server can't be reached."), at="delete_agent")
     done = run("doctor", "--json")
     assert done.exit_code == 1
-    told = json.loads(done.stdout)
-    assert (told[0]["name"], told[-1]["found"]) == ("keys", "The Letta server can't be reached.")
+    checks = json.loads(done.stdout)
+    assert (checks[0]["name"], checks[-1]["found"]) == ("keys", "The Letta server can't be reached.")
 
 
-def test_the_doctor_warns_of_clocks_that_differ(run: Run, letta: SharedLetta) -> None:
+def test_the_doctor_warns_about_clocks_that_differ(run: Run, letta: SharedLetta) -> None:
     letta.time = 1_500_000_000.0
     round_trip(letta)
     done = run("doctor")
@@ -363,7 +361,7 @@ def test_without_an_agent_there_is_no_round_trip(run: Run, letta: SharedLetta, a
 
 
 @pytest.mark.servers
-def test_wrong_settings_are_told_by_the_doctor_too() -> None:
+def test_the_doctor_reports_wrong_settings() -> None:
     done = bridge("doctor")
     assert done.returncode == 1
     assert done.stdout.startswith("✗ settings: LETTA_BASE_URL is not set")
@@ -374,7 +372,7 @@ def test_wrong_settings_are_told_by_the_doctor_too() -> None:
 
 @pytest.fixture
 def used(chat: Chat, letta: SharedLetta) -> None:
-    """Ours everywhere: tools, rules, a block, an agent of our own, a block that nobody has."""
+    """Leaves everything that the bridge can leave: tools, rules, a block, a helper agent, a block that no agent has."""
     letta.has_agent("Bob")
     chat.ask(tools=[READ, WRITE], system="Be kind.")
     chat.ask(model="Bob", tools=[READ])
@@ -384,7 +382,7 @@ def used(chat: Chat, letta: SharedLetta) -> None:
 
 
 @pytest.mark.usefixtures("used")
-def test_a_purge_leaves_the_server_as_if_the_bridge_had_never_been(run: Run, letta: SharedLetta, ada: Agent) -> None:
+def test_a_purge_removes_everything_of_the_bridge_and_nothing_else(run: Run, letta: SharedLetta, ada: Agent) -> None:
     done = run("purge", "--yes", "--json")
     assert done.exit_code == 0, done.output
     assert [tool.name for tool in letta.tools()] == ["theirs"]
@@ -396,9 +394,7 @@ def test_a_purge_leaves_the_server_as_if_the_bridge_had_never_been(run: Run, let
     assert run("purge").output == "There is nothing of the bridge on this server.\n"
 
 
-def test_a_purge_lets_go_of_an_agent_that_waits_for_a_client(
-    run: Run, chat: Chat, letta: SharedLetta, ada: Agent
-) -> None:
+def test_a_purge_frees_an_agent_that_waits_for_a_client(run: Run, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
     letta.will(*held(("read_file", "{}")))
     chat.ask(tools=[READ])
     assert run("purge", "--yes").exit_code == 0
@@ -407,7 +403,7 @@ def test_a_purge_lets_go_of_an_agent_that_waits_for_a_client(
     assert Text("Hello") in list(says)
 
 
-def test_a_purge_leaves_a_call_of_the_agents_own_to_its_owner(
+def test_a_purge_does_not_close_a_call_of_the_agents_own_tool(
     run: Run, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     chat.ask(tools=[READ])
@@ -418,7 +414,7 @@ def test_a_purge_leaves_a_call_of_the_agents_own_to_its_owner(
 
 
 def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
-    """Also where a tool of the client was never put on the agent, or is there no more."""
+    """It does so, too, when the agent has no tool of a client any more."""
     before = letta.agent(ada.id)
     chat.ask(tools=[READ])
     letta.takes(ada, "read_file")
@@ -430,10 +426,10 @@ def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: 
 
 
 @pytest.mark.usefixtures("used")
-def test_a_purge_asks_before_and_can_be_tried(run: Run, letta: SharedLetta) -> None:
-    told = run("purge", "--dry-run")
-    assert "read_file" in told.output
-    assert "Would be removed: 2 tools, what 2 agents of others got from us, 1 agent of our own, 1 loose" in told.output
+def test_a_purge_asks_before_and_has_a_dry_run(run: Run, letta: SharedLetta) -> None:
+    shown = run("purge", "--dry-run")
+    assert "read_file" in shown.output
+    assert "2 tools of clients, what the bridge added to 2 agents, 1 helper agent, 1 memory block" in shown.output
     refused = run("purge", given="n\n")
     assert refused.exit_code == 1
     assert letta.has("read_file")

@@ -1,4 +1,4 @@
-"""What the operator can do: all of ours, nothing of others, and always said before."""
+"""The operator's actions change only what the bridge made, and say before what they will do."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def names(letta: SharedLetta, agent: Agent) -> list[str]:
 # --- detach -----------------------------------------------------------------------------------------------
 
 
-def test_detaching_leaves_the_agent_as_it_was_before_us(
+def test_detaching_leaves_the_agent_as_it_was_before_the_bridge(
     operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     before = letta.agent(ada.id)
@@ -67,7 +67,7 @@ def test_detaching_leaves_the_agent_as_it_was_before_us(
     assert "It loses the memory block with the client's system prompt." in asked
     assert "Its model makes one call at a time again" in asked
     assert names(letta, ada) == ["read_file", "theirs", "write_file"]
-    assert "Detached 2 tools of ours from Ada." in operator.does("detach", ada.id)
+    assert "Detached 2 tools of clients from Ada." in operator.does("detach", ada.id)
     after = letta.agent(ada.id)
     assert (after.tools, after.rules, after.blocks) == (before.tools, before.rules, before.blocks)
     assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
@@ -76,13 +76,15 @@ def test_detaching_leaves_the_agent_as_it_was_before_us(
     assert names(letta, ada) == ["read_file", "theirs"]
 
 
-def test_where_nothing_is_ours_there_is_nothing_to_confirm(operator: Operator, ada: Agent) -> None:
+def test_an_agent_without_anything_of_the_bridge_has_nothing_to_confirm(operator: Operator, ada: Agent) -> None:
     page = operator.page(f"do/detach?target={ada.id}")
-    assert "The agent has nothing of ours." in page
+    assert "The agent has nothing of the bridge." in page
     assert 'class="main danger"' not in page
 
 
-def test_rules_that_were_left_behind_go_too(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+def test_detaching_removes_rules_that_were_left_behind(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
     chat.ask(tools=[READ])
     letta.takes(ada, "read_file")
     assert "Rules that earlier tools left behind go, too: read_file." in operator.asks("detach", ada.id)
@@ -91,7 +93,7 @@ def test_rules_that_were_left_behind_go_too(operator: Operator, chat: Chat, lett
 
 
 @pytest.mark.parametrize("action", ["detach", "delete", "resync"])
-def test_no_action_hides_that_a_turn_was_broken_off(
+def test_no_action_hides_that_a_turn_broke_off(
     operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent, action: str
 ) -> None:
     letta.will(Text("Half"), LettaUnreachable("cut", code="stream_cut"))
@@ -107,28 +109,28 @@ def test_no_action_hides_that_a_turn_was_broken_off(
 # --- resync -----------------------------------------------------------------------------------------------
 
 
-def test_a_resync_puts_right_what_was_changed_by_hand(
+def test_a_resync_repairs_what_was_changed_by_hand(
     operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     chat.ask(tools=[READ, WRITE])
     app.extensions["parts"].recorder.flush()
     was = letta.tool("read_file")
     letta.edits(was, source=f"{was.source}\nimport os\n")
-    assert "It has 2 tools of ours now (read_file, write_file)." in operator.asks("resync", ada.id)
+    assert "It has 2 tools of clients now (read_file, write_file)." in operator.asks("resync", ada.id)
     assert letta.tool("read_file").source != was.source
-    assert "Resynced Ada: it has 2 tools of ours." in operator.does("resync", ada.id)
+    assert "Resynced Ada: it has 2 tools of clients." in operator.does("resync", ada.id)
     assert letta.tool("read_file").source == was.source
     assert names(letta, ada) == ["read_file", "theirs", "write_file"]
 
 
-def test_a_resync_without_the_history_says_what_it_can_not_put_right(
+def test_a_resync_without_the_history_says_what_it_cannot_repair(
     operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat.ask(tools=[READ])
     monkeypatch.setattr("bridge.history.activity.Activity.tool", lambda self, digest: None)
     asked = operator.asks("resync", ada.id)
     assert "What the client sent for read_file is not known any more." in asked
-    assert "Resynced Ada: it has 0 tools of ours." in operator.does("resync", ada.id)
+    assert "Resynced Ada: it has 0 tools of clients." in operator.does("resync", ada.id)
     assert names(letta, ada) == ["theirs"]
 
 
@@ -143,7 +145,7 @@ def test_a_pending_call_is_closed_and_the_agent_is_free(
     letta.will(*held(("read_file", "{}")))
     reply = chat.ask(model="Bob", tools=[READ])
     if agent_type == "memgpt_v2_agent":
-        # Its method closes each call at once: one that is held was left by a bridge that was killed.
+        # Its method closes each call at once. Only a bridge that was killed leaves a pending one.
         letta.holds(agent, "read_file")
     assert "The agent waits for the client's result of read_file." in operator.asks("close", agent.id)
     assert "Closed the call of read_file that held Bob." in operator.does("close", agent.id)
@@ -156,10 +158,10 @@ def test_a_pending_call_is_closed_and_the_agent_is_free(
         assert (refused.error or {})["code"] == "no_pending_call"
 
 
-def test_a_call_of_the_agents_own_tool_is_not_ours_to_close(operator: Operator, letta: SharedLetta, ada: Agent) -> None:
+def test_a_call_of_the_agents_own_tool_cannot_be_closed(operator: Operator, letta: SharedLetta, ada: Agent) -> None:
     letta.holds(ada, "theirs")
     page = operator.page(f"do/close?target={ada.id}")
-    assert "that is to be decided in Letta" in page
+    assert "Decide about that in Letta." in page
     assert 'class="main danger"' not in page
     assert operator.client.post("/admin/do/close", data={"target": ada.id}).status_code == 409
     assert "give" not in letta.calls
@@ -186,7 +188,7 @@ def test_a_stub_is_deleted_from_its_agents_and_the_server(
     assert names(letta, ada) == ["read_file", "theirs", "write_file"]
 
 
-def test_no_tool_of_others_can_be_deleted(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+def test_only_stubs_of_the_bridge_can_be_deleted(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
     chat.ask(tools=[READ])
     theirs = letta.tool("theirs")
     for key in (theirs.id, "theirs", "", "no-such-key"):
@@ -201,7 +203,9 @@ def test_a_sweep_says_what_it_will_do_and_does_it(operator: Operator, chat: Chat
     assert "There is nothing to sweep." in operator.asks("sweep")
     chat.ask(tools=[READ, WRITE])
     chat.ask(tools=[READ])
-    assert "Marked as idle, as no agent has them now: write_file. 1 tool of ours stay" in operator.asks("sweep")
+    assert "Marked as idle, as no agent has them now: write_file. Unchanged: 1 tool of clients." in operator.asks(
+        "sweep"
+    )
     assert "Swept: 0 deleted, 1 marked as idle" in operator.does("sweep")
     assert "Deleted, as no agent has had them for too long: write_file." in operator.asks("sweep")
     assert letta.has("write_file")
@@ -210,27 +214,27 @@ def test_a_sweep_says_what_it_will_do_and_does_it(operator: Operator, chat: Chat
     assert letta.has("theirs")
 
 
-# --- all of them ------------------------------------------------------------------------------------------
+# --- all actions ------------------------------------------------------------------------------------------
 
 
-def test_what_was_done_is_logged_and_shown(
+def test_an_action_is_logged_and_shown(
     operator: Operator, chat: Chat, ada: Agent, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat.ask(tools=[READ])
     with caplog.at_level("INFO"):
         operator.does("detach", ada.id)
-    assert f"operator: detach '{ada.id}': Detached 1 tool of ours from Ada." in caplog.text
-    assert "Detached 1 tool of ours from Ada." in operator.text("activity")
+    assert f"operator: detach '{ada.id}': Detached 1 tool of clients from Ada." in caplog.text
+    assert "Detached 1 tool of clients from Ada." in operator.text("activity")
 
 
-def test_after_an_action_the_list_shows_what_is_there_now(operator: Operator, chat: Chat, ada: Agent) -> None:
+def test_the_list_is_up_to_date_after_an_action(operator: Operator, chat: Chat, ada: Agent) -> None:
     chat.ask(tools=[READ])
     assert operator.data("tools")["listing"]["rows"][0]["state"] == "attached"
     operator.does("detach", ada.id)
     assert operator.data("tools")["listing"]["rows"][0]["state"] == "idle"
 
 
-def test_an_action_that_fails_says_why(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+def test_an_action_that_fails_shows_the_reason(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
     chat.ask(tools=[READ])
     letta.fails(LettaUnreachable("It went away."), at="change_agent")
     response = operator.client.post("/admin/do/detach", data={"target": ada.id})
@@ -241,7 +245,7 @@ def test_an_action_that_fails_says_why(operator: Operator, chat: Chat, letta: Sh
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("action", ["resync", "detach", "close"])
 @pytest.mark.parametrize("target", ["agent-0", "", "\0", "a\nb", "..", "../../x", "x" * 3000])
-def test_an_agent_that_is_not_there_is_said(operator: Operator, app: Flask, action: str, target: str) -> None:
+def test_an_action_on_an_unknown_agent_is_not_found(operator: Operator, app: Flask, action: str, target: str) -> None:
     locks = app.extensions["parts"].settings.data_dir / "locks"
     before = {file.name for file in locks.iterdir()}
     assert operator.client.get(f"/admin/do/{action}", query_string={"target": target}).status_code == 404
@@ -249,23 +253,23 @@ def test_an_agent_that_is_not_there_is_said(operator: Operator, app: Flask, acti
     assert {file.name for file in locks.iterdir()} == before
 
 
-def test_there_are_no_other_actions(operator: Operator) -> None:
+def test_unknown_actions_are_not_found(operator: Operator) -> None:
     operator.page("do/format", 404)
     assert operator.client.post("/admin/do/format").status_code == 404
     assert operator.client.get("/admin/sign-out").status_code == 404
 
 
 def test_an_action_waits_for_the_agents_turn(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
-    """It comes before the turn or after it, never in its midst."""
+    """It runs before the turn or after it, never in the middle."""
     begun, goes_on = threading.Event(), threading.Event()
     seen: list[list[str]] = []
 
-    def midst() -> None:
+    def in_the_middle() -> None:
         begun.set()
         goes_on.wait(5)
         seen.append(names(letta, ada))
 
-    letta.will(midst, *held(("read_file", "{}")))
+    letta.will(in_the_middle, *held(("read_file", "{}")))
     turn = threading.Thread(target=lambda: chat.ask(tools=[READ]))
     turn.start()
     begun.wait(5)

@@ -1,4 +1,4 @@
-"""The server's state is read seldom, and never shown when it is too old."""
+"""The server's state is read rarely, and not shown once it is too old."""
 
 from __future__ import annotations
 
@@ -32,31 +32,33 @@ def snapshots(letta: FakeGateway, store: LocalStore, clock: Clock) -> Snapshots:
     return Snapshots(letta, store, clock)
 
 
-def wait() -> None:
+def wait_for_background() -> None:
     for thread in threading.enumerate():
         if thread.name == "snapshot":
             thread.join(SOON)
 
 
-def test_a_fresh_one_is_shown_as_it_is(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+def test_a_fresh_snapshot_is_shown(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
     first = snapshots.view()
     clock.now += FRESH - 1
     assert snapshots.view() == first
     assert letta.calls == ONCE
 
 
-def test_an_older_one_is_shown_while_a_new_one_is_made(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+def test_an_older_snapshot_is_shown_while_a_new_one_is_made(
+    snapshots: Snapshots, letta: FakeGateway, clock: Clock
+) -> None:
     first = snapshots.view()
     clock.now += FRESH + 1
     assert snapshots.view() == first
-    wait()
+    wait_for_background()
     assert letta.calls == ONCE * 2
     second = snapshots.view().snapshot
     assert second is not None
     assert second.at == clock.now
 
 
-def test_one_that_is_too_old_is_not_shown(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+def test_a_snapshot_that_is_too_old_is_not_shown(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
     snapshots.view()
     clock.now += STALE + 1
     letta.has_agent("Charles")
@@ -65,7 +67,7 @@ def test_one_that_is_too_old_is_not_shown(snapshots: Snapshots, letta: FakeGatew
     assert [agent.name for agent in seen.agents] == ["Ada", "Charles"]
 
 
-def test_what_another_worker_changed_is_seen_at_once(
+def test_changes_by_another_worker_are_shown_at_once(
     snapshots: Snapshots, letta: FakeGateway, store: LocalStore, clock: Clock
 ) -> None:
     snapshots.view()
@@ -76,7 +78,7 @@ def test_what_another_worker_changed_is_seen_at_once(
     assert len(seen.agents) == 2
 
 
-def test_without_letta_there_is_the_last_one_and_the_reason(
+def test_without_letta_the_last_snapshot_and_the_failure_are_shown(
     snapshots: Snapshots, letta: FakeGateway, clock: Clock
 ) -> None:
     down = LettaUnreachable("It is down.")
@@ -91,14 +93,16 @@ def test_without_letta_there_is_the_last_one_and_the_reason(
     assert (view.snapshot, view.failure) == (last, down)
 
 
-def test_a_failure_beside_harms_nobody(snapshots: Snapshots, letta: FakeGateway, clock: Clock) -> None:
+def test_a_failure_in_the_background_leaves_the_old_snapshot(
+    snapshots: Snapshots, letta: FakeGateway, clock: Clock
+) -> None:
     first = snapshots.view()
     letta.fails(LettaUnreachable("It is down."), at="tools")
     clock.now += FRESH + 1
     assert snapshots.view() == first
-    wait()
+    wait_for_background()
     assert snapshots.view() == first
-    wait()
+    wait_for_background()
 
 
 def test_it_works_without_a_store(snapshots: Snapshots, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The operator's pages under /admin: what clients put on the Letta server, what the agents do, what can be done."""
+"""The operator's pages below /admin: what clients put on the Letta server, what agents do, and the actions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bridge.web.admin import views
 from bridge.web.admin.filters import add_filters
 from bridge.web.admin.page_data import PageData
 from bridge.web.admin.sessions import SignedSessions, SignIn, refuse_others, secret_key
-from bridge.web.faults import as_told
+from bridge.web.faults import logged_failure
 
 View = Callable[..., views.Data]
 
@@ -39,38 +39,38 @@ View = Callable[..., views.Data]
 def admin(app: Flask, parts: Parts) -> Blueprint:
     password = parts.settings.admin_password
     site = Blueprint("admin", __name__, url_prefix="/admin", static_folder="../static", static_url_path="static")
-    door = SignIn(password, parts.store)
+    sign_in = SignIn(password, parts.store)
     add_filters(app)
     if password:
         app.secret_key = secret_key(password)
         app.session_interface = SignedSessions()
-    site.before_request(partial(_let_in, door))
-    site.after_request(_mark)
-    site.register_error_handler(Exception, _told)
+    site.before_request(partial(_require_sign_in, sign_in))
+    site.after_request(_allow_own_referrer)
+    site.register_error_handler(Exception, _error_reply)
     site.context_processor(lambda: {"version": __version__, "on": bool(password)})
-    _add_door(site, door)
+    _add_sign_in(site, sign_in)
     _add_pages(site, parts)
     _add_actions(site, parts)
     return site
 
 
-# --- the door ---------------------------------------------------------------------------------------------
+# --- signing in -------------------------------------------------------------------------------------------
 
 
 _OPEN = frozenset({"admin.sign_in", "admin.try_to_sign_in"})
 
 
-def _let_in(door: SignIn) -> Response | None:
+def _require_sign_in(sign_in: SignIn) -> Response | None:
     if request.endpoint == "admin.static":
         return None
-    if not door.password:
+    if not sign_in.password:
         return make_response(render_template("admin/off.html"), 403)
     if request.method not in ("GET", "HEAD", "OPTIONS"):
         refuse_others(request)
-    if request.endpoint in _OPEN or door.knows(session):
+    if request.endpoint in _OPEN or sign_in.is_valid(session):
         return None
     if request.authorization is not None and request.authorization.type == "basic":
-        door.open(request, request.authorization.password)
+        sign_in.check_password(request, request.authorization.password)
         return None
     if _wants_json():
         raise Unauthorized("Sign in at /admin/sign-in, or send the password with HTTP Basic authentication.")
@@ -78,33 +78,33 @@ def _let_in(door: SignIn) -> Response | None:
     return _see(url_for("admin.sign_in", next=back))
 
 
-def _add_door(site: Blueprint, door: SignIn) -> None:
-    @site.get("/sign-in")
-    def sign_in() -> str:
+def _add_sign_in(site: Blueprint, sign_in: SignIn) -> None:
+    @site.get("/sign-in", endpoint="sign_in")
+    def show_form() -> str:
         return render_template("admin/sign_in.html", next=_own_path(request.args.get("next")))
 
     @site.post("/sign-in")
     def try_to_sign_in() -> Response:
         following = _own_path(request.form.get("next"))
         try:
-            door.open(request, request.form.get("password"))
+            sign_in.check_password(request, request.form.get("password"))
         except (Unauthorized, Busy) as refusal:
             current_app.logger.warning("operator: sign-in refused: %s", refusal.code)
             page = render_template("admin/sign_in.html", next=following, refusal=refusal.message)
-            return _with_patience(make_response(page, refusal.status), refusal)
-        door.begin(session)
+            return _with_retry_after(make_response(page, refusal.status), refusal)
+        sign_in.begin_session(session)
         current_app.logger.info("operator: signed in")
         return _see(request.script_root + following if following else url_for("admin.home"))
 
     @site.post("/sign-out")
     def sign_out() -> Response:
-        door.end(session)
+        sign_in.end_session(session)
         current_app.logger.info("operator: signed out")
         return _see(url_for("admin.sign_in"))
 
 
 def _own_path(path: str | None) -> str:
-    """Where to go after signing in: a path of these pages, and nothing that a browser takes for another host."""
+    """Returns the path to go to after signing in if it is one of these pages; a browser may read others as a host."""
     return path if path and path.startswith("/admin/") and "\\" not in path and path.isprintable() else ""
 
 
@@ -116,11 +116,10 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
     def home() -> Response:
         return _see(url_for("admin.tools"))
 
-    def add(rule: str, name: str, view: View, takes: bool = False) -> None:
+    def add(rule: str, name: str, view: View) -> None:
         def data(**names: str) -> views.Data:
-            desk = PageData(parts)
-            shown = view(desk, *names.values(), *([request.args] if takes else []))
-            return {**shown, "warnings": desk.warnings}
+            source = PageData(parts, request.args)
+            return {**view(source, *names.values()), "warnings": source.warnings}
 
         def page(**names: str) -> str:
             return render_template(f"admin/{name}.html", **data(**names), here=name, twin=_twin(name, names))
@@ -131,20 +130,20 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
         site.add_url_rule(f"{rule}.json", f"{name}_json", twin)
         site.add_url_rule(rule, name, page)
 
-    add("/tools", "tools", views.tools, takes=True)
+    add("/tools", "tools", views.tools)
     add("/tools/<key>", "tool", views.tool)
-    add("/agents", "agents", views.agents, takes=True)
+    add("/agents", "agents", views.agents)
     add("/agents/<agent_id>", "agent", views.agent)
     add("/activity", "activity", views.activity)
     add("/health", "health", views.health)
 
     @site.get("/<path:anything>")
-    def nowhere(anything: str) -> Response:
+    def unknown_page(anything: str) -> Response:
         raise UnknownPath("There is no such page.")
 
 
 def _twin(name: str, names: dict[str, str]) -> str:
-    """The arguments go as text: among those of `url_for` some would change where it leads."""
+    """Returns the address of the JSON twin. The arguments are added as text: some of them are options of `url_for`."""
     values: dict[str, Any] = {**names}
     query = urlencode(list(request.args.items(multi=True)))
     return url_for(f"admin.{name}_json", **values) + (f"?{query}" if query else "")
@@ -158,34 +157,27 @@ def _add_actions(site: Blueprint, parts: Parts) -> None:
     def confirm(action: str) -> str:
         target = request.args.get("target", "")
         intent = parts.operator.plan(action, target)
-        return render_template(
-            "admin/confirm.html", intent=intent, action=action, target=target, back=_back(intent.back)
-        )
+        back = url_for("admin.tool", key=target) if action == "delete" else _page_after(action, target)
+        return render_template("admin/confirm.html", intent=intent, action=action, target=target, back=back)
 
     @site.post("/do/<action>")
     def act(action: str) -> Response:
         target = request.form.get("target", "")
-        done = parts.operator.do(action, target)
-        flash(done)
-        return _see(url_for("admin.agent", agent_id=target) if action in _OF_AGENTS else url_for("admin.tools"))
+        flash(parts.operator.do(action, target))
+        return _see(_page_after(action, target))
 
 
-_OF_AGENTS = frozenset({"resync", "detach", "close"})
-
-
-def _back(place: tuple[str, str]) -> str:
-    kind, key = place
-    if not key:
-        return url_for("admin.tools")
-    return url_for("admin.agent", agent_id=key) if kind == "agents" else url_for("admin.tool", key=key)
+def _page_after(action: str, target: str) -> str:
+    of_agents = ("resync", "detach", "close")
+    return url_for("admin.agent", agent_id=target) if action in of_agents else url_for("admin.tools")
 
 
 # --- replies ----------------------------------------------------------------------------------------------
 
 
-def _told(fault: Exception) -> Response:
-    """An error as a page for people, as an object for programs."""
-    failure = as_told(_named(fault), current_app.logger)
+def _error_reply(fault: Exception) -> Response:
+    """Returns a page for people, and an error object for programs."""
+    failure = logged_failure(_as_bridge_error(fault), current_app.logger)
     if _wants_json():
         response = jsonify(error_object(failure))
     else:
@@ -194,16 +186,16 @@ def _told(fault: Exception) -> Response:
     response.status_code = failure.status
     if failure.status == 401:
         response.headers["WWW-Authenticate"] = 'Basic realm="Letta tool bridge", charset="UTF-8"'
-    return _with_patience(response, failure)
+    return _with_retry_after(response, failure)
 
 
-def _named(fault: Exception) -> Exception:
+def _as_bridge_error(fault: Exception) -> Exception:
     if isinstance(fault, NotFound):
         return UnknownPath("There is no such page.")
     return InvalidRequest(fault.description or fault.name) if isinstance(fault, HTTPException) else fault
 
 
-def _with_patience(response: Response, failure: BridgeError) -> Response:
+def _with_retry_after(response: Response, failure: BridgeError) -> Response:
     if failure.retry_after is not None:
         response.headers["Retry-After"] = str(failure.retry_after)
     return response
@@ -219,7 +211,7 @@ def _see(address: str) -> Response:
     return response
 
 
-def _mark(response: Response) -> Response:
-    """Pages of the same site may be told where a request came from: that is how other sites are known."""
+def _allow_own_referrer(response: Response) -> Response:
+    """Lets browsers say that a request came from these pages, so that requests of other sites can be refused."""
     response.headers["Referrer-Policy"] = "same-origin"
     return response
