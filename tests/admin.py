@@ -1,4 +1,4 @@
-"""The operator, before the admin pages."""
+"""An operator who uses the admin pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PASSWORD = "the operator's password"
 
 
 class Operator:
-    """Signed in, unless a test says otherwise."""
+    """An operator, signed in unless a test says otherwise."""
 
     def __init__(self, client: FlaskClient, *, signed_in: bool = True) -> None:
         self.client = client
@@ -24,35 +24,36 @@ class Operator:
         return self.client.post("/admin/sign-in", data={"password": password, "next": following}, headers=headers)
 
     def page(self, path: str, status: int = 200) -> str:
-        """A page, as HTML."""
+        """Returns a page as HTML."""
         response = self.client.get(f"/admin/{path}")
         assert response.status_code == status, response.text
         return response.text
 
     def text(self, path: str, status: int = 200) -> str:
-        """What is to be read on a page."""
-        return words(self.page(path, status))
+        """Returns the text of a page."""
+        return readable_text(self.page(path, status))
 
     def data(self, path: str) -> Any:
-        """The JSON twin of a page."""
+        """Returns the JSON twin of a page."""
         path, _, query = path.partition("?")
         response = self.client.get(f"/admin/{path}.json?{query}")
         assert response.status_code == 200, response.text
         return response.json
 
     def asks(self, action: str, target: str = "") -> str:
-        """What the page for the confirmation says."""
+        """Returns the text of the confirmation page."""
         response = self.client.get(f"/admin/do/{action}", query_string={"target": target})
         assert response.status_code == 200, response.text
-        return words(response.text)
+        return readable_text(response.text)
 
     def does(self, action: str, target: str = "") -> str:
-        """What the page that follows says."""
+        """Does the action, and returns the text of the page that follows."""
         response = self.client.post(f"/admin/do/{action}", data={"target": target})
         assert response.status_code == 303, response.text
-        return words(self.client.get(response.headers["Location"]).text)
+        return readable_text(self.client.get(response.headers["Location"]).text)
 
 
-def words(html: str) -> str:
+def readable_text(html: str) -> str:
+    """Returns the text of a page's main part, without tags."""
     body = html.partition("<main")[2]
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{body}")).split())

@@ -158,7 +158,7 @@ def _past_hour(world: Served) -> None:
     for number in range(210):
         wave = 0.5 + 0.5 * math.sin(number / 17)
         letta, waited = 1.1 + 1.4 * wave + (number % 5) * 0.11, 0.35 if number % 9 == 0 else 0.0
-        outcome = {0: "letta_timeout", 1: "model_overloaded", 2: "busy"}.get(number % 41, "answer")
+        outcome = {0: "letta_timeout", 1: "model_overloaded", 2: "busy"}.get(number % 41, "stop")
         started = now - 3540 + 3400 * (number / 210) ** 0.9
         turns.append(
             TurnRecord(

@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from testbed.service import Service
-from tests.admin import words
+from tests.admin import readable_text
 from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool, unique
 from tests.real.world import Agent, World
 
@@ -43,7 +43,7 @@ class Site:
     def text(self, path: str) -> str:
         answer = requests.get(f"{self.bridge.url}/admin/{path}", auth=("x", PASSWORD), timeout=60)
         assert answer.status_code == 200, answer.text
-        return words(answer.text)
+        return readable_text(answer.text)
 
     def does(self, action: str, target: str) -> str:
         """What the confirmation says; then it is done."""
@@ -155,11 +155,11 @@ def test_a_session_and_the_history_hold_for_all_workers(world: World, agent: Age
         assert row["offers"] == 8
         with requests.Session() as browser:
             answer = browser.post(f"{bridge.url}/admin/sign-in", data={"password": PASSWORD}, timeout=30)
-            assert words(answer.text).startswith("Synced tools")
+            assert readable_text(answer.text).startswith("Synced tools")
             pages = [browser.get(f"{bridge.url}/admin/agents", timeout=30).text for _ in range(10)]
             assert all(agent.name in page for page in pages)
             browser.post(f"{bridge.url}/admin/sign-out", timeout=30)
-            assert words(browser.get(f"{bridge.url}/admin/agents", timeout=30).text).startswith("Sign in")
+            assert readable_text(browser.get(f"{bridge.url}/admin/agents", timeout=30).text).startswith("Sign in")
         assert len(site.data("health")["workers"]) >= 2
 
 

@@ -1,4 +1,4 @@
-"""How values look on a page, and the shape of its charts."""
+"""How values look on a page, and the geometry of its charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from bridge.history.records import Minute
 from bridge.stubs.source import stub_source
-from bridge.web.admin import filters as words
+from bridge.web.admin import filters
 from bridge.web.admin.charts import HEIGHT, WIDTH, errors_of, latency_chart, turns_chart
 
 
@@ -20,7 +20,7 @@ def plain(html: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "shown"),
     [
         (0.0, "0 ms"),
         (0.0123, "12 ms"),
@@ -31,26 +31,26 @@ def plain(html: str) -> str:
         (7300, "2 h"),
     ],
 )
-def test_durations_are_as_exact_as_they_need_to_be(seconds: float, said: str) -> None:
-    assert words.duration(seconds) == said
+def test_a_duration_is_as_exact_as_it_needs_to_be(seconds: float, shown: str) -> None:
+    assert filters.duration(seconds) == shown
 
 
-@pytest.mark.parametrize(("age", "said"), [(0, "just now"), (59, "59 s ago"), (61, "1 min ago"), (90_000, "1 d ago")])
-def test_moments_are_told_by_their_age_with_the_exact_time_beside(
-    age: int, said: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("age", "text"), [(0, "just now"), (59, "59 s ago"), (61, "1 min ago"), (90_000, "1 d ago")])
+def test_a_moment_is_shown_by_its_age_with_the_exact_time_in_a_tooltip(
+    age: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now)
-    shown = words.ago(now - age - 0.1)
-    assert plain(shown) == said
+    shown = filters.ago(now - age - 0.1)
+    assert plain(shown) == text
     assert re.search(r'datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"', shown)
-    assert plain(words.ago(0)) == "never"
+    assert plain(filters.ago(0)) == "never"
 
 
 @pytest.mark.parametrize("kind", ["placeholder", "relay"])
-def test_source_keeps_every_character(kind: str) -> None:
+def test_coloured_source_keeps_every_character(kind: str) -> None:
     source = stub_source("read_file", kind)  # type: ignore[arg-type]
-    shown = words.python(source)
+    shown = filters.python(source)
     assert plain(shown) == source
     assert '<span class="w">def</span>' in shown
     assert '<span class="c"># Made by' in shown
@@ -59,52 +59,52 @@ def test_source_keeps_every_character(kind: str) -> None:
 @pytest.mark.parametrize(
     "source", ["", "def broken(:\n  '''", "x = <b>", "\tif:\n  \n", "'\\", "a\\\nb = '''1\n2'''\n"]
 )
-def test_source_of_any_kind_is_shown_as_text(source: str) -> None:
-    shown = words.python(source)
+def test_source_that_cannot_be_parsed_is_shown_as_text(source: str) -> None:
+    shown = filters.python(source)
     assert plain(shown) == source
     assert "<b>" not in shown
 
 
-def test_json_is_coloured_and_nothing_else() -> None:
+def test_json_is_coloured_and_escaped() -> None:
     value = {"a<b>": ["x", 1.5, -2, True, None, {}], 'quote"': "</pre><script>"}
-    shown = words.pretty(value)
+    shown = filters.pretty(value)
     assert plain(shown) == json.dumps(value, indent=2)
     assert "<script>" not in shown
     assert '<span class="k">&#34;a&lt;b&gt;&#34;</span>:' in shown
     assert '<span class="w">true</span>' in shown
 
 
-def test_what_cannot_be_seen_is_shown_by_its_code() -> None:
-    assert words.visible("a\u202eb\x00\u2028\n\tc\u00e9\u4e2d") == "a\\u202eb\\u0000\\u2028\n\tc\u00e9\u4e2d"
+def test_an_invisible_character_is_shown_by_its_code() -> None:
+    assert filters.visible("a\u202eb\x00\u2028\n\tc\u00e9\u4e2d") == "a\\u202eb\\u0000\\u2028\n\tc\u00e9\u4e2d"
 
 
 def minute(number: int, turns: int, errors: dict[str, int] | None = None, **times: float) -> Minute:
     return Minute(number * 60, turns, errors=errors or {}, **times)
 
 
-def test_bars_stand_on_the_ground_and_fit_into_the_chart() -> None:
+def test_bars_are_stacked_from_the_bottom_and_fit_into_the_chart() -> None:
     minutes = [minute(0, 0), minute(1, 7, {"busy": 2}), minute(2, 20, {"busy": 20}), minute(3, 1)]
     chart = turns_chart(minutes)
     assert chart.top == "20"
     assert chart.summary == "28 turns in 4 minutes, 22 of them failed"
     assert [[part.kind for part in bar.parts] for bar in chart.bars] == [[], ["good", "bad"], ["bad"], ["good"]]
     for bar in chart.bars:
-        ground = HEIGHT
+        bottom = HEIGHT
         for part in bar.parts:
-            assert part.y + part.height == pytest.approx(ground, abs=0.02)
+            assert part.y + part.height == pytest.approx(bottom, abs=0.02)
             assert 0 <= part.x <= part.x + part.width <= WIDTH
             assert part.height >= 1
-            ground = part.y
-        assert ground >= -0.01
+            bottom = part.y
+        assert bottom >= -0.01
     assert chart.bars[1].label == "00:01 UTC: 7 turns, 2 failed"
 
 
-def test_a_chart_of_nothing_is_empty() -> None:
+def test_a_chart_without_turns_is_empty() -> None:
     assert turns_chart([]).is_empty
     assert latency_chart([minute(0, 0), minute(1, 0)]).is_empty
 
 
-def test_time_is_split_between_letta_and_bridge() -> None:
+def test_a_bar_of_time_is_split_between_letta_waiting_and_the_bridge() -> None:
     chart = latency_chart([minute(1, 2, seconds=3.0, letta_seconds=2.4, waited_seconds=0.2)])
     (bar,) = chart.bars
     assert [part.kind for part in bar.parts] == ["letta", "wait", "bridge"]

@@ -1,4 +1,4 @@
-"""What the operator sees, with a Letta in memory. How it looks is for tests/browser."""
+"""What the admin pages show, with a Letta in memory. tests/browser tests how they look."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def operator(client: FlaskClient) -> Operator:
 
 @pytest.fixture
 def chat(client: FlaskClient, recorder: Recorder) -> Chat:
-    """Whose turns are written down when they are answered."""
+    """A client whose turns are in the history as soon as they are answered."""
 
     class Recorded(Chat):
         def post(self, body: Any, **more: Any) -> Any:
@@ -65,7 +65,7 @@ def recorder(app: Flask) -> Recorder:
 
 
 def called(chat: Chat, letta: SharedLetta, name: str = "read_file", arguments: str = '{"city": "Oslo"}') -> Json:
-    """A turn that ends with a call; the transcript so far."""
+    """Runs a turn that ends with a call, and returns the message with the call."""
     letta.will(*held((name, arguments)))
     reply = chat.ask(tools=[READ, WRITE])
     return {"role": "assistant", **reply.message}
@@ -85,9 +85,7 @@ def test_without_a_tool_the_list_says_how_to_get_one(operator: Operator) -> None
     assert operator.data("tools")["listing"]["total"] == 0
 
 
-def test_the_list_tells_what_became_of_each_tool(
-    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
-) -> None:
+def test_the_list_shows_how_each_tool_was_used(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
     answered(chat, letta, called(chat, letta), "No such city", is_error=True)
     rows = {row["client_name"]: row for row in operator.data("tools")["listing"]["rows"]}
     read, write = rows["read_file"], rows["fs.write/file"]
@@ -101,7 +99,7 @@ def test_the_list_tells_what_became_of_each_tool(
     assert write["server_name"] in text
 
 
-def test_the_states_of_tools_are_told_apart(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+def test_the_list_shows_the_state_of_each_tool(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
     letta.has_tool("taken")
     chat.ask(tools=[tool("taken"), tool("stays"), tool("unused"), tool("detached"), tool("overdue"), tool("deleted")])
     chat.ask(tools=[tool("taken"), tool("stays"), tool("detached")])
@@ -125,7 +123,7 @@ def test_the_states_of_tools_are_told_apart(operator: Operator, chat: Chat, lett
 
 
 @pytest.mark.parametrize("mark", ["made", "idle-since"])
-def test_a_time_that_somebody_wrote_into_a_tool_hides_no_others(
+def test_a_tool_with_an_invalid_time_does_not_break_the_list(
     operator: Operator, chat: Chat, letta: SharedLetta, mark: str
 ) -> None:
     chat.ask(tools=[READ])
@@ -135,7 +133,7 @@ def test_a_time_that_somebody_wrote_into_a_tool_hides_no_others(
     assert "Stub on Letta odd" in operator.text(f"tools/{key}")
 
 
-def test_tools_that_only_go_with_messages_are_listed_too(
+def test_tools_that_are_sent_with_messages_are_listed(
     environment: dict[str, str], request: pytest.FixtureRequest
 ) -> None:
     environment["BRIDGE_METHOD"] = "prompt"
@@ -144,7 +142,7 @@ def test_tools_that_only_go_with_messages_are_listed_too(
     (row,) = operator.data("tools")["listing"]["rows"]
     assert (row["state"], row["server_name"], row["method"]) == ("sent along", "", "prompt")
     page = operator.text(f"tools/{row['key']}")
-    assert "It goes with each message; nothing of it is on the server." in page
+    assert "It is sent with each message; nothing of it is on the server." in page
     assert "Delete stub" not in page
 
 
@@ -170,12 +168,12 @@ def test_the_list_is_searched_filtered_sorted_and_cut_into_pages(operator: Opera
     assert names("sort=-calls")[:2] == ["tool_007", "search_web"]
     assert names("state=idle") == []
     assert names("page=99") == names("page=3")
-    assert "Nothing fits" in operator.text("tools?q=no+such+thing")
+    assert "Nothing found" in operator.text("tools?q=no+such+thing")
     assert "251 tools, page 2 of 3" in operator.text("tools?page=2")
 
 
 @pytest.mark.usefixtures("many")
-def test_the_list_asks_letta_a_fixed_number_of_times(operator: Operator, letta: SharedLetta, app: Flask) -> None:
+def test_the_lists_make_a_fixed_number_of_calls_to_letta(operator: Operator, letta: SharedLetta, app: Flask) -> None:
     letta.calls.clear()
     app.extensions["parts"].snapshots.outdate()
     for page in ("tools", "tools?q=tool", "tools?page=2", "agents", "tools.json", "tools?sort=-calls"):
@@ -186,18 +184,18 @@ def test_the_list_asks_letta_a_fixed_number_of_times(operator: Operator, letta: 
 @pytest.mark.parametrize(
     "query", ["sort=nothing", "page=-1", "page=x", "page=999999999", "state=none", "q=" + "x" * 5000]
 )
-def test_an_odd_address_is_a_list_all_the_same(operator: Operator, query: str) -> None:
+def test_invalid_arguments_of_an_address_are_ignored(operator: Operator, query: str) -> None:
     operator.page(f"tools?{query}")
 
 
 @pytest.mark.parametrize("name", ["_external", "_scheme", "_anchor", "_method", "key"])
-def test_an_address_cannot_bend_the_links_of_its_page(operator: Operator, name: str) -> None:
+def test_an_address_cannot_change_where_the_links_of_its_page_lead(operator: Operator, name: str) -> None:
     page = operator.page(f"tools?{name}=javascript")
     assert f'href="/admin/tools.json?{name}=javascript"' in page
     assert "javascript:" not in page
 
 
-def test_one_tool_is_shown_from_both_sides(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+def test_a_tools_page_shows_it_as_sent_and_as_letta_has_it(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
     parameters = {"type": "object", "properties": {"a-b": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}
     sent = tool("read_file", parameters)
     letta.will(*held(("read_file", '{"a-b": 1}')))
@@ -219,7 +217,7 @@ def test_one_tool_is_shown_from_both_sides(operator: Operator, chat: Chat, letta
     assert operator.data(f"tools/{row['tool_id']}")["row"] == data["row"]
 
 
-def test_tools_of_others_have_no_page(operator: Operator, letta: SharedLetta) -> None:
+def test_a_tool_that_the_bridge_did_not_make_has_no_page(operator: Operator, letta: SharedLetta) -> None:
     theirs = letta.has_tool("theirs")
     assert "Not found" in operator.text(f"tools/{theirs.id}", 404)
 
@@ -227,7 +225,7 @@ def test_tools_of_others_have_no_page(operator: Operator, letta: SharedLetta) ->
 # --- agents -----------------------------------------------------------------------------------------------
 
 
-def test_the_agents_are_listed_with_what_is_to_be_known(
+def test_the_list_of_agents_shows_type_method_tools_and_waiting_calls(
     operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     letta.has_agent("Charles", "memgpt_v2_agent")
@@ -243,7 +241,7 @@ def test_the_agents_are_listed_with_what_is_to_be_known(
     assert [row["name"] for row in operator.data("agents?q=charles v2")["agents"]] == ["Charles"]
 
 
-def test_an_agent_is_shown_as_it_is_now_with_its_turns(
+def test_an_agents_page_shows_its_state_and_its_turns(
     operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     call = called(chat, letta)
@@ -254,7 +252,7 @@ def test_an_agent_is_shown_as_it_is_now_with_its_turns(
     letta.will(LettaTimeout("It took too long."))
     chat.ask(tools=[READ, WRITE])
     data = operator.data(f"agents/{ada.id}")
-    assert [turn["outcome"] for turn in data["turns"]] == ["letta_timeout", "answer", "calls"]
+    assert [turn["outcome"] for turn in data["turns"]] == ["letta_timeout", "stop", "tool_calls"]
     kinds = [[step["kind"] for step in turn["steps"]] for turn in data["turns"]]
     assert kinds == [["sync", "failed"], ["sync", "result", "answer"], ["sync", "call"]]
     assert [one["name"] for one in data["our_tools"]] == ["read_file", "fs.write/file"]
@@ -266,7 +264,7 @@ def test_an_agent_is_shown_as_it_is_now_with_its_turns(
     assert "Its loop holds a call for an approval" in text
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Operator) -> None:
+def test_an_unknown_agent_is_not_found(operator: Operator) -> None:
     assert "Not found" in operator.text("agents/agent-0", 404)
 
 
@@ -285,7 +283,7 @@ def test_the_activity_counts_turns_and_errors(operator: Operator, chat: Chat, le
     assert operator.page("activity").count('class="turn"') == 3
 
 
-def test_health_tells_how_things_stand_and_no_secret(operator: Operator, chat: Chat) -> None:
+def test_health_shows_the_parts_and_no_secret(operator: Operator, chat: Chat) -> None:
     chat.ask()
     data = operator.data("health")
     assert data["letta"]["version"] == "0.16.1"
@@ -298,10 +296,10 @@ def test_health_tells_how_things_stand_and_no_secret(operator: Operator, chat: C
         assert PASSWORD not in operator.page(page)
 
 
-# --- when things are broken -------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------
 
 
-def test_when_letta_is_down_that_is_said_and_what_to_do(operator: Operator, letta: SharedLetta) -> None:
+def test_pages_say_that_letta_is_down_and_what_to_do(operator: Operator, letta: SharedLetta) -> None:
     letta.fails(LettaUnreachable("The Letta server at http://letta.test can't be reached."), at="features")
     for page in ("tools", "agents", "do/sweep"):
         letta.fails(LettaUnreachable("The Letta server at http://letta.test can't be reached."), at="tools")
@@ -313,7 +311,7 @@ def test_when_letta_is_down_that_is_said_and_what_to_do(operator: Operator, lett
     assert (response.status_code, (response.json or {})["error"]["code"]) == (502, "letta_unreachable")
 
 
-def test_what_was_seen_before_letta_went_down_can_still_be_seen(
+def test_without_letta_the_pages_show_what_is_remembered(
     operator: Operator, chat: Chat, letta: SharedLetta, app: Flask, ada: Agent
 ) -> None:
     answered(chat, letta, called(chat, letta))
@@ -329,7 +327,7 @@ def test_what_was_seen_before_letta_went_down_can_still_be_seen(
     assert operator.data("tools")["warnings"]
 
 
-def test_without_its_store_the_bridge_shows_what_letta_knows(
+def test_without_the_store_the_pages_show_what_letta_knows(
     operator: Operator, chat: Chat, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called(chat, letta)
@@ -345,7 +343,9 @@ def test_without_its_store_the_bridge_shows_what_letta_knows(
     assert "store fails" in operator.text("health")
 
 
-def test_a_fault_of_the_bridge_is_a_page_without_its_words(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_an_internal_error_does_not_show_its_message(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_: object) -> None:
         raise ZeroDivisionError("canary")
 
@@ -355,10 +355,10 @@ def test_a_fault_of_the_bridge_is_a_page_without_its_words(operator: Operator, m
     assert "canary" not in page
 
 
-# --- what comes from outside ------------------------------------------------------------------------------
+# --- text from outside ------------------------------------------------------------------------------------
 
 
-def test_nothing_from_outside_is_more_than_text(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+def test_text_from_outside_is_escaped(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
     agent = letta.has_agent(HOSTILE)
     sent = tool("read_file", {"type": "object", "properties": {HOSTILE: {"type": "string", "description": HOSTILE}}})
     sent["function"]["description"] = HOSTILE
@@ -389,7 +389,7 @@ def test_nothing_from_outside_is_more_than_text(operator: Operator, chat: Chat, 
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in operator.page(f"agents/{agent.id}")
 
 
-def test_pages_load_nothing_from_elsewhere_and_need_no_script(operator: Operator, chat: Chat) -> None:
+def test_pages_load_nothing_from_other_hosts_and_need_no_script(operator: Operator, chat: Chat) -> None:
     chat.ask(tools=[READ])
     for path in ("tools", "agents", "activity", "health", "sign-in"):
         page = operator.page(path)

@@ -1,4 +1,4 @@
-"""Who gets to the admin pages, and how."""
+"""Signing in to the admin pages, sessions, and requests of other sites."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stranger(client: FlaskClient) -> Operator:
 
 
 def shown(client: FlaskClient, cookie: str) -> int:
-    """The status of a page for who shows this cookie."""
+    """Returns the status of a page for a client with this cookie."""
     name, _, value = cookie.partition("=")
     client.set_cookie(name, value)
     return client.get("/admin/tools").status_code
@@ -40,7 +40,7 @@ def basic(password: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_stranger_sees_no_page(client: FlaskClient, letta: FakeGateway, page: str) -> None:
+def test_no_page_is_shown_without_signing_in(client: FlaskClient, letta: FakeGateway, page: str) -> None:
     response = client.get(f"/admin/{page}?q=1")
     assert response.status_code == 303
     assert response.headers["Location"].startswith("/admin/sign-in?next=")
@@ -48,20 +48,20 @@ def test_a_stranger_sees_no_page(client: FlaskClient, letta: FakeGateway, page: 
 
 
 @pytest.mark.parametrize("page", ["tools", "agents", "activity", "health"])
-def test_a_program_without_the_password_is_told_so(client: FlaskClient, page: str) -> None:
+def test_a_program_without_the_password_gets_401(client: FlaskClient, page: str) -> None:
     response = client.get(f"/admin/{page}.json")
     assert response.status_code == 401
     assert response.headers["WWW-Authenticate"].startswith("Basic ")
     assert (response.json or {})["error"]["message"]
 
 
-def test_a_program_shows_the_password_with_each_request(client: FlaskClient) -> None:
+def test_a_program_sends_the_password_with_each_request(client: FlaskClient) -> None:
     assert client.get("/admin/agents.json", headers=basic(PASSWORD)).status_code == 200
     assert client.get("/admin/agents.json", headers=basic("wrong")).status_code == 401
     assert client.get("/admin/agents.json", headers={"Authorization": f"Bearer {PASSWORD}"}).status_code == 401
 
 
-def test_signing_in_leads_to_the_page_that_was_asked_for(client: FlaskClient, stranger: Operator) -> None:
+def test_signing_in_leads_to_the_requested_page(client: FlaskClient, stranger: Operator) -> None:
     asked = client.get("/admin/agents?q=Ada")
     form = client.get(asked.headers["Location"]).text
     assert 'name="next" value="/admin/agents?q=Ada"' in form
@@ -81,11 +81,11 @@ def test_signing_in_leads_to_the_page_that_was_asked_for(client: FlaskClient, st
         "/admin/\n",
     ],
 )
-def test_signing_in_leads_nowhere_else(stranger: Operator, elsewhere: str) -> None:
+def test_signing_in_never_leads_to_another_host(stranger: Operator, elsewhere: str) -> None:
     assert stranger.sign_in(following=elsewhere).headers["Location"] == "/admin/"
 
 
-def test_the_cookie_is_for_this_host_and_no_script(stranger: Operator) -> None:
+def test_the_cookie_is_for_this_host_and_hidden_from_scripts(stranger: Operator) -> None:
     plain = stranger.sign_in().headers["Set-Cookie"]
     assert plain.startswith("bridge=")
     assert "HttpOnly" in plain
@@ -97,7 +97,7 @@ def test_the_cookie_is_for_this_host_and_no_script(stranger: Operator) -> None:
     assert "Domain" not in encrypted
 
 
-def test_the_cookie_does_not_tell_the_password(stranger: Operator) -> None:
+def test_the_cookie_does_not_contain_the_password(stranger: Operator) -> None:
     assert PASSWORD not in stranger.sign_in().headers["Set-Cookie"]
     assert sessions.secret_key(PASSWORD) != sessions.secret_key(PASSWORD + "x")
 
@@ -112,13 +112,13 @@ def test_a_wrong_password_is_refused(stranger: Operator, password: str) -> None:
 
 @pytest.fixture
 def same_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wrong passwords are counted by the minute, and a test may begin at the end of one."""
+    """Stops the clock: wrong passwords are counted by the minute, and a test may begin at the end of one."""
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now)
 
 
 @pytest.mark.usefixtures("same_minute")
-def test_who_tries_passwords_has_to_wait(stranger: Operator, app: Flask) -> None:
+def test_too_many_wrong_passwords_block_the_address(stranger: Operator, app: Flask) -> None:
     for _ in range(sessions.MOST_FROM_ONE):
         assert stranger.sign_in("wrong").status_code == 401
     answer = stranger.sign_in()
@@ -128,7 +128,7 @@ def test_who_tries_passwords_has_to_wait(stranger: Operator, app: Flask) -> None
 
 
 @pytest.mark.usefixtures("same_minute")
-def test_passwords_are_counted_for_all_workers_and_each_address(
+def test_wrong_passwords_are_counted_for_each_address_by_all_workers(
     environment: dict[str, str], letta: FakeGateway
 ) -> None:
     behind_a_router = read_settings({**environment, "BRIDGE_PROXIES": "1"})
@@ -141,14 +141,16 @@ def test_passwords_are_counted_for_all_workers_and_each_address(
 
 
 @pytest.mark.usefixtures("same_minute")
-def test_who_makes_up_addresses_is_known_by_his_own(stranger: Operator) -> None:
+def test_an_invented_forwarded_address_does_not_get_around_the_limit(stranger: Operator) -> None:
     for number in range(sessions.MOST_FROM_ONE):
         assert stranger.sign_in("wrong", **{"X-Forwarded-For": f"192.0.2.{number}"}).status_code == 401
     assert stranger.sign_in(**{"X-Forwarded-For": "198.51.100.1"}).status_code == 429
 
 
 @pytest.mark.usefixtures("same_minute")
-def test_passwords_are_counted_for_all_addresses_together(environment: dict[str, str], letta: FakeGateway) -> None:
+def test_wrong_passwords_are_counted_for_all_addresses_together(
+    environment: dict[str, str], letta: FakeGateway
+) -> None:
     stranger = Operator(
         create_app(read_settings({**environment, "BRIDGE_PROXIES": "1"}), letta).test_client(), signed_in=False
     )
@@ -157,12 +159,12 @@ def test_passwords_are_counted_for_all_addresses_together(environment: dict[str,
     assert stranger.sign_in(**{"X-Forwarded-For": "198.51.100.1"}).status_code == 429
 
 
-def test_a_session_is_known_to_every_worker(settings: Settings, letta: FakeGateway, client: FlaskClient) -> None:
+def test_a_session_is_valid_in_every_worker(settings: Settings, letta: FakeGateway, client: FlaskClient) -> None:
     cookie = Operator(client, signed_in=False).sign_in().headers["Set-Cookie"].split(";")[0]
     assert shown(create_app(settings, letta).test_client(), cookie) == 200
 
 
-def test_a_session_that_was_ended_is_of_no_use_to_anybody(client: FlaskClient, app: Flask) -> None:
+def test_the_cookie_of_an_ended_session_is_useless(client: FlaskClient, app: Flask) -> None:
     operator = Operator(client, signed_in=False)
     cookie = operator.sign_in().headers["Set-Cookie"].split(";")[0]
     assert shown(app.test_client(), cookie) == 200
@@ -171,7 +173,7 @@ def test_a_session_that_was_ended_is_of_no_use_to_anybody(client: FlaskClient, a
     assert shown(app.test_client(), cookie) == 303
 
 
-def test_a_session_ends_by_itself(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_expires(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     operator = Operator(client)
     operator.page("tools")
     monkeypatch.setattr(sessions, "LIFETIME", -1)
@@ -179,11 +181,11 @@ def test_a_session_ends_by_itself(client: FlaskClient, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("cookie", ["bridge=nonsense", "bridge=eyJpZCI6ImEifQ.Zz.AAAA", "__Host-bridge=x"])
-def test_a_cookie_that_was_made_up_is_none(client: FlaskClient, cookie: str) -> None:
+def test_an_invented_cookie_is_invalid(client: FlaskClient, cookie: str) -> None:
     assert shown(client, cookie) == 303
 
 
-def test_a_session_of_another_password_is_none(
+def test_a_new_password_ends_every_session(
     client: FlaskClient, environment: dict[str, str], letta: FakeGateway
 ) -> None:
     cookie = Operator(client, signed_in=False).sign_in().headers["Set-Cookie"].split(";")[0]
@@ -207,14 +209,16 @@ def test_a_session_of_another_password_is_none(
     ],
 )
 @pytest.mark.parametrize("path", ["sign-in", "sign-out", "do/sweep"])
-def test_no_other_site_can_send_anything(client: FlaskClient, path: str, headers: dict[str, str], status: int) -> None:
+def test_requests_of_other_sites_are_refused(
+    client: FlaskClient, path: str, headers: dict[str, str], status: int
+) -> None:
     Operator(client)
     response = client.post(f"/admin/{path}", headers=headers, data={"password": PASSWORD, "target": ""})
     assert response.status_code == status
 
 
 @pytest.mark.parametrize("action", ["resync", "detach", "close", "delete", "sweep"])
-def test_looking_changes_nothing(client: FlaskClient, letta: FakeGateway, action: str) -> None:
+def test_reading_pages_changes_nothing(client: FlaskClient, letta: FakeGateway, action: str) -> None:
     operator = Operator(client)
     agent = letta.agents_named("Ada")[0].id
     client.get(f"/admin/do/{action}", query_string={"target": agent})
@@ -229,8 +233,8 @@ class TestUnderAPrefix:
         return {**environment, "BRIDGE_URL_PREFIX": "/letta/bridge"}
 
     @pytest.mark.parametrize("kept", ["/letta/bridge", ""])
-    def test_every_link_has_it(self, client: FlaskClient, kept: str) -> None:
-        """Whether the proxy takes it off the path or leaves it on."""
+    def test_every_link_has_the_prefix(self, client: FlaskClient, kept: str) -> None:
+        """This holds for proxies that remove the prefix and for those that do not."""
         asked = client.get(f"{kept}/admin/agents?q=A")
         assert asked.headers["Location"].startswith("/letta/bridge/admin/sign-in?next=")
         answer = client.post(f"{kept}/admin/sign-in", data={"password": PASSWORD, "next": "/admin/agents?q=A"})
@@ -240,5 +244,5 @@ class TestUnderAPrefix:
         assert 'href="/admin' not in page
         assert client.get(f"{kept}/v1/models").status_code == 200
 
-    def test_what_only_begins_like_it_is_something_else(self, client: FlaskClient) -> None:
+    def test_a_path_that_only_begins_like_the_prefix_is_not_found(self, client: FlaskClient) -> None:
         assert client.get("/letta/bridgework/v1/models").status_code == 404

@@ -1,4 +1,4 @@
-"""Numbers over time as small bars: geometry for the templates, which draw it as SVG. Pure."""
+"""Charts with a bar a minute: their geometry, which the templates draw as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GAP = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a bar; `kind` gives it its colour."""
+    """A piece of a bar. Its `kind` decides its colour."""
 
     x: float
     y: float
@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`label` says all of it in words."""
+    """`label` says in words what the bar shows."""
 
     label: str
     parts: tuple[Part, ...]
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`top` is the value of the upper edge, in words."""
+    """`top` is the value at the upper edge, as text."""
 
     title: str
     top: str
@@ -51,20 +51,16 @@ class Chart:
 
 def turns_chart(minutes: Sequence[Minute]) -> Chart:
     turns = sum(minute.turns for minute in minutes)
-    most = max((minute.turns for minute in minutes), default=0)
     failed = [sum(minute.errors.values()) for minute in minutes]
-    values = [
-        {"good": float(minute.turns - bad), "bad": float(bad)} for minute, bad in zip(minutes, failed, strict=True)
-    ]
-    labels = [
-        f"{_clock(minute)}: {minute.turns} turns, {bad} failed" for minute, bad in zip(minutes, failed, strict=True)
-    ]
+    pairs = list(zip(minutes, failed, strict=True))
+    values = [{"good": float(minute.turns - bad), "bad": float(bad)} for minute, bad in pairs]
+    labels = [f"{_clock(minute)}: {minute.turns} turns, {bad} failed" for minute, bad in pairs]
     summary = f"{turns} turns in {len(minutes)} minutes, {sum(failed)} of them failed"
-    return _chart("Turns a minute", values, labels, summary, lambda top: f"{top:g}" if most else "")
+    return _chart("Turns a minute", values, labels, summary, lambda top: f"{top:g}" if turns else "")
 
 
 def latency_chart(minutes: Sequence[Minute]) -> Chart:
-    """Means of each minute."""
+    """Shows the means of each minute."""
     values = [
         {
             "letta": minute.letta_seconds / (minute.turns or 1),
@@ -86,7 +82,7 @@ def latency_chart(minutes: Sequence[Minute]) -> Chart:
 
 
 def errors_of(minutes: Sequence[Minute]) -> list[tuple[str, int]]:
-    """Errors by kind, the most frequent first."""
+    """Returns how often each kind of error came, the most frequent first."""
     total: Counter[str] = Counter()
     for minute in minutes:
         total.update(minute.errors)
@@ -98,7 +94,7 @@ def _chart(
     values: Sequence[dict[str, float]],
     labels: Sequence[str],
     summary: str,
-    words: Callable[[float], str],
+    as_text: Callable[[float], str],
 ) -> Chart:
     top = _rounded_up(max((sum(value.values()) for value in values), default=0.0))
     step = WIDTH / max(1, len(values))
@@ -106,23 +102,23 @@ def _chart(
         Bar(label, tuple(_parts(value, place * step, step * (1 - GAP), top)))
         for place, (value, label) in enumerate(zip(values, labels, strict=True))
     ]
-    return Chart(title, words(top), tuple(bars), summary)
+    return Chart(title, as_text(top), tuple(bars), summary)
 
 
 def _parts(value: dict[str, float], x: float, width: float, top: float) -> list[Part]:
-    """One on the other, from the ground up."""
-    parts, ground = list[Part](), HEIGHT
+    """Stacks the parts of a bar from the bottom up."""
+    parts, bottom = list[Part](), HEIGHT
     for kind, amount in value.items():
         height = HEIGHT * amount / top if top else 0.0
         if height > 0:
             height = max(height, 1.0)
-            ground -= height
-            parts.append(Part(round(x, 2), round(ground, 2), round(width, 2), round(height, 2), kind))
+            bottom -= height
+            parts.append(Part(round(x, 2), round(bottom, 2), round(width, 2), round(height, 2), kind))
     return parts
 
 
 def _rounded_up(value: float) -> float:
-    """To 1, 2 or 5 times a power of ten."""
+    """Rounds up to 1, 2 or 5 times a power of ten."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))

@@ -1,4 +1,4 @@
-"""How values look on a page: times, durations, numbers, code. Whatever comes from outside leaves here escaped."""
+"""Template filters: how times, durations, numbers and code look on a page. They escape all text from outside."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_filters(app: Flask) -> None:
 
 
 def ago(moment: float | None) -> Markup:
-    """When it was, in words, with the exact time for those who point at it."""
+    """Returns how long ago it was, in words. A tooltip has the exact time."""
     if not moment:
         return Markup('<span class="none">never</span>')
     age = time.time() - moment
@@ -42,14 +42,14 @@ def ago(moment: float | None) -> Markup:
 
 
 def until(moment: float) -> Markup:
-    """How long it has been going on."""
+    """Returns for how long it has been going on."""
     return _timed(moment, _span(time.time() - moment))
 
 
-def _timed(moment: float, words: str) -> Markup:
+def _timed(moment: float, text: str) -> Markup:
     exact = datetime.fromtimestamp(moment, UTC)
     return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
-        exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S"), words
+        exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S"), text
     )
 
 
@@ -70,17 +70,17 @@ def number(value: float) -> str:
 
 
 def share(part: float, whole: float) -> float:
-    """In percent."""
+    """Returns a percentage."""
     return round(100 * part / whole, 2) if whole else 0.0
 
 
 def visible(text: str) -> str:
-    """With characters that can't be seen, or that turn the order of others, shown by their codes."""
+    """Replaces characters that are invisible, or that change the order of others, by their codes."""
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in str(text))
 
 
 def pretty(value: Any) -> Markup:
-    """JSON with its keys and values told apart."""
+    """Returns JSON with keys and values in different colours."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return Markup("").join(_coloured_json(visible(text)))
 
@@ -99,7 +99,7 @@ def _coloured_json(text: str) -> Iterator[Markup]:
 
 
 def python(source: str) -> Markup:
-    """Source code, coloured where it can be read; anything else as it is."""
+    """Returns Python source in colours, or plain if it cannot be parsed."""
     shown = visible(source)
     try:
         return Markup("").join(_coloured_python(shown))

@@ -1,4 +1,4 @@
-"""Of many rows those that are wanted: searched, filtered, sorted, a page at a time. Pure."""
+"""Searches, filters and sorts the list of tools, and cuts it into pages. Pure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _KEYS: Mapping[str, Callable[[ToolRow], Any]] = {
     "results": lambda row: row.results,
     "errors": lambda row: row.errors,
 }
-# What is asked for by a click on a column is most often its large end.
+# The first click on these columns sorts the largest values to the top.
 _LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "errors"})
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the address asks for. `sort` is a column, with "-" before it in falling order."""
+    """What the address asks for. `sort` is a column, with "-" before it for falling order."""
 
     q: str = ""
     state: str = ""
@@ -38,7 +38,7 @@ class Wanted:
 
     @classmethod
     def read(cls, arguments: Mapping[str, str]) -> Wanted:
-        """What makes no sense counts as not said."""
+        """Ignores values that are invalid."""
         state, sort, page = arguments.get("state", ""), arguments.get("sort", "name"), arguments.get("page", "1")
         return cls(
             q=arguments.get("q", "").strip()[:200],
@@ -57,20 +57,20 @@ class Wanted:
         return self.sort.startswith("-")
 
     def address(self, **changes: Any) -> dict[str, str]:
-        """The arguments of an address that asks for this with some changes, without what goes without saying."""
+        """Returns the arguments of an address that asks for this with some changes. Defaults are left out."""
         changed = replace(self, **({"page": 1} | changes))
         values = {"q": changed.q, "state": changed.state, "agent": changed.agent, "sort": changed.sort}
-        said = {name: value for name, value in values.items() if value and (name, value) != ("sort", "name")}
-        return said | ({"page": str(changed.page)} if changed.page > 1 else {})
+        given = {name: value for name, value in values.items() if value and (name, value) != ("sort", "name")}
+        return given | ({"page": str(changed.page)} if changed.page > 1 else {})
 
     def sorted_by(self, column: str) -> dict[str, str]:
-        """A second click on a column turns its order."""
+        """Returns the arguments for a click on a column. A second click reverses its order."""
         if self.column == column:
             return self.address(sort=column if self.falling else f"-{column}")
         return self.address(sort=f"-{column}" if column in _LARGE_FIRST else column)
 
     def order_of(self, column: str) -> str:
-        """As aria-sort has it."""
+        """Returns the value of `aria-sort`."""
         if self.column != column:
             return "none"
         return "descending" if self.falling else "ascending"
@@ -78,7 +78,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of what was found; `counts` are of all rows, by state."""
+    """One page of the rows that were found. `counts` has the number of all rows in each state."""
 
     rows: Sequence[ToolRow]
     found: int
@@ -95,8 +95,7 @@ def listed(rows: Sequence[ToolRow], wanted: Wanted) -> Listing:
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(1, wanted.page), pages)
     counts = Counter[str]({**dict.fromkeys(STATES, 0), **Counter(row.state for row in rows)})
-    counts["taken"] = sum(row.taken_by == "foreign" for row in rows)
-    counts["errors"] = sum(row.errors > 0 for row in rows)
+    counts.update({state: sum(_in_state(row, state) for row in rows) for state in ("taken", "errors")})
     return Listing(found[(page - 1) * PAGE : page * PAGE], len(found), len(rows), page, pages, dict(counts))
 
 
@@ -111,8 +110,5 @@ def _fits(row: ToolRow, wanted: Wanted) -> bool:
 
 
 def _in_state(row: ToolRow, state: str) -> bool:
-    if state == "taken":
-        return row.taken_by == "foreign"
-    if state == "errors":
-        return row.errors > 0
-    return not state or row.state == state
+    extra = {"": True, "taken": row.taken_by == "foreign", "errors": row.errors > 0}
+    return extra.get(state, row.state == state)

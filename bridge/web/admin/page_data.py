@@ -1,9 +1,9 @@
-"""What the pages are made from, for one request."""
+"""Where the pages get their data, for one request."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -17,14 +17,15 @@ Known = TypeVar("Known")
 
 @dataclass(slots=True)
 class PageData:
-    """`warnings` are what the page has to say about what it could not find out."""
+    """`arguments` are those of the address. `warnings` tell the operator what the page could not find out."""
 
     parts: Parts
+    arguments: Mapping[str, str] = field(default_factory=dict)
     now: float = field(default_factory=time.time)
     warnings: list[str] = field(default_factory=list)
 
     def snapshot(self) -> Snapshot:
-        """The server's state; raises why there is none. An older one is shown with a warning."""
+        """Returns the server's state, an old one with a warning. Raises the failure if there is none."""
         view = self.parts.snapshots.view()
         if view.snapshot is None:
             raise view.failure or LettaError("The Letta server could not be read.")
@@ -33,12 +34,12 @@ class PageData:
             self.warnings.append(f"{view.failure.message} What you see of it is {age} s old.")
         return view.snapshot
 
-    def recall(self, ask: Callable[[Activity], Known], nothing: Callable[[], Known]) -> Known:
-        """What the history says. A page does without it."""
+    def from_history(self, ask: Callable[[Activity], Known]) -> Known | None:
+        """Asks the history. Adds a warning and returns None if the store fails."""
         try:
             return ask(self.parts.activity)
         except StoreUnavailable as failure:
             warning = f"{failure.message} So the history is missing here."
             if warning not in self.warnings:
                 self.warnings.append(warning)
-            return nothing()
+            return None

@@ -1,7 +1,7 @@
-"""Who is the operator: a signed cookie that every worker can read, a door that opens slowly, and nobody from elsewhere.
+"""How the operator signs in: a signed cookie that every worker can read, few tries of the password, no other sites.
 
-The key of the signature is made from the password, at a cost that keeps a stolen cookie from telling it. So workers
-need not agree on another secret, and another password ends every session.
+The key of the signature is made from the password. So workers need no other common secret, and a new password ends
+every session. Making the key is slow, so that the password cannot be guessed from a stolen cookie.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,14 +24,14 @@ from bridge.store.port import Store
 from bridge.web.security import password_matches
 
 LIFETIME = 12 * 3600
-# Wrong passwords that are taken within a window of so many seconds: from one address, and from all together.
+# How many wrong passwords are allowed within WINDOW seconds: from one address, and from all addresses together.
 WINDOW = 60
 MOST_FROM_ONE = 5
 MOST_FROM_ALL = 30
 
 
 class SignedSessions(SecureCookieSessionInterface):
-    """Cookies that no script and no other site can use, bound to this very host where the connection is encrypted."""
+    """Cookies that no script and no other site can use. Over an encrypted connection they are bound to this host."""
 
     def get_cookie_name(self, app: Flask) -> str:
         return "__Host-bridge" if is_encrypted(request) else "bridge"
@@ -46,7 +47,7 @@ class SignedSessions(SecureCookieSessionInterface):
 
 
 def is_encrypted(request: Request) -> bool:
-    """As the platform's router says it. Who lies about it harms nobody but himself: his cookie gets stricter."""
+    """Believes the header of the platform's router. A client that lies only gets a stricter cookie."""
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
@@ -55,7 +56,7 @@ def secret_key(password: str) -> bytes:
 
 
 def is_from_here(request: Request) -> bool:
-    """Whether a page of this service sent the request, or no page at all."""
+    """Returns whether the request comes from a page of this service, or from no page."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site in ("same-origin", "none")
@@ -70,19 +71,19 @@ def refuse_others(request: Request) -> None:
 
 @dataclass(slots=True)
 class SignIn:
-    """Lets in who knows the password. Wrong ones are counted in the store, for all workers together."""
+    """Checks passwords and sessions. Wrong passwords are counted in the store, for all workers together."""
 
     password: str
     store: Store
     _counts: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def open(self, request: Request, shown: str | None) -> None:
-        """Raises what is to be told to one who must stay outside."""
+    def check_password(self, request: Request, shown: str | None) -> None:
+        """Raises if the password is wrong, or if too many wrong ones came before it."""
         window = int(time.time() // WINDOW)
         limits = {
             f"wrong passwords {window}": MOST_FROM_ALL,
-            f"wrong passwords {window} {_who(request)}": MOST_FROM_ONE,
+            f"wrong passwords {window} {_address(request)}": MOST_FROM_ONE,
         }
         if any(self._count(key, 0) >= most for key, most in limits.items()):
             wait = WINDOW - int(time.time()) % WINDOW
@@ -93,35 +94,27 @@ class SignIn:
             self._count(key, 1)
         raise Unauthorized("That is not the password.", code="wrong_password")
 
-    def begin(self, session: MutableMapping[str, Any]) -> None:
+    def begin_session(self, session: MutableMapping[str, Any]) -> None:
         session.clear()
         session.update(id=secrets.token_hex(16), begun=int(time.time()))
 
-    def end(self, session: MutableMapping[str, Any]) -> None:
-        """The cookie is of no more use, also to one who has a copy of it."""
-        self._put(f"session over {session.get('id')}")
+    def end_session(self, session: MutableMapping[str, Any]) -> None:
+        """Makes the cookie useless, also a copy of it."""
+        with suppress(StoreUnavailable):
+            self.store.put(f"session over {session.get('id')}", "1", LIFETIME)
         session.clear()
 
-    def knows(self, session: MutableMapping[str, Any]) -> bool:
+    def is_valid(self, session: MutableMapping[str, Any]) -> bool:
         name, begun = session.get("id"), session.get("begun")
         if not isinstance(name, str) or not isinstance(begun, int):
             return False
-        return 0 <= time.time() - begun < LIFETIME and not self._is_over(name)
-
-    def _is_over(self, name: str) -> bool:
-        try:
-            return self.store.get(f"session over {name}") is not None
-        except StoreUnavailable:
-            return False
-
-    def _put(self, key: str) -> None:
-        try:
-            self.store.put(key, "1", LIFETIME)
-        except StoreUnavailable:
-            return
+        with suppress(StoreUnavailable):
+            if self.store.get(f"session over {name}") is not None:
+                return False
+        return 0 <= time.time() - begun < LIFETIME
 
     def _count(self, key: str, by: int) -> int:
-        """Without a store this worker counts alone: the page is needed most when things are broken."""
+        """Counts in this worker alone if the store fails: the operator needs the page most when things are broken."""
         try:
             return self.store.count(key, by, 2 * WINDOW)
         except StoreUnavailable:
@@ -130,6 +123,6 @@ class SignIn:
                 return self._counts[key]
 
 
-def _who(request: Request) -> str:
-    """The address, as far as the proxies that are counted vouch for it."""
+def _address(request: Request) -> str:
+    """Returns a hash of the address, as the trusted proxies report it."""
     return hashlib.sha256((request.remote_addr or "").encode()).hexdigest()[:16]
