@@ -1,4 +1,4 @@
-"""Agents as models: the name where only one agent has it and it is nobody's id, else the id; both find the agent."""
+"""Agents as models. A model has its agent's name, or its id if the name would not lead to that agent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import inf
 
-from bridge.dialects.chat_completions.request import ASIDE
 from bridge.errors import LettaNotFound, UnknownModel
 from bridge.letta.gateway import AGENT_ID, HELPER_PREFIX, Agent, AgentSummary, Gateway
+from bridge.turn import ASIDE_SUFFIX
 
-# Names and ids of agents; empty is all.
+# Names and ids of agents; an empty set means all agents.
 Visible = frozenset[str]
 ALL: Visible = frozenset()
 
@@ -20,17 +20,17 @@ LIST_KEPT_SECONDS = 1.0
 
 
 def model_names(agents: Sequence[AgentSummary]) -> list[str]:
-    """The public name of each agent, in order."""
+    """Returns the model name of each agent, in the same order."""
     names = Counter(agent.name for agent in agents)
     return [agent.name if names[agent.name] == 1 and _can_be_a_name(agent.name) else agent.id for agent in agents]
 
 
 def _can_be_a_name(name: str) -> bool:
-    return bool(name) and name == name.strip() and not AGENT_ID.fullmatch(name) and not name.endswith(ASIDE)
+    return bool(name) and name == name.strip() and not AGENT_ID.fullmatch(name) and not name.endswith(ASIDE_SUFFIX)
 
 
 class Directory:
-    """Finds agents. It remembers which agent a name led to and believes it only while that agent has that name."""
+    """Finds agents. It remembers which agent a name led to, as long as that agent has the name."""
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float] = time.monotonic) -> None:
         self._gateway = gateway
@@ -39,9 +39,9 @@ class Directory:
         self._listed: tuple[Sequence[tuple[str, AgentSummary]], float] = ((), -inf)
 
     def models(self, visible: Visible = ALL) -> Sequence[tuple[str, int]]:
-        """(public name, time of creation) of every agent that is to be seen, as of now or a moment ago.
+        """Returns the model name and time of creation of every visible agent.
 
-        Clients ask for it again and again.
+        The list is kept for LIST_KEPT_SECONDS, as clients ask for it again and again.
         """
         listed, until = self._listed
         if self._clock() >= until:
@@ -54,7 +54,7 @@ class Directory:
         return list(zip(model_names(agents), agents, strict=True))
 
     def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
-        """(public name, time of creation) of the agent of that name or id."""
+        """Returns the model name and time of creation of the agent with this name or id."""
         self.admit(model, visible)
         found = self.find(model)
         for name, created in _seen(self._listed_now(), visible):
@@ -63,7 +63,7 @@ class Directory:
         raise _unknown(model)
 
     def admit(self, model: str, visible: Visible) -> None:
-        """UnknownModel, as for an agent that is not there, when that name or id leads to one that is not to be seen."""
+        """Raises UnknownModel if the agent with this name or id is not visible, as if there were no such agent."""
         if visible and model not in visible and not self._leads_to(model, visible):
             raise _unknown(model)
 
@@ -71,17 +71,17 @@ class Directory:
         if AGENT_ID.fullmatch(model):
             return self._by_id(model).name in visible
         named = self._gateway.agents_named(model)
-        # Of several the name may lead to any, also to one that it led to before there were others.
+        # If several agents have the name, it may lead to any of them.
         return bool(named) and all(agent.id in visible for agent in named)
 
     def locate(self, model: str) -> str:
-        """The id of the agent of that name or id; for a name that led to it before, without asking the server."""
+        """Returns the id of the agent with this name or id. A name that is remembered needs no call to the server."""
         if AGENT_ID.fullmatch(model):
             return model
         return self._ids.get(model) or self._id_by_name(model)
 
     def find(self, model: str) -> Agent:
-        """The agent of that name or id as the server has it now, also one that was made a second ago."""
+        """Returns the agent with this name or id as the server has it now, also one that was made a second ago."""
         if AGENT_ID.fullmatch(model):
             return self._by_id(model)
         known = self._ids.get(model)

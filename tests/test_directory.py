@@ -30,7 +30,7 @@ def directory(letta: FakeGateway) -> Directory:
         ([], []),
     ],
 )
-def test_a_model_has_the_name_of_its_agent_where_that_says_which_one(
+def test_a_model_has_its_agents_name_if_the_name_is_unambiguous(
     agents: list[tuple[str, str]], names: list[str]
 ) -> None:
     assert model_names([AgentSummary(agent_id, name) for agent_id, name in agents]) == names
@@ -57,7 +57,7 @@ def test_an_agent_made_a_second_ago_is_found(letta: FakeGateway, directory: Dire
     assert directory.find("Bob").id == bob.id
 
 
-def test_a_name_that_is_known_costs_one_call(letta: FakeGateway, directory: Directory) -> None:
+def test_a_known_name_costs_one_call(letta: FakeGateway, directory: Directory) -> None:
     directory.find("Ada")
     letta.calls.clear()
     directory.find("Ada")
@@ -72,7 +72,7 @@ def test_a_name_leads_to_the_agent_that_has_it_now(letta: FakeGateway, directory
     assert directory.find("Eve").id == ada.id
 
 
-def test_an_agent_that_was_deleted_is_not_believed_in(letta: FakeGateway, directory: Directory) -> None:
+def test_a_deleted_agent_is_unknown(letta: FakeGateway, directory: Directory) -> None:
     ada = directory.find("Ada")
     letta.loses_agent(ada.id)
     with pytest.raises(UnknownModel):
@@ -81,14 +81,16 @@ def test_an_agent_that_was_deleted_is_not_believed_in(letta: FakeGateway, direct
     assert directory.find("Ada").id == again.id
 
 
-def test_a_name_that_gets_a_second_agent_goes_on_to_lead_to_its_first(letta: FakeGateway, directory: Directory) -> None:
+def test_a_known_name_that_gets_a_second_agent_still_leads_to_the_first(
+    letta: FakeGateway, directory: Directory
+) -> None:
     ada = directory.find("Ada")
     letta.has_agent("Ada")
     assert directory.find("Ada").id == ada.id
 
 
 @pytest.mark.parametrize("model", ["Bob", "ada", "Ad", ID, "agent-1", "", "x" * 10_000, "\ufffd"])
-def test_an_unknown_model_is_told_as_one(directory: Directory, model: str) -> None:
+def test_an_unknown_model_is_an_error(directory: Directory, model: str) -> None:
     with pytest.raises(UnknownModel, match="no agent with the name or id") as caught:
         directory.find(model)
     assert (caught.value.status, caught.value.param, caught.value.code) == (404, "model", "model_not_found")
@@ -112,7 +114,7 @@ def test_a_server_that_is_down_does_not_make_a_model_unknown(
         directory.find("Ada" if verb == "agent" else "Bob")
 
 
-def test_a_list_asked_for_again_at_once_costs_no_call(letta: FakeGateway) -> None:
+def test_the_list_is_kept_for_a_second(letta: FakeGateway) -> None:
     now = [0.0]
     directory = Directory(letta, clock=lambda: now[0])
     before = directory.models()

@@ -1,4 +1,4 @@
-"""The dashboard, the alerts and the page about them name metrics that there are."""
+"""The dashboard, the alerts and their page name only metrics that exist."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ NAME = re.compile(r"\bbridge_[a-z_]+[a-z]\b")
 @pytest.fixture
 def names(client: FlaskClient) -> set[str]:
     families = {family.name for family in text_string_to_metric_families(client.get("/metrics").text)}
-    # Several workers tell no times of creation.
+    # Several workers have no times of creation.
     return {name for name in families if not name.endswith("_created")}
 
 
 def named_in(text: str) -> set[str]:
-    """The metrics, without what their samples add to the name."""
+    """Returns the names of metrics, without the suffixes of their samples."""
     return {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in NAME.findall(text)}
 
 
-def test_the_dashboard_shows_metrics_that_there_are(names: set[str]) -> None:
+def test_the_dashboard_shows_every_metric(names: set[str]) -> None:
     board = json.loads((DOCS / "grafana.json").read_text())
     shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     assert named_in(" ".join(shown)) == names
     assert all(expression.count("(") == expression.count(")") for expression in shown)
 
 
-def test_the_alerts_look_at_metrics_that_there_are(names: set[str]) -> None:
+def test_the_alerts_use_existing_metrics(names: set[str]) -> None:
     (group,) = yaml.safe_load((DOCS / "alerts.yaml").read_text())["groups"]
     for rule in group["rules"]:
         assert {"alert", "expr", "labels", "annotations"} <= rule.keys()

@@ -1,4 +1,4 @@
-"""Clients that run in a browser, where the operator allows their origins."""
+"""CORS: clients that run in a browser, if the operator allows their origins."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ KEPT_SECONDS = "600"
 
 
 def allow_origins(app: Flask, origins: frozenset[str]) -> None:
-    """No credentials are ever allowed: a key goes in a header, which a page has to know.
+    """Never allows credentials: a page has to know its key and send it in a header.
 
-    So any header may be sent: OpenAI's own client for pages sends a handful of X-Stainless-... with each request.
+    So any header is allowed: OpenAI's own client for pages sends a handful of X-Stainless-... headers.
     """
 
     @app.before_request

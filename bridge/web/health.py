@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether what it needs does."""
+"""Tells balancers whether the process is alive, and whether Letta and the store answer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ OK = "ok"
 
 
 class Readiness:
-    """What the service needs, each part with what raises a BridgeError when it is not there.
+    """The parts that the service needs. Each part has a check that raises a BridgeError if the part does not answer.
 
-    Each is asked at most once in KEPT_SECONDS however often this is, and nobody waits longer than LONGEST_SECONDS.
+    Each check runs at most once in KEPT_SECONDS, and no caller waits longer than LONGEST_SECONDS.
     """
 
     def __init__(self, parts: Mapping[str, Callable[[], object]], longest: float = LONGEST_SECONDS) -> None:
@@ -27,7 +27,7 @@ class Readiness:
         self._longest = longest
 
     def states(self) -> dict[str, str]:
-        """Of each part: ok, or the name of what is wrong."""
+        """Returns for each part "ok" or the name of what is wrong."""
         deadline = time.monotonic() + self._longest
         for probe in self._probes.values():
             probe.begin()
@@ -47,7 +47,7 @@ class _Probe:
             if self._running or time.monotonic() < self._good_until:
                 return
             threading.Thread(target=self._run, name="readiness", daemon=True).start()
-            self._running = True  # behind the start, which fails where there is no thread left
+            self._running = True  # set after the start, which fails if there is no thread left
 
     def state(self, deadline: float) -> str:
         with self._changed:
@@ -70,7 +70,7 @@ class _Probe:
 
 
 def health(readiness: Readiness) -> Blueprint:
-    """Open to all, so they tell names of failures only."""
+    """Everybody may read these pages, so they show only the names of failures."""
     routes = Blueprint("health", __name__)
 
     @routes.get("/healthz")

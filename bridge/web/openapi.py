@@ -1,4 +1,4 @@
-"""The API in OpenAPI's own words. Fields beyond these are accepted; the README says what becomes of each."""
+"""The OpenAPI description of the API. Other fields are accepted, too; the README says what happens to each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands at the root: a page that says what this is, and the description of the API for programs."""
+"""The page at the root, which says what this service is, and the description of its API for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service below a path of somebody else's host: `/bridge/v1/...` instead of `/v1/...`."""
+"""Serves the bridge below a path of another host: `/bridge/v1/...` instead of `/v1/...`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Wsgi = Callable[[Environ, Any], Iterable[bytes]]
 
 
 def below(prefix: str, inner: Wsgi) -> Wsgi:
-    """Some proxies take the prefix off the path and some leave it on: both are understood."""
+    """Accepts paths with and without the prefix: some proxies remove it and some do not."""
 
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")

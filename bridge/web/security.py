@@ -1,4 +1,4 @@
-"""Who may come in: keys of clients, the password of the admin page, and the headers on every reply."""
+"""Keys of clients, the password of the admin page, and the security headers of every reply."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ from bridge.errors import Unauthorized
 from bridge.keys import ApiKey
 from bridge.web.prefix import Environ, Wsgi
 
-# Commands on the machine itself, such as `chat`, ask by these.
+# Commands on the machine itself, such as `chat`, use these names.
 THIS_MACHINE = ("localhost", "127.0.0.1")
-# Balancers and kubelets ask these by an address that no setting can know; they tell nothing that is worth a name.
+# Balancers and kubelets call these by an address that no setting can know. They reveal nothing.
 PROBES = frozenset({"/healthz", "/readyz"})
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
-    """The key that the request shows; None when the service runs without keys. Every key is compared, in equal time."""
+    """Returns the key of the request, None if the service runs without keys. Compares every key, in constant time."""
     if not keys:
         return None
-    scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
-    digest = hashlib.sha256(shown.strip().encode()).hexdigest()
+    shown = _bearer_token(request)
+    digest = hashlib.sha256((shown or "").encode()).hexdigest()
     matching = [key for key in keys if hmac.compare_digest(key.sha256, digest)]
-    if scheme.lower() != "bearer" or not matching:
+    if shown is None or not matching:
         raise Unauthorized("A valid API key of this service is needed: send `Authorization: Bearer <key>`.")
     return matching[0]
 
 
 def shown_key_matches(request: Request, key: str) -> bool:
+    shown = _bearer_token(request)
+    return hmac.compare_digest((shown or "").encode(), key.encode()) and shown is not None
+
+
+def _bearer_token(request: Request) -> str | None:
     scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
-    return hmac.compare_digest(shown.strip().encode(), key.encode()) and scheme.lower() == "bearer"
+    return shown.strip() if scheme.lower() == "bearer" else None
 
 
 def password_matches(shown: str | None, password: str) -> bool:
@@ -42,13 +47,13 @@ def password_matches(shown: str | None, password: str) -> bool:
 
 
 def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
-    """Nothing here is for a frame, a cache or a script from elsewhere.
+    """Forbids frames, caches and foreign scripts in every reply, and refuses requests for other host names.
 
-    Of what proxies say of a client, only what `proxies` of them in a row can have said is believed.
+    `proxies` is the number of proxies before the service: the headers of that many are believed, not of more.
     """
     if trusted_hosts:
         app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]
-        app.wsgi_app = _probed_by_any_name(app.wsgi_app)  # type: ignore[method-assign,assignment]
+        app.wsgi_app = _probes_under_any_name(app.wsgi_app)  # type: ignore[method-assign,assignment]
     if proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
 
@@ -68,7 +73,7 @@ def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
         return response
 
 
-def _probed_by_any_name(inner: Wsgi) -> Wsgi:
+def _probes_under_any_name(inner: Wsgi) -> Wsgi:
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         if environ.get("PATH_INFO") in PROBES:
             environ["HTTP_HOST"] = THIS_MACHINE[0]

@@ -10,7 +10,7 @@ from bridge.web.health import Readiness
 from tests.waiting import SOON, until
 
 
-def test_a_part_is_asked_once_in_a_while_however_often_the_service_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_is_checked_once_in_a_while_however_often_readiness_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "KEPT_SECONDS", 60.0)
     asked: list[int] = []
     readiness = Readiness({"letta": lambda: asked.append(1)}, longest=SOON)
@@ -18,7 +18,7 @@ def test_a_part_is_asked_once_in_a_while_however_often_the_service_is(monkeypatc
     assert asked == [1]
 
 
-def test_a_part_is_asked_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_is_checked_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "KEPT_SECONDS", 0.0)
     answers = iter([None, LettaUnavailable("It is down."), None])
 
@@ -31,7 +31,7 @@ def test_a_part_is_asked_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [readiness.states()["letta"] for _ in range(3)] == ["ok", "letta_unavailable", "ok"]
 
 
-def test_nobody_waits_for_a_part_that_hangs_and_it_is_asked_by_one_only() -> None:
+def test_a_check_that_hangs_keeps_no_request_waiting_and_is_not_started_twice() -> None:
     hung, asked = threading.Event(), list[int]()
 
     def check() -> None:
@@ -46,13 +46,13 @@ def test_nobody_waits_for_a_part_that_hangs_and_it_is_asked_by_one_only() -> Non
     assert asked == [1]
 
 
-def test_a_fault_of_the_check_itself_is_not_taken_for_health(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[object] = []
-    monkeypatch.setattr(threading, "excepthook", told.append)
+def test_a_check_that_crashes_counts_as_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    crashes: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", crashes.append)
 
     def check() -> None:
         raise RuntimeError("oh")
 
     assert Readiness({"letta": check}, longest=SOON).states() == {"letta": "failed"}
-    until(lambda: told)  # the thread that fails ends behind its answer
-    assert len(told) == 1
+    until(lambda: crashes)  # the thread ends after its answer is there
+    assert len(crashes) == 1

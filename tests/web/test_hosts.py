@@ -1,4 +1,4 @@
-"""Names of the service, and what proxies say of clients."""
+"""Host names of the service, and what proxies say about clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TestTrustedHosts:
         ["evil.example", "bridge.example.com.evil.example", "xbridge.example.com", "bridge.example.com@evil", "[::1"],
     )
     @pytest.mark.parametrize("path", ["/v1/models", "/", "/metrics", "/nowhere", "/admin/", "/healthz/x"])
-    def test_it_does_not_answer_to_others(self, client: FlaskClient, host: str, path: str) -> None:
+    def test_the_service_does_not_answer_to_other_names(self, client: FlaskClient, host: str, path: str) -> None:
         response = client.get(path, headers={"Host": host})
         assert response.status_code == 400
         assert check_error(response.json or {})["code"] == "unknown_host"
@@ -44,7 +44,7 @@ class TestTrustedHosts:
 
     @pytest.mark.parametrize("host", ["10.1.2.3:8080", "evil.example", "[::1"])
     @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-    def test_whoever_asks_for_its_health_may_call_it_anything(self, client: FlaskClient, host: str, path: str) -> None:
+    def test_health_is_answered_under_any_name(self, client: FlaskClient, host: str, path: str) -> None:
         response = client.get(path, headers={"Host": host})
         assert response.status_code == 200
         assert response.json is not None
@@ -52,7 +52,7 @@ class TestTrustedHosts:
 
 
 def seen(client: FlaskClient, log: pytest.LogCaptureFixture, **headers: str) -> str:
-    """The address that the log names for a request that came with these headers."""
+    """Returns the address that the log has for a request with these headers."""
     log.clear()
     client.get("/v1/models", headers={name.replace("_", "-"): value for name, value in headers.items()})
     (line,) = [record for record in log.records if record.getMessage() == "request"]
@@ -66,9 +66,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def test_without_a_proxy_nobody_can_say_that_he_is_somebody_else(
-    client: FlaskClient, log: pytest.LogCaptureFixture
-) -> None:
+def test_without_a_proxy_forwarded_headers_are_ignored(client: FlaskClient, log: pytest.LogCaptureFixture) -> None:
     assert seen(client, log, X_Forwarded_For="6.6.6.6", Forwarded="for=6.6.6.6") == "127.0.0.1"
     response = client.get("/", headers={"X-Forwarded-Proto": "https"})
     assert "Strict-Transport-Security" not in response.headers
@@ -79,16 +77,16 @@ class TestBehindOneProxy:
     def environment(self, environment: dict[str, str]) -> dict[str, str]:
         return {**environment, "BRIDGE_PROXIES": "1"}
 
-    def test_the_proxys_word_counts_and_nobodys_before_it(
+    def test_only_the_address_that_the_proxy_added_counts(
         self, client: FlaskClient, log: pytest.LogCaptureFixture
     ) -> None:
         assert seen(client, log, X_Forwarded_For="6.6.6.6, 1.2.3.4") == "1.2.3.4"
 
-    def test_over_tls_browsers_are_told_to_stay_there(self, client: FlaskClient) -> None:
+    def test_over_tls_browsers_get_hsts(self, client: FlaskClient) -> None:
         secure = client.get("/", headers={"X-Forwarded-Proto": "https"})
         assert secure.headers["Strict-Transport-Security"] == "max-age=31536000"
         assert "Strict-Transport-Security" not in client.get("/").headers
 
-    def test_the_host_is_not_the_proxys_to_say(self, client: FlaskClient) -> None:
+    def test_a_forwarded_host_is_ignored(self, client: FlaskClient) -> None:
         response = client.get("/admin", headers={"X-Forwarded-Host": "evil.example", "X-Forwarded-Prefix": "/evil"})
         assert "evil" not in str(response.headers) + response.text

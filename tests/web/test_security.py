@@ -53,7 +53,7 @@ def basic(password: str, user: str = "admin") -> dict[str, str]:
     ],
 )
 @pytest.mark.parametrize(("method", "route"), ROUTES)
-def test_without_a_valid_key_there_is_no_way_in(
+def test_a_request_without_a_valid_key_is_refused(
     client: FlaskClient, letta: FakeGateway, method: str, route: str, shown: str | None
 ) -> None:
     headers = {} if shown is None else {"Authorization": shown}
@@ -65,15 +65,15 @@ def test_without_a_valid_key_there_is_no_way_in(
 
 
 @pytest.mark.parametrize("shown", [f"Bearer {KEY}", f"bearer {KEY}", f"BEARER   {KEY} ", f"Bearer {OTHER}"])
-def test_every_key_is_a_way_in_plain_or_hashed(client: FlaskClient, shown: str) -> None:
+def test_plain_and_hashed_keys_are_accepted(client: FlaskClient, shown: str) -> None:
     assert client.get("/v1/models", headers={"Authorization": shown}).status_code == 200
 
 
-def test_a_key_in_the_address_is_none(client: FlaskClient) -> None:
+def test_a_key_in_the_address_is_ignored(client: FlaskClient) -> None:
     assert client.get(f"/v1/models?api_key={KEY}").status_code == 401
 
 
-def test_a_refusal_repeats_nothing_of_what_was_shown(client: FlaskClient) -> None:
+def test_a_refusal_does_not_repeat_the_key(client: FlaskClient) -> None:
     response = client.get("/v1/models", headers={"Authorization": "Bearer canary-key-7421"})
     assert b"canary" not in response.data
 
@@ -84,7 +84,7 @@ class TestWithoutKeys:
         return {**environment, "BRIDGE_API_KEYS": "", "BRIDGE_ALLOW_ANONYMOUS": "1"}
 
     @pytest.mark.parametrize("shown", [None, "Bearer", "Bearer anything", "Bearer "])
-    def test_whoever_reaches_the_port_comes_in(self, client: FlaskClient, shown: str | None) -> None:
+    def test_every_request_is_served(self, client: FlaskClient, shown: str | None) -> None:
         headers = {} if shown is None else {"Authorization": shown}
         assert client.get("/v1/models", headers=headers).status_code == 200
 
@@ -92,7 +92,7 @@ class TestWithoutKeys:
 # --- the admin page ---------------------------------------------------------------------------------------
 
 
-def test_the_password_of_the_admin_page_is_no_key_for_clients(client: FlaskClient) -> None:
+def test_the_admin_password_is_not_a_key_for_clients(client: FlaskClient) -> None:
     assert client.get("/v1/models", headers=basic(PASSWORD)).status_code == 401
 
 
@@ -113,7 +113,7 @@ def test_the_style_of_the_admin_page_needs_no_password(client: FlaskClient) -> N
 
 
 @pytest.mark.parametrize("path", ["../admin.py", "%2e%2e/admin.py", "..%2fsecurity.py", "nothing.css"])
-def test_nothing_but_its_static_files_is_served(client: FlaskClient, path: str) -> None:
+def test_only_static_files_are_served_from_the_static_folder(client: FlaskClient, path: str) -> None:
     assert client.get(f"/admin/static/{path}").status_code == 404
 
 
@@ -163,7 +163,7 @@ def test_every_reply_is_hardened(
         ("TRACE", "/v1/models", 405, "method_not_allowed"),
     ],
 )
-def test_what_is_not_there_is_told_as_openai_tells_it(
+def test_unknown_paths_and_methods_get_an_openai_error(
     client: FlaskClient, method: str, route: str, status: int, code: str
 ) -> None:
     response = client.open(route, method=method)
@@ -171,7 +171,7 @@ def test_what_is_not_there_is_told_as_openai_tells_it(
     assert check_error(response.json or {})["code"] == code
 
 
-def test_a_wrong_method_is_told_the_right_one(client: FlaskClient) -> None:
+def test_a_wrong_method_gets_the_allowed_ones(client: FlaskClient) -> None:
     response = client.get("/v1/chat/completions")
     assert {method.strip() for method in response.headers["Allow"].split(",")} == {"POST", "OPTIONS"}
     assert "POST" in check_error(response.json or {})["message"]
@@ -180,13 +180,13 @@ def test_a_wrong_method_is_told_the_right_one(client: FlaskClient) -> None:
 # --- health -----------------------------------------------------------------------------------------------
 
 
-def test_the_process_is_alive_whatever_letta_does(client: FlaskClient, letta: FakeGateway) -> None:
+def test_the_process_is_alive_without_letta(client: FlaskClient, letta: FakeGateway) -> None:
     letta.fails(errors.LettaUnreachable("It is down."), at="check")
     assert client.get("/healthz").json == {"status": "ok"}
     assert letta.calls == []
 
 
-def test_the_service_is_ready_when_letta_is(client: FlaskClient) -> None:
+def test_the_service_is_ready_if_letta_answers(client: FlaskClient) -> None:
     assert client.get("/readyz").json == {"status": "ok", "letta": "ok", "store": "ok"}
 
 

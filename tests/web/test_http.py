@@ -1,4 +1,4 @@
-"""What stands around the API: its page and description, packed bodies, browsers, other methods."""
+"""HTTP around the API: the home page, the description, compressed bodies, CORS, HEAD, trailing slashes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes import FakeGateway
 from tests.sse_checker import check_error
 
 BODY = json.dumps({"model": "Ada", "messages": [{"role": "user", "content": "Hello"}]}).encode()
-PACKED = {"gzip": gzip.compress(BODY), "deflate": zlib.compress(BODY)}
+COMPRESSED = {"gzip": gzip.compress(BODY), "deflate": zlib.compress(BODY)}
 
 
 def post(client: FlaskClient, data: bytes, encoding: str) -> TestResponse:
@@ -25,10 +25,10 @@ def post(client: FlaskClient, data: bytes, encoding: str) -> TestResponse:
     return client.post("/v1/chat/completions", data=data, headers=headers)
 
 
-def test_the_root_says_what_this_is_and_where_to_go(client: FlaskClient) -> None:
+def test_the_home_page_links_to_the_api_and_the_admin_page(client: FlaskClient) -> None:
     page = client.get("/").get_data(as_text=True)
-    for words in ("/v1/chat/completions", "/openapi.json", "/admin/"):
-        assert words in page
+    for link in ("/v1/chat/completions", "/openapi.json", "/admin/"):
+        assert link in page
     assert not re.search(r"https?://", page)
 
 
@@ -40,23 +40,23 @@ def test_the_description_names_exactly_the_routes_of_the_api(client: FlaskClient
     assert references == set(described["components"]["schemas"])
 
 
-@pytest.mark.parametrize("encoding", PACKED)
-def test_a_packed_body_is_unpacked(client: FlaskClient, letta: FakeGateway, encoding: str) -> None:
+@pytest.mark.parametrize("encoding", COMPRESSED)
+def test_a_compressed_body_is_decompressed(client: FlaskClient, letta: FakeGateway, encoding: str) -> None:
     letta.will_say("Hi")
-    assert post(client, PACKED[encoding], encoding).status_code == 200
+    assert post(client, COMPRESSED[encoding], encoding).status_code == 200
 
 
 @pytest.mark.parametrize(
     ("data", "encoding", "status"),
     [
-        (b"not packed", "gzip", 400),
-        (PACKED["gzip"][:-9], "gzip", 400),
+        (b"not compressed", "gzip", 400),
+        (COMPRESSED["gzip"][:-9], "gzip", 400),
         (BODY, "br", 400),
         (gzip.compress(b"x" * 30_000_000), "gzip", 413),
     ],
-    ids=["not packed", "cut short", "of another kind", "too large"],
+    ids=["not compressed", "cut short", "unknown encoding", "too large"],
 )
-def test_a_body_that_cannot_be_unpacked_is_refused(
+def test_a_body_that_cannot_be_decompressed_is_refused(
     client: FlaskClient, data: bytes, encoding: str, status: int
 ) -> None:
     response = post(client, data, encoding)
@@ -85,34 +85,34 @@ class TestBrowsers:
         return {**environment, **keys}
 
     @staticmethod
-    def ask_first(client: FlaskClient, origin: str) -> TestResponse:
+    def preflight(client: FlaskClient, origin: str) -> TestResponse:
         headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
         return client.options("/v1/chat/completions", headers=headers)
 
-    def test_an_allowed_origin_may_ask_without_a_key_whether_it_may(self, client: FlaskClient) -> None:
-        response = self.ask_first(client, "https://chat.example")
+    def test_a_preflight_request_needs_no_key(self, client: FlaskClient) -> None:
+        response = self.preflight(client, "https://chat.example")
         assert response.status_code == 204
         assert response.headers["Access-Control-Allow-Origin"] == "https://chat.example"
         assert "Authorization" in response.headers["Access-Control-Allow-Headers"]
         assert "Access-Control-Allow-Credentials" not in response.headers
 
-    def test_a_page_may_send_what_openais_own_client_sends(self, client: FlaskClient) -> None:
+    def test_a_page_may_send_the_headers_of_openais_client(self, client: FlaskClient) -> None:
         sends = "authorization,content-type,x-stainless-lang,x-stainless-retry-count,x-stainless-runtime"
         asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": sends}
         response = client.options("/v1/chat/completions", headers={"Origin": "https://chat.example", **asks})
         assert response.headers["Access-Control-Allow-Headers"] == sends
 
     def test_another_origin_is_not_allowed(self, client: FlaskClient) -> None:
-        response = self.ask_first(client, "https://evil.example")
+        response = self.preflight(client, "https://evil.example")
         assert "Access-Control-Allow-Origin" not in response.headers
         assert "Origin" in response.headers["Vary"]
 
-    def test_a_refusal_can_be_read_by_the_page_too(self, client: FlaskClient) -> None:
+    def test_a_page_can_read_a_refusal(self, client: FlaskClient) -> None:
         response = client.get("/v1/models", headers={"Origin": "https://chat.example"})
         assert response.status_code == 401
         assert response.headers["Access-Control-Allow-Origin"] == "https://chat.example"
 
-    def test_other_pages_of_the_service_are_not_opened(self, client: FlaskClient) -> None:
+    def test_only_the_api_allows_other_origins(self, client: FlaskClient) -> None:
         response: Any = client.get("/", headers={"Origin": "https://chat.example"})
         assert "Access-Control-Allow-Origin" not in response.headers
 
