@@ -11,7 +11,7 @@ RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
 COPY app.py gunicorn.conf.py ./
 COPY bridge bridge
 COPY templates templates
-# Without it, each start would compile the code anew.
+# Otherwise each start would compile the code again.
 RUN python -m compileall -q app.py bridge
 
 USER 10001
@@ -19,5 +19,5 @@ VOLUME /var/lib/letta-tool-bridge
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/healthz', timeout=4)"]
-# gunicorn ends its workers in order on SIGTERM, which is what a container is stopped with.
+# A container is stopped with SIGTERM, on which gunicorn ends its workers in order.
 CMD ["gunicorn", "app:create_app()"]

@@ -31,7 +31,7 @@ from bridge.values import (
     text,
     token,
     url_prefix,
-    whole,
+    whole_number,
 )
 
 # Variables of earlier versions, and what holds now.
@@ -69,17 +69,17 @@ class Settings:
     )
     letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it needs one", token, True)
     host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104 # platforms route from outside
-    port: int = setting("PORT", "8080", "Port to listen on", whole(0, 65535))
+    port: int = setting("PORT", "8080", "Port to listen on", whole_number(0, 65535))
     url_prefix: str = setting(
         "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix
     )
-    workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole(1, 64))
+    workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole_number(1, 64))
     max_turns: int = setting(
         "BRIDGE_MAX_TURNS",
         "0",
         "Turns that one worker runs at once; further turns get 503. 0 = 56, which is 7/8 of its 64 threads;"
         " a higher number adds threads",
-        whole(0, 896),
+        whole_number(0, 896),
     )
     api_keys: tuple[ApiKey, ...] = setting(
         "BRIDGE_API_KEYS",
@@ -154,7 +154,7 @@ class Settings:
         "BRIDGE_PROXIES",
         "0",
         "Number of proxies in front that set `X-Forwarded-For` and `-Proto`, e.g. 1 for Heroku's router",
-        whole(0, 10),
+        whole_number(0, 10),
     )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for the data that the workers share", Path)
     redis_url: str = setting(

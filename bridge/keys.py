@@ -1,4 +1,4 @@
-"""The keys of clients: `name:sha256[:agents[:options]]`, or a key as it is."""
+"""The keys of clients: `name:sha256[:agents[:options]]`, or the plain key."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from urllib.parse import unquote
 from bridge.turn import Method
 
 _HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})(?::([^:]*))?(?::([^:]*))?")
-_NEARLY = re.compile(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}(:.*)?")
-SHORTEST = 8
+_ALMOST_HASHED = re.compile(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}(:.*)?")
+MIN_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A client's key: a name for logs and the SHA-256 of the key, never the key itself.
+    """A client's key: a name for logs and limits, and the SHA-256 of the key, never the key itself.
 
-    `agents` are the names and ids that it may see, `methods` the ways its calls may be caught; empty is all.
-    `rate` is requests a minute, `turns` turns at once; None is what the settings say for all, 0 is no limit.
+    `agents` are the names and ids of agents that the client may see, `methods` the ways in which its calls may be
+    caught; empty means all. `rate` is requests a minute, `turns` is turns at once; None is the usual limit, 0 no limit.
     """
 
     name: str
@@ -32,7 +32,7 @@ class ApiKey:
 
 
 def api_keys(value: str) -> tuple[ApiKey, ...]:
-    """Between commas or blanks. Two with one name are two keys of one client, of which it may use either."""
+    """Keys separated by commas or blanks. Two keys with one name belong to one client, which may use either."""
     items = [item for item in re.split(r"[,\s]+", value.strip()) if item]
     return tuple(_key(item, number) for number, item in enumerate(items, start=1))
 
@@ -42,20 +42,20 @@ def _key(item: str, number: int) -> ApiKey:
     if hashed:
         name, digest, agents, options = hashed.groups()
         return ApiKey(name, digest.lower(), _agents(agents or ""), **_options(options or "", number))
-    if _NEARLY.fullmatch(item):
+    if _ALMOST_HASHED.fullmatch(item):
         raise ValueError(
             f"key {number} looks like `name:sha256[:agents[:options]]`, but a SHA-256 has 64 hex digits,"
             " and a `:` within a name is written %3A"
         )
-    if len(item) < SHORTEST:
-        raise ValueError(f"key {number} is shorter than {SHORTEST} characters")
+    if len(item) < MIN_LENGTH:
+        raise ValueError(f"key {number} is shorter than {MIN_LENGTH} characters")
     if not item.isascii():
         raise ValueError(f"key {number} has characters that a header cannot carry")
     return ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest())
 
 
 def _agents(text: str) -> frozenset[str]:
-    """Names or ids between `|`; blanks, commas, colons and the like as in an URL."""
+    """Names or ids separated by `|`; blanks, commas and colons in them are written as in a URL."""
     listed = {unquote(agent) for agent in text.split("|") if agent}
     return frozenset() if "*" in listed else frozenset(listed)
 
@@ -69,7 +69,5 @@ def _options(text: str, number: int) -> dict[str, Any]:
         elif name == "methods" and value and set(value.split("|")) <= set(get_args(Method)) - {"auto"}:
             found[name] = frozenset(value.split("|"))
         else:
-            raise ValueError(
-                f"key {number} has an unknown option: there are rate=60, turns=4, methods=native|relay, `;` between"
-            )
+            raise ValueError(f"key {number} has an unknown option; options are rate=60;turns=4;methods=native|relay")
     return found

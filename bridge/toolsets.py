@@ -1,7 +1,7 @@
-"""Tools that the operator lays down for clients that can't send any: files that are read when the service starts.
+"""Tools in files of the operator, for clients that can't send tools. The files are read when the service starts.
 
-`all.json` is for every request, `agents/NAME.json` for those to the agent of that name or id, `keys/NAME.json` for
-those with the key of that name. A file holds an array of tools as OpenAI has them.
+`all.json` is for every request, `agents/NAME.json` for requests to the agent of that name or id, `keys/NAME.json` for
+requests with the key of that name. A file holds an array of tools in OpenAI's form.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ Specs = tuple[ToolSpec, ...]
 
 @dataclass(frozen=True, slots=True)
 class Toolsets:
-    """By name of the file."""
+    """The tools for all requests, by agent, and by key."""
 
     for_all: Specs = ()
     for_agents: Mapping[str, Specs] = field(default_factory=dict)
     for_keys: Mapping[str, Specs] = field(default_factory=dict)
 
     def added(self, turn: Turn, agent_names: Iterable[str], most: int) -> Turn:
-        """The turn with the tools that are meant for it besides the client's own; of the same name, the client's stay.
+        """The turn with the tools of the files added. Of two tools with one name, the client's is used.
 
-        A client that wants no call gets none.
+        With `tool_choice: none` nothing is added.
         """
-        meant = [self.for_all, self.for_keys.get(turn.client, ()), *(self.for_agents.get(n, ()) for n in agent_names)]
-        if turn.tool_choice.mode == "none" or not any(meant):
+        added = [self.for_all, self.for_keys.get(turn.client, ()), *(self.for_agents.get(n, ()) for n in agent_names)]
+        if turn.tool_choice.mode == "none" or not any(added):
             return turn
         tools = {spec.name: spec for spec in turn.tools}
-        for specs in meant:
+        for specs in added:
             for spec in specs:
                 tools.setdefault(spec.name, spec)
         if len(tools) > most:
             raise InvalidRequest(
-                f"With those of BRIDGE_TOOLSETS there are {len(tools)} tools; the limit is {most}.",
+                f"With the tools of BRIDGE_TOOLSETS the request has {len(tools)} tools; the limit is {most}.",
                 param="tools",
             )
         return replace(turn, tools=tuple(tools.values()))
 
 
 def read_toolsets(folder: Path | None, most: int, limits: Limits = USUAL_LIMITS) -> Toolsets:
-    """All files of the folder; a SettingsError names the first that is wrong."""
+    """The tools of all files of the folder. A SettingsError names the first file that is wrong."""
     if folder is None:
         return Toolsets()
     for_all = folder / "all.json"
@@ -61,7 +61,7 @@ def read_toolsets(folder: Path | None, most: int, limits: Limits = USUAL_LIMITS)
 
 
 def _specs(file: Path, most: int, limits: Limits) -> Specs:
-    """Each is made a stub once: what cannot become one would fail every request that it is meant for."""
+    """Makes a stub of each tool: a tool for which that fails would fail every request that it is added to."""
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
         tools = value.get("tools") if isinstance(value, dict) else value

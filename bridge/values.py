@@ -1,4 +1,7 @@
-"""The text of a variable -> its value, or a ValueError that ends the sentence "VARIABLE: ..."."""
+"""Parsers for settings. Each returns the value of a variable's text.
+
+If the text is wrong it raises a ValueError, whose words follow "VARIABLE: 'text'" in the report: "must be 1 or 0".
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from bridge.turn import Method, SideRule
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """How calls are caught: for all agents, and for those that are named."""
+    """How calls are caught: for all agents, and for the agents in `by_agent`, by name or id."""
 
     default: Method
     by_agent: Mapping[str, Method]
@@ -36,7 +39,7 @@ def flag(value: str) -> bool:
     raise ValueError("must be 1 or 0")
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
+def whole_number(least: int, most: int) -> Callable[[str], int]:
     def parse(value: str) -> int:
         if not re.fullmatch(r"-?\d{1,12}", value) or not least <= int(value) <= most:
             raise ValueError(f"must be a whole number from {least} to {most}")
@@ -64,7 +67,7 @@ def one_of(choices: Any) -> Callable[[str], str]:
 
 
 def methods(value: str) -> Methods:
-    """`auto`, or with exceptions between commas: `auto, my-agent=prompt`."""
+    """`auto`, or with exceptions for agents, separated by commas: `auto, my-agent=prompt`."""
     default: Method = "auto"
     by_agent: dict[str, Method] = {}
     for item in value.split(","):
@@ -88,7 +91,7 @@ def names(value: str) -> frozenset[str]:
 
 
 def hosts(value: str) -> frozenset[str]:
-    """What no request can name would shut out everybody, so it is told at the start."""
+    """A name that no request can have would shut out everybody, so it is reported at the start."""
     found = names(value.lower())
     if not all(re.fullmatch(r"\.?\w[\w.-]*(:\d{1,5})?|\[[0-9a-f:.]+\]", host) for host in found):
         raise ValueError("must be host names such as bridge.example.com, or .example.com for all below it")
@@ -96,7 +99,7 @@ def hosts(value: str) -> frozenset[str]:
 
 
 def side_rules(value: str) -> tuple[SideRule, ...]:
-    """The rules that come with the bridge, and those of a file of the same form."""
+    """The rules that come with the bridge, and the rules of a file of the same form."""
     files = [Path(__file__).parent / "side_requests.json", *([Path(value)] if value else [])]
     return tuple(_side_rule(row, file) for file in files for row in _rows(file))
 
@@ -126,7 +129,7 @@ def _side_rule(row: Any, file: Path) -> SideRule:
 
 
 def _is_of_the_form(row: dict[str, Any]) -> bool:
-    """A text in the place of the list `contains` would be taken for a list of its letters, which any message has."""
+    """A text in place of the list `contains` would count as a list of its letters, which any message contains."""
     contains = row.get("contains", [])
     words = [row["name"], row["begins"], *(contains if isinstance(contains, list) else [None])]
     flags = [row.get(name, False) for name in ("last", "alone", "tools")]
@@ -155,13 +158,13 @@ def token(value: str) -> str:
 def redis_url(value: str) -> str:
     if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise ValueError("must begin with redis:// or rediss://")
-    if not _is_read_whole(value):
+    if not _is_parsed_whole(value):
         raise ValueError("must be like redis://:password@host:6379/0; in a password / is written %2F, # %23 and ? %3F")
     return value
 
 
-def _is_read_whole(url: str) -> bool:
-    """Such a sign in a password ends what is read as the host: what stands before it is no port, or the @ is lost."""
+def _is_parsed_whole(url: str) -> bool:
+    """A / # or ? in a password ends the host part: then the text before it is not a valid port, or the @ is lost."""
     try:
         parts = urlsplit(url)
         _ = parts.port

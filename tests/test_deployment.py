@@ -1,4 +1,4 @@
-"""The files for platforms speak of settings and paths that there are."""
+"""The files for platforms name settings and paths that exist."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 PYTHON = (3, 11)
 
 
-def test_herokus_description_asks_for_settings_that_there_are() -> None:
+def test_herokus_description_asks_for_settings_that_exist() -> None:
     asked = json.loads((ROOT / "app.json").read_text())["env"]
     assert asked.keys() <= SETTINGS
     assert {name for name, about in asked.items() if about.get("required")} == REQUIRED
     assert all(about["description"] for about in asked.values())
 
 
-def test_what_heroku_makes_and_sets_is_enough_to_start() -> None:
-    """A generated secret is 64 hex digits; it is a key as it is, and no hash of one."""
+def test_the_values_that_heroku_makes_and_sets_are_enough_to_start() -> None:
+    """A generated secret has 64 hex digits. It is a plain key, not the hash of one."""
     asked = json.loads((ROOT / "app.json").read_text())["env"]
     made = {name: "0f" * 32 for name, about in asked.items() if about.get("generator") == "secret"}
     set_ = {name: about["value"] for name, about in asked.items() if "value" in about}
@@ -38,7 +38,7 @@ def test_what_heroku_makes_and_sets_is_enough_to_start() -> None:
     assert (settings.port, settings.workers, settings.proxies) == (12345, 2, 1)
 
 
-def test_the_bridge_of_the_compose_file_gets_settings_that_there_are() -> None:
+def test_the_compose_file_gives_the_bridge_settings_that_exist() -> None:
     assert COMPOSE["services"]["bridge"]["environment"].keys() <= SETTINGS
 
 
@@ -54,7 +54,7 @@ def test_the_example_has_no_secret_in_it() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMPOSE["services"]))
-def test_every_service_is_watched_restarted_and_waited_for(name: str) -> None:
+def test_every_service_has_a_health_check_a_restart_policy_and_known_volumes(name: str) -> None:
     service = COMPOSE["services"][name]
     assert service["restart"] == "unless-stopped"
     assert "healthcheck" in service or "HEALTHCHECK" in (ROOT / "Dockerfile").read_text()
@@ -67,7 +67,7 @@ def test_every_service_is_watched_restarted_and_waited_for(name: str) -> None:
 
 
 def test_postgres_is_not_healthy_while_its_image_still_makes_the_database() -> None:
-    """Then a server answers at the socket alone, and a Letta that came now would find none in a moment."""
+    """Until then a server answers at the socket only and is stopped again: a Letta that starts then would lose it."""
     assert "-h 127.0.0.1" in " ".join(COMPOSE["services"]["postgres"]["healthcheck"]["test"])
 
 
@@ -76,7 +76,7 @@ def test_only_the_bridge_can_be_reached_and_only_from_the_same_machine() -> None
     assert published == {"bridge": ["${BRIDGE_PUBLISH:-127.0.0.1:8080}:8080"]}
 
 
-def test_the_image_holds_all_that_the_service_is_made_of() -> None:
+def test_the_image_has_all_files_of_the_service() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     copied = {name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]}
     assert {"app.py", "gunicorn.conf.py", "bridge", "templates", "requirements.txt"} <= copied
@@ -110,7 +110,7 @@ def test_every_platform_waits_for_the_drain() -> None:
 
 
 @pytest.mark.parametrize("page", ["deploy.md", "scale.md", "watch.md"])
-def test_the_pages_for_operators_name_settings_that_there_are(page: str) -> None:
+def test_the_pages_for_operators_name_settings_that_exist(page: str) -> None:
     named = set(re.findall(r"\bBRIDGE_[A-Z_]+\b", (ROOT / "docs" / page).read_text()))
     assert named
     assert named <= SETTINGS

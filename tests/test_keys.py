@@ -9,7 +9,7 @@ from bridge.keys import ApiKey, api_keys
 DIGEST = "ab" * 32
 
 
-def test_a_key_as_it_is_is_kept_as_its_hash_only() -> None:
+def test_of_a_plain_key_only_the_hash_is_kept() -> None:
     (key,) = api_keys("a key".replace(" ", "-of-mine-"))
     assert key == ApiKey("key-1", hashlib.sha256(b"a-of-mine-key").hexdigest())
 
@@ -31,11 +31,11 @@ def test_a_key_as_it_is_is_kept_as_its_hash_only() -> None:
         ),
     ],
 )
-def test_a_key_says_what_it_is_for(text: str, key: ApiKey) -> None:
+def test_a_key_is_read_with_its_agents_and_options(text: str, key: ApiKey) -> None:
     assert api_keys(text) == (key,)
 
 
-def test_keys_stand_between_commas_or_blanks() -> None:
+def test_keys_are_separated_by_commas_or_blanks() -> None:
     assert [key.name for key in api_keys(f"roo:{DIGEST}:Ada:rate=1,  cli:{DIGEST}\nplain-key-of-mine")] == [
         "roo",
         "cli",
@@ -46,7 +46,7 @@ def test_keys_stand_between_commas_or_blanks() -> None:
 @pytest.mark.parametrize(
     "options", ["rate", "rate=", "rate=x", "rate=-1", "turns=1e3", "methods=", "methods=best", "x=1"]
 )
-def test_an_option_that_is_none_is_refused_and_the_key_not_repeated(options: str) -> None:
+def test_an_unknown_option_is_refused_without_showing_the_key(options: str) -> None:
     with pytest.raises(ValueError, match="key 2 has an unknown option") as caught:
         api_keys(f"plain-key-of-mine,roo:{DIGEST}::{options}")
     assert DIGEST not in str(caught.value)

@@ -11,19 +11,19 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 @pytest.mark.parametrize("row", variables(), ids=lambda row: row["variable"])
-def test_the_table_of_the_environment_is_that_of_the_settings(row: dict[str, str]) -> None:
+def test_the_table_of_settings_has_each_setting(row: dict[str, str]) -> None:
     default = row["default"] if row["default"] in ("", "(required)") else f"`{row['default']}`"
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.read_text().splitlines()]
     assert [f"`{row['variable']}`", default, row["meaning"]] in cells
 
 
-def test_the_table_of_the_environment_has_no_other_variable() -> None:
+def test_the_table_of_settings_has_no_other_variable() -> None:
     listed = {line.split("`")[1] for line in README.read_text().splitlines() if line.startswith("| `")}
     named = {name for name in listed if name.isupper()}
     assert named == {row["variable"] for row in variables()}
 
 
 @pytest.mark.parametrize(("fields", "treatment", "words"), PARAMETERS)
-def test_the_table_of_the_fields_is_that_of_the_code(fields: str, treatment: str, words: str) -> None:
+def test_the_table_of_fields_has_each_row_of_the_code(fields: str, treatment: str, words: str) -> None:
     rows = [line.replace("`", "") for line in README.read_text().splitlines() if line.startswith("| ")]
     assert f"| {fields} | {treatment} | {words} |".replace("`", "") in rows

@@ -1,4 +1,4 @@
-"""Tools that the operator lays down in a folder."""
+"""Tools that the operator puts into a folder."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ KEY = "a-key-of-a-client"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "toolsets"
-    lay(folder / "all.json", [tool("for_all")])
-    lay(folder / "agents" / "Ada.json", {"tools": [tool("for_ada"), tool("shared")]})
-    lay(folder / "keys" / "phone.json", [tool("for_phone")])
+    write(folder / "all.json", [tool("for_all")])
+    write(folder / "agents" / "Ada.json", {"tools": [tool("for_ada"), tool("shared")]})
+    write(folder / "keys" / "phone.json", [tool("for_phone")])
     return folder
 
 
@@ -35,7 +35,7 @@ def environment(environment: dict[str, str], folder: Path) -> dict[str, str]:
     return {**environment, "BRIDGE_TOOLSETS": str(folder), "BRIDGE_API_KEYS": f"{entry},another-key"}
 
 
-def lay(file: Path, value: Any) -> None:
+def write(file: Path, value: Any) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(value if isinstance(value, str) else json.dumps(value))
 
@@ -53,7 +53,7 @@ def offered(letta: FakeGateway) -> list[str]:
     return sorted(letta.prompts[-1].tools)
 
 
-def test_a_request_gets_what_is_meant_for_its_agent_and_key(client: FlaskClient, letta: FakeGateway) -> None:
+def test_a_request_gets_the_tools_of_its_agent_and_key(client: FlaskClient, letta: FakeGateway) -> None:
     letta.has_agent("Bob")
     ask(client)
     assert offered(letta) == ["for_ada", "for_all", "shared"]
@@ -63,7 +63,7 @@ def test_a_request_gets_what_is_meant_for_its_agent_and_key(client: FlaskClient,
     assert offered(letta) == ["for_ada", "for_all", "for_phone", "shared"]
 
 
-def test_of_two_tools_of_a_name_the_clients_is_taken(client: FlaskClient, letta: FakeGateway) -> None:
+def test_of_two_tools_with_one_name_the_clients_is_used(client: FlaskClient, letta: FakeGateway) -> None:
     mine = tool("shared")
     mine["function"]["description"] = "The client's own."
     ask(client, tools=[mine])
@@ -78,17 +78,17 @@ def test_the_client_gets_the_calls(client: FlaskClient, letta: FakeGateway) -> N
     assert [call["function"]["name"] for call in reply.message["tool_calls"]] == ["for_all"]
 
 
-def test_who_wants_no_call_gets_no_tool(client: FlaskClient, letta: FakeGateway) -> None:
+def test_a_request_that_wants_no_call_gets_no_tool(client: FlaskClient, letta: FakeGateway) -> None:
     ask(client, tool_choice="none")
     assert offered(letta) == []
 
 
-def test_a_request_beside_the_conversation_gets_none(client: FlaskClient, letta: FakeGateway) -> None:
+def test_a_side_request_gets_no_tool(client: FlaskClient, letta: FakeGateway) -> None:
     ask(client, model="Ada:aside")
     assert offered(letta) == []
 
 
-def test_the_limit_of_tools_holds_for_both_together(
+def test_the_limit_counts_the_tools_of_client_and_operator_together(
     parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
     parameters["max_tools"] = 4
@@ -96,7 +96,7 @@ def test_the_limit_of_tools_holds_for_both_together(
     assert ask(client, tools=[tool("one")]).status == 200
     refused = ask(client, tools=[tool("one"), tool("two")])
     assert refused.status == 400
-    assert "With those of BRIDGE_TOOLSETS there are 5 tools" in refused.error["message"]
+    assert "With the tools of BRIDGE_TOOLSETS the request has 5 tools" in refused.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_the_limit_of_tools_holds_for_both_together(
         (described('{"type": "object", "minProperties": NaN}'), "a number that JSON does not have"),
     ],
 )
-def test_a_file_that_is_wrong_is_named_before_the_service_starts(folder: Path, text: str, said: str) -> None:
-    lay(folder / "all.json", text)
+def test_a_wrong_file_is_named_before_the_service_starts(folder: Path, text: str, said: str) -> None:
+    write(folder / "all.json", text)
     with pytest.raises(SettingsError, match="BRIDGE_TOOLSETS: ") as fault:
         read_toolsets(folder, 512)
     assert said in str(fault.value)
 
 
-def test_without_the_setting_nothing_is_added() -> None:
+def test_without_the_setting_no_tool_is_added() -> None:
     settings = read_settings({"LETTA_BASE_URL": "http://letta.test", "BRIDGE_ALLOW_ANONYMOUS": "1"})
     assert settings.toolsets is None

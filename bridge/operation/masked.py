@@ -1,4 +1,4 @@
-"""The settings as they may be shown: what is secret only as being there."""
+"""The settings as they may be shown. Of a secret, only the fact that it is set."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ HIDDEN = "(set, not shown)"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """One setting. `changed`: it is not the default."""
+class ShownSetting:
+    """One setting. `changed`: its value is not the default."""
 
     variable: str
     value: str
@@ -24,15 +24,15 @@ class Shown:
     meaning: str
 
 
-def masked(settings: Settings) -> list[Shown]:
+def masked(settings: Settings) -> list[ShownSetting]:
     return [_shown(item.metadata, getattr(settings, item.name)) for item in fields(settings) if item.metadata]
 
 
-def _shown(metadata: Mapping[str, Any], value: Any) -> Shown:
+def _shown(metadata: Mapping[str, Any], value: Any) -> ShownSetting:
     default = metadata["default"]
     changed = default is None or value != metadata["parse"](default)
-    hidden = metadata["secret"] and value and not _is_keys(value)
-    return Shown(metadata["variable"], HIDDEN if hidden else _text(value), changed, metadata["meaning"])
+    hidden = metadata["secret"] and value and not _are_keys(value)
+    return ShownSetting(metadata["variable"], HIDDEN if hidden else _text(value), changed, metadata["meaning"])
 
 
 def _text(value: Any) -> str:
@@ -42,13 +42,13 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _is_keys(value: Any) -> bool:
+def _are_keys(value: Any) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, ApiKey) for item in value)
 
 
 def _listed(value: Any) -> str:
-    """Of keys the names, which tell nothing; of rules how many there are."""
-    if _is_keys(value):
+    """The names of keys, which are not secret, or the number of rules."""
+    if _are_keys(value):
         return ", ".join(f"{key.name} (not shown)" for key in value)
     return f"{len(value)} rules"
 
