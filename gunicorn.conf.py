@@ -37,20 +37,20 @@ def on_starting(server: Any) -> None:
 
 
 def child_exit(server: object, worker: Any) -> None:
-    """What a dead worker had counted stays; what it had open is open no more."""
+    """Keeps the counters of a dead worker, and removes its gauges."""
     from prometheus_client import multiprocess
 
     multiprocess.mark_process_dead(worker.pid)
 
 
 def when_ready(server: Any) -> None:
-    """Connections inherit it: who reads no reply, or over TLS stops in a request, lets go of its thread."""
+    """Connections inherit these timeouts: a client that reads no reply, or stops in a TLS request, frees its thread."""
     for listener in server.LISTENERS:
         listener.sock.setsockopt(
             socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(settings.read_timeout), 0)
         )
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", WRITE_SECONDS, 0))
-    # What is loaded by now is no garbage: collections would write to its pages, which the workers share.
+    # Objects loaded by now are not garbage. Collections would write to their pages, which the workers share.
     gc.collect()
     gc.freeze()
 
@@ -81,19 +81,19 @@ bind = f"{host}:{settings.port}"
 workers = settings.workers
 worker_class = "bridge.web.worker.Worker"
 threads = settings.threads
-# A stream holds its thread, so a worker must not accept much more than it has threads for; but connections that are
-# kept open or say nothing count, too, and they hold none.
+# A stream holds its thread, so a worker must not accept many more connections than it has threads. But idle and silent
+# connections count too, and they hold no thread.
 worker_connections = settings.threads * 4
-# Only a worker that stops to answer its heartbeat is killed; how long a turn may take is the settings' matter.
+# Only a worker without a heartbeat is killed. How long a turn may take is a matter of the settings.
 timeout = 60
-# For the last turns to tell their clients and to be let go of.
+# Five seconds more, in which the last turns answer their clients and end.
 graceful_timeout = int(settings.drain) + 5
 # Longer than the 90 s that Heroku's router keeps an idle connection.
 keepalive = 95
 # Workers share the code's memory, and a wrong setup fails before the first worker starts.
 preload_app = True
 control_socket_disable = True
-# What a client says of where it comes from is believed by the app alone, as far as BRIDGE_PROXIES allows.
+# Only the app reads the headers of proxies, as far as BRIDGE_PROXIES allows.
 forwarded_allow_ips = ""
 accesslog = None
 logconfig_dict = log_config(settings.log_level, settings.secrets())
