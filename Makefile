@@ -16,10 +16,10 @@ run: $(VENV)/.can-run
 	@$(BIN)/python -m testbed.demo
 
 test: check
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	TEST_TESTBED=changed $(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=50
 
 test-fast: check
-	$(BIN)/python -m pytest -m "not real and not browser and not servers" --ignore=tests/real --ignore=tests/faults -n 3
+	TEST_TESTBED=changed $(BIN)/python -m pytest -m "not real and not browser and not servers" --ignore=tests/real --ignore=tests/faults -n 3
 
 test-matrix: $(VENV)/.can-test
 	TEST_LETTA=all $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m real

@@ -25,7 +25,7 @@ from tests.fakes import FakeGateway
 from tests.faults.table import FAULT, fault_of, outcomes, table
 from tests.waiting import SOON
 
-pytest_plugins = ["tests.second_try"]
+pytest_plugins = ["tests.second_try", "tests.testbed_unchanged"]
 
 # The same examples in every run, and as much time for each as a busy machine needs.
 hypothesis.settings.register_profile(

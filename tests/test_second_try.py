@@ -48,7 +48,7 @@ def test_a_unit_test_is_never_tried_again() -> None:
     assert not may_be_tried_again(["timeout", "parametrize", "fault"])
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.servers)])
 def test_a_run_lists_the_tests_that_needed_a_second_try(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
@@ -56,7 +56,7 @@ def test_a_run_lists_the_tests_that_needed_a_second_try(
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     pytester.makeini("[pytest]\nmarkers =\n    servers\n    strict\n")
     pytester.makepyfile(TESTS)
-    done = pytester.runpytest_subprocess("-p", "tests.second_try", "-n", workers, "--dist", "loadscope")
+    done = pytester.runpytest("-p", "tests.second_try", "-n", workers, "--dist", "loadscope")
     done.assert_outcomes(passed=2, failed=2)
     at = done.outlines.index(next(line for line in done.outlines if "= needed a second try =" in line))
     assert "::test_weather (call): AssertionError: it rains" in done.outlines[at + 1]
