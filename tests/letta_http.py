@@ -1,12 +1,16 @@
-"""The control calls of a Letta server, as far as a test lays them down: over httpx, without a socket."""
+"""A Letta server without a socket: a test sets its answers to reads and changes."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import httpx
+import requests
+import responses
 
 Answer = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response]
 
@@ -14,14 +18,29 @@ HEALTH = ("GET", "/v1/health/")
 OPENAPI = ("GET", "/openapi.json")
 
 
-class LettaHttp(httpx.BaseTransport):
-    """Answers a call with what `on` laid down for it, the last answer again and again. `calls` lists what came."""
+class LettaHttp:
+    """Answers each call with what `on` set for it, and repeats the last of several answers.
+
+    Reads are caught within the block (`requests`), changes by `transport` (httpx). `requests` lists all of them.
+    """
 
     def __init__(self, version: str = "0.16.1") -> None:
         self.requests: list[httpx.Request] = []
+        self.transport = httpx.MockTransport(self._answer)
         self._answers: dict[tuple[str, str], list[Answer]] = {}
+        self._reads = responses.RequestsMock(assert_all_requests_are_fired=False)
+        self._reads.add_callback("GET", re.compile(""), self._read, content_type=None)
         self.on(*HEALTH, {"version": version, "status": "ok"})
         self.on(*OPENAPI, {})
+
+    def __enter__(self) -> Self:
+        self._reads.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._reads.stop()
 
     def on(self, method: str, path: str, *answers: Any) -> None:
         """Each answer is a value to send as JSON, a whole response, an exception to raise, or a function."""
@@ -32,8 +51,11 @@ class LettaHttp(httpx.BaseTransport):
             for answer in answers
         ]
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        request.read()
+    def _read(self, request: requests.PreparedRequest) -> tuple[int, dict[str, str], bytes]:
+        answer = self._answer(httpx.Request("GET", str(request.url), headers=dict(request.headers)))
+        return answer.status_code, dict(answer.headers), answer.content
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
         answers = self._answers.get((request.method, request.url.path))
         if answers is None:

@@ -1,4 +1,4 @@
-"""The adapter to a real Letta server: the verbs of the port as calls of its REST API."""
+"""The Gateway to a real Letta server: its methods as calls of Letta's REST API."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RETURN_CHAR_LIMIT = 1_000_000
 REWRITE_WINDOW = 20
 EVERYTHING = 1_000_000  # no version has an upper limit for the size of a page
 _RELATIONS = ("tools", "memory")
-_LEAST = "tags"  # without their tools and blocks agents weigh a half; letta-client does not send an empty value
+_LEAST = "tags"  # without tools and blocks an agent is half as large; a query can't hold an empty list
 
 
 class LettaServer:
@@ -98,18 +98,18 @@ class LettaServer:
         return rows.agent(self._agent_row(agent_id, _RELATIONS))
 
     def _agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
-        """Operators type ids, too: what can't be one would ask for something else, or for nothing at all."""
+        """Operators type ids by hand. In the path of a call, text that is not an id could address something else."""
         if not AGENT_ID.fullmatch(agent_id):
             raise errors.LettaNotFound(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
         return as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
-        model = self._agent_row(agent_id, _LEAST)
-        body = payloads.helper(model, system, plain=self.features().version >= (0, 12, 0))
+        agent = self._agent_row(agent_id, _LEAST)
+        body = payloads.helper(agent, system, v1=self.features().has_v1_agents)
         return rows.agent(as_object(self._http.call("POST", "/v1/agents/", body=body)))
 
     def helpers(self) -> list[AgentSummary]:
-        query = {"tags": payloads.HELPER_TAG, "show_hidden_agents": True, "include_relationships": _LEAST}
+        query = {"tags": payloads.HELPER_TAG, "show_hidden_agents": "true", "include_relationships": _LEAST}
         found = map(rows.agent_summary, self._http.pages("/v1/agents/", **query))
         return [agent for agent in found if agent.name.startswith(HELPER_PREFIX)]
 
@@ -120,7 +120,7 @@ class LettaServer:
     def cancel(self, agent_id: str, run_id: str) -> None:
         body = {"run_ids": [run_id]} if run_id else {}
         if not run_id and self.features().has_conversations:
-            # Without ids the server ends what the agent does in its other conversations, too.
+            # Without ids the server ends the runs of the agent's other conversations, too.
             body = {"run_ids": self.runs_under_way(agent_id)}
             if not body["run_ids"]:
                 return
@@ -128,9 +128,9 @@ class LettaServer:
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
-        """In one call: an agent made or removed between two pages could hide another one."""
+        """One call for all: an agent that is made or removed between two pages could hide another one."""
         relations = _RELATIONS if blocks else "tools"
-        query = {"limit": EVERYTHING, "include_relationships": relations, "show_hidden_agents": True}
+        query = {"limit": EVERYTHING, "include_relationships": relations, "show_hidden_agents": "true"}
         return [rows.agent(row) for row in as_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
@@ -141,7 +141,7 @@ class LettaServer:
         if change.metadata is not None:
             body["metadata"] = dict(change.metadata)
         parallel_calls = change.parallel_calls
-        if parallel_calls is None and self.features().forgets_parallel_calls:
+        if parallel_calls is None and self.features().resets_parallel_calls:
             parallel_calls = self.agent(agent_id).parallel_calls
         if parallel_calls is not None:
             body["parallel_tool_calls"] = parallel_calls
@@ -154,11 +154,11 @@ class LettaServer:
     # --- tools ----------------------------------------------------------------------------------------
 
     def tools(self) -> list[Tool]:
-        """In one call: paging skips tools on 0.6 to 0.8 and goes round in a circle on 0.11.7."""
+        """One call for all: paging skips tools on 0.6 to 0.8, and never ends on 0.11.7."""
         return [rows.tool(row) for row in as_objects(self._http.call("GET", "/v1/tools/", {"limit": EVERYTHING}))]
 
     def tools_named(self, names: Sequence[str]) -> list[Tool]:
-        """Servers that know no list of names ignore it and answer with all tools, so these are asked name by name."""
+        """Servers that do not support a list of names ignore it and return all tools; there each name is one call."""
         together = NAMES_AT_ONCE if self.features().tools_by_names else 1
         groups = [names[start : start + together] for start in range(0, len(names), together)]
         with ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="tools") as pool:
@@ -171,7 +171,7 @@ class LettaServer:
         return [rows.tool(row) for row in as_objects(self._http.call("GET", "/v1/tools/", query))]
 
     def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
-        """Every field is sent: what is left out keeps its old value on some servers and is reset on others."""
+        """Sends every field: a missing one keeps its old value on some servers and is reset on others."""
         body = {
             "source_code": stub.source_code,
             "source_type": "python",
@@ -183,7 +183,7 @@ class LettaServer:
         try:
             return rows.tool(as_object(self._http.call("PUT", "/v1/tools/", body=body)))
         except errors.LettaConflict:
-            # Up to 0.13 the loser of two first upserts of one name is refused; the second try finds the name there.
+            # Up to 0.13, when two requests make the same new tool, one is refused. Its second try finds the tool.
             return rows.tool(as_object(self._http.call("PUT", "/v1/tools/", body=body)))
 
     def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
@@ -193,7 +193,7 @@ class LettaServer:
         try:
             self._http.call("DELETE", f"/v1/tools/{tool_id}")
         except (errors.LettaNotFound, errors.LettaRejected):
-            # 400 "Tool with id … not found." on every version, 404 on none measured.
+            # A tool that is gone: 400 "Tool with id … not found." on every version measured, never 404.
             return
 
     # --- messages -------------------------------------------------------------------------------------
@@ -209,7 +209,9 @@ class LettaServer:
         body: dict[str, Any] = {"messages": [payloads.outgoing(item) for item in messages], "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)
-        return read_run(_alive(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout))
+        return read_run(
+            _without_long_silence(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout)
+        )
 
     def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         returned = self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
@@ -224,7 +226,7 @@ class LettaServer:
         self._decide(agent_id, payloads.outgoing(results))
 
     def _decide(self, agent_id: str, decision: JsonObject) -> StoredMessage:
-        """With one step allowed, and taken by the decision itself, the model is not asked."""
+        """The decision itself takes the one step that is allowed, so the model is not asked."""
         body = {"messages": [decision], "max_steps": 1}
         answer = as_object(self._http.call("POST", f"/v1/agents/{agent_id}/messages", body=body))
         stored = map(rows.stored_message, as_objects(answer.get("messages")))
@@ -238,7 +240,7 @@ class LettaServer:
         return rows.variables(as_object(self._http.call("GET", f"/v1/agents/{agent_id}", query)))
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
-        """The server answers 400 "Message type got modified" and yet stores it, up to 0.16.6: so it is read back."""
+        """Reads the message back: up to 0.16.6 the server answers 400 "Message type got modified" and yet stores it."""
         self._rewrite(agent_id, message_id, text, ok)
         newest = self.newest_messages(agent_id, REWRITE_WINDOW, including=message_id)
         return any(message.id == message_id and message.text == text for message in newest)
@@ -249,7 +251,7 @@ class LettaServer:
             self._http.call("PATCH", path, body=payloads.rewritten_return(text, ok))
 
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
-        """Not by conversation at once: one that was forked shares its messages, and the server then leaves them out."""
+        """First asks without the conversation: with it, the server leaves out messages that a forked one shares."""
         newest = self._messages(agent_id, {"limit": limit})
         missing = including and all(message.id != including for message in newest)
         if missing and self.features().has_conversations:
@@ -262,26 +264,23 @@ class LettaServer:
         return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """0.11 passes over a parameter that it does not know, and lists the runs of all agents.
-
-        What the agent does in other conversations is somebody else's, and never in the way of this one.
-        """
+        """Leaves out runs of the agent's other conversations: they do not block this one."""
         features = self.features()
-        if not features.tells_runs:
+        if not features.lists_active_runs:
             return []
-        agent = {"agent_id": agent_id} if features.version >= (0, 12, 0) else {"agent_ids": [agent_id]}
-        listed = as_objects(self._http.call("GET", "/v1/runs/active", agent))
+        query = {"agent_id": agent_id} if features.lists_runs_of_one_agent else {"agent_ids": [agent_id]}
+        listed = as_objects(self._http.call("GET", "/v1/runs/active", query))
         return [rows.text(run.get("id")) for run in listed if not run.get("conversation_id")]
 
     # --- blocks ---------------------------------------------------------------------------------------
 
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
-        """Where attaching alone does not show it, its value is set last: a block that has it is one that was seen."""
+        """Where attaching is not enough, the value is set last: so the model sees every block that has its value."""
         features = self.features()
-        unseen = features.attached_block_is_late or features.block_change_needs_recompile
+        needs_more = features.attached_block_is_late or features.block_change_needs_recompile
         body = {
             "label": label,
-            "value": "" if unseen else value,
+            "value": "" if needs_more else value,
             "limit": _limit(value),
             "description": description,
             "read_only": True,
@@ -294,7 +293,7 @@ class LettaServer:
             with suppress(errors.LettaError):
                 self._http.call("DELETE", f"/v1/blocks/{block.id}")
             raise
-        if unseen:
+        if needs_more:
             self.set_block(agent_id, label, value)
         return replace(block, value=value)
 
@@ -304,7 +303,7 @@ class LettaServer:
         )
 
     def remove_block(self, agent_id: str, block: Block) -> None:
-        """Where the model does not see that it goes, it is emptied first: what comes after may be broken off."""
+        """Where the model does not see the removal itself, the block is emptied first: the next calls may fail."""
         features = self.features()
         if features.attached_block_is_late or features.block_change_needs_recompile:
             self.set_block(agent_id, block.label, "")
@@ -322,7 +321,7 @@ class LettaServer:
             self._http.call("DELETE", f"/v1/blocks/{block_id}")
 
     def _touch_a_block(self, agent_id: str) -> None:
-        """A change that changes nothing makes 0.6 and 0.7 compile all blocks anew: else a removed one's label stays."""
+        """Makes 0.6 and 0.7 compile all blocks again, by an empty change. Else the label of a removed block stays."""
         blocks = f"/v1/agents/{agent_id}/core-memory/blocks"
         for row in as_objects(self._http.call("GET", blocks))[:1]:
             self._http.call("PATCH", f"{blocks}/{quote(rows.text(row.get('label')), safe='')}", body={})
@@ -332,12 +331,12 @@ class LettaServer:
 
 
 def _limit(value: str) -> int:
-    """Letta's limit of characters for a block: its default where that is enough."""
+    """Returns the limit of characters to set for a block: Letta's default where that is enough."""
     return max(20_000, len(value) + 1)
 
 
-def _alive(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
-    """The messages of a stream while the agent gives signs of life: Letta's pings show only that Letta is there."""
+def _without_long_silence(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
+    """Passes messages on; raises when only pings came for too long. They come from Letta also while the agent hangs."""
     last = time.monotonic()
     for message in messages:
         if message is None or message.get("message_type") != "ping":

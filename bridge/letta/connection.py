@@ -1,9 +1,8 @@
-"""HTTP to one Letta server: the only place that knows the libraries and what they raise.
+"""HTTP to one Letta server: the only module that knows the HTTP libraries and their exceptions.
 
-letta-client makes the control calls, by its plain verbs: its typed answers drop what a later server adds, and its
-paging never ends on servers that ignore `after`. What every turn does goes past the upper floors of the libraries,
-which cost more than the call: reads through the transport of letta-client's calls, message streams through the
-adapter of `requests`.
+Each verb has one way. Changes go through letta-client, by the verbs that its documentation gives for any path: its
+typed answers drop fields that later servers add, and its paging does not end on servers that ignore `after`. What every
+turn does goes through `requests`, which costs less per call: reads, and message streams.
 """
 
 from __future__ import annotations
@@ -13,48 +12,45 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any, TypeVar
 
 import httpx
 import letta_client
 import requests
 import urllib3
-from requests.structures import CaseInsensitiveDict
 
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
-from bridge.letta.transport import PooledTransport
 from bridge.trace import Trace, current
 from bridge.turn import JsonObject
 
 PAGE = 200
-MOST_URLS = 1024
 IDEMPOTENT = ("GET", "PUT", "DELETE")
-# Between two tries, so that many turns do not come back at the same moment.
+# Seconds between two tries. Random, so that many turns do not come back at the same moment.
 PAUSE = (0.05, 0.25)
-# The words of Letta's paths; what stands between them is somebody's id or label.
-_WORDS = frozenset(
+# So many bytes of a refused message are read for its reason.
+REASON = 20_000
+PIECE = 65_536
+# The fixed words of Letta's paths. Every other part of a path is an id or a label.
+_FIXED_WORDS = frozenset(
     {
         *("v1", "agents", "attach", "blocks", "cancel", "core-memory", "health", "messages"),
         *("openapi.json", "recompile", "steps", "stream", "tools", "runs"),
     }
 )
 
-_SILENCE = (
-    *(letta_client.APITimeoutError, httpx.TimeoutException),
-    *(requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError),
-)
-
+Answer = httpx.Response | requests.Response
 Observer = Callable[[str, float], None]
 T = TypeVar("T")
 
 
 class Connection:
-    """Used by many threads; opens nothing before its first call. `transport` carries the control calls.
+    """Calls one server. Used by many threads; opens no connection before its first call.
 
-    `observe` is told of every call, as in "GET /v1/agents/{id}", and how long its answer took to begin.
+    `observe` gets the template of every call, as in "GET /v1/agents/{id}", and the seconds until its answer began.
+    `transport` replaces the network for the changes (tests).
     """
 
     def __init__(
@@ -65,130 +61,35 @@ class Connection:
     ) -> None:
         self._base_url = settings.letta_base_url
         self._observe = observe
-        self._connect_timeout = settings.connect_timeout
         self._turn_timeout = settings.turn_timeout
-        authorization = {"Authorization": f"Bearer {settings.letta_api_key}"} if settings.letta_api_key else {}
-        timeout = httpx.Timeout(settings.letta_timeout, connect=settings.connect_timeout)
-        self._transport = transport or PooledTransport(settings.threads)
-        self._sdk = letta_client.Letta(
+        self._stream_limits = (settings.connect_timeout, settings.turn_timeout)
+        self._read_limits = (settings.connect_timeout, settings.letta_timeout)
+        self._letta = letta_client.Letta(
             base_url=self._base_url,
             api_key=settings.letta_api_key or "none",
             max_retries=0,
-            timeout=timeout,
-            http_client=httpx.Client(
-                timeout=timeout, transport=self._transport, trust_env=False, follow_redirects=False
-            ),
+            timeout=letta_client.Timeout(settings.letta_timeout, connect=settings.connect_timeout),
+            http_client=letta_client.DefaultHttpxClient(transport=transport, trust_env=False, follow_redirects=False),
         )
-        self._url = lru_cache(maxsize=MOST_URLS)(httpx.URL)
-        self._reading = {"Accept": "application/json", **authorization}
-        self._reading_limits = {"timeout": timeout.as_dict()}
-        self._streaming = {"Content-Type": "application/json", "Accept": "text/event-stream", **authorization}
-        self._adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=settings.threads)
+        self._session = _session(settings)
 
     def close(self) -> None:
-        """Let go of the connections that are kept open for the next call."""
-        self._sdk.close()
-        self._adapter.close()
-
-    def stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
-        """The messages of a stream as they come, then None when the server says that it is done.
-
-        Raises before it returns when the server refuses, so nothing was begun then.
-        """
-        sent, trace = json.dumps(body).encode(), current()
-        answer = _safely_again(lambda: self._post(path, sent, trace), idempotent=False)
-        if answer.status_code != 200:
-            words = ""
-            # 0.11 refuses with a 500 and breaks off: then the status is all there is.
-            with answer, suppress(errors.LettaError), _naming_faults(self._base_url):
-                words = answer.raw.read(20_000, decode_content=True).decode("utf-8", "replace")
-            raise _noted(failures.from_status(answer.status_code, words), words)
-        return self._read(answer, trace)
-
-    def _post(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
-        request = requests.PreparedRequest()
-        request.method, request.url, request.body = "POST", self._base_url + path, sent
-        request.headers = CaseInsensitiveDict({**self._streaming, **_names(trace), "Content-Length": str(len(sent))})
-        with _naming_faults(self._base_url), self._counted(trace, "POST", path):
-            return self._adapter.send(request, stream=True, timeout=(self._connect_timeout, self._turn_timeout))
-
-    def _read(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
-        with answer, _naming_faults(self._base_url):
-            for _, data in self._timely(answer, trace):
-                yield None if data == sse.DONE else as_object(json.loads(data))
-
-    def _timely(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
-        """The events of a stream. What counts is that they come: a server may send bytes for ever and say nothing."""
-        latest = time.monotonic() + self._turn_timeout
-
-        def pieces() -> Iterator[bytes]:
-            for piece in _pieces(answer, trace):
-                if time.monotonic() > latest:
-                    raise errors.LettaTimeout("The Letta server did not answer in time.")
-                yield piece
-
-        for event in sse.decode(pieces()):
-            yield event
-            latest = time.monotonic() + self._turn_timeout
+        """Closes the connections that are kept open for the next call."""
+        self._letta.close()
+        self._session.close()
 
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """The decoded answer."""
-        return _safely_again(lambda: self._call_once(verb, path, params, body), idempotent=verb in IDEMPOTENT)
+        """Makes a call and returns the decoded answer; only a GET has `params`, only a change has a `body`."""
+        content = self._answer(verb, path, params, body).content
+        with _named_faults(self._base_url):
+            return json.loads(content) if content else None
 
     def header(self, path: str, name: str) -> str:
-        """A header of the answer to a GET, "" when it has none of that name."""
-        trace = current()
-        with _naming_faults(self._base_url), self._counted(trace, "GET", path):
-            answer = self._sdk.get(path, cast_to=httpx.Response, options={"headers": _names(trace)})
-        return str(answer.headers.get(name, ""))
-
-    def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
-        with _naming_faults(self._base_url):
-            return self._call_unnamed(verb, path, params, body)
-
-    def _call_unnamed(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Any:
-        trace = current()
-        with self._counted(trace, verb, path):
-            answer = (
-                self._get(path, params, _names(trace))
-                if verb == "GET"
-                else self._change(verb, path, body, _names(trace))
-            )
-        return answer.json() if answer.content else None
-
-    def _get(self, path: str, params: Mapping[str, Any] | None, names: Mapping[str, str]) -> httpx.Response:
-        query = f"?{self._sdk.qs.stringify(params)}" if params else ""
-        url = self._url(f"{self._base_url}{path}{query}")
-        request = httpx.Request("GET", url, headers={**self._reading, **names}, extensions=self._reading_limits)
-        answer = self._transport.handle_request(request)
-        answer.read()
-        if not answer.is_success:
-            raise _noted(failures.from_status(answer.status_code, answer.text), answer.text)
-        return answer
-
-    def _change(self, verb: str, path: str, body: Any, names: Mapping[str, str]) -> httpx.Response:
-        verbs: dict[str, Callable[..., httpx.Response]] = {
-            "POST": self._sdk.post,
-            "PUT": self._sdk.put,
-            "PATCH": self._sdk.patch,
-            "DELETE": self._sdk.delete,
-        }
-        sent = {} if body is None else {"body": body}
-        return verbs[verb](path, cast_to=httpx.Response, options={"headers": names}, **sent)
-
-    @contextmanager
-    def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
-        call = f"{verb} {template_of(path)}"
-        trace.count_call(call)
-        begun = time.perf_counter()
-        try:
-            with trace.calling_letta():
-                yield
-        finally:
-            self._observe(call, time.perf_counter() - begun)
+        """Returns a header of the answer to a GET; "" when the answer does not have it."""
+        return str(self._answer("GET", path).headers.get(name, ""))
 
     def pages(self, path: str, **params: Any) -> list[JsonObject]:
-        """All rows of a list. A server that ignores `after` repeats itself: it is asked for a larger page."""
+        """Returns all rows of a list. A server that ignores `after` repeats itself: then a larger page is read."""
         found: dict[str, JsonObject] = {}
         limit, after = PAGE, dict[str, str]()
         while True:
@@ -202,9 +103,115 @@ class Connection:
             else:
                 limit, after = limit * 10, {}
 
+    def stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
+        """Yields the messages of a stream as they come, then None when the server says that it is done.
+
+        Raises before it returns when the server refuses; then the run has not begun.
+        """
+        sent, trace = json.dumps(body).encode(), current()
+        answer = _safely_again(lambda: self._open_stream(path, sent, trace), idempotent=False)
+        if answer.status_code != 200:
+            reason = b""
+            # 0.11 refuses with a 500 and closes the connection at once: then the status is all there is.
+            with answer, suppress(errors.LettaError), _named_breaks():
+                reason = answer.raw.read(REASON, decode_content=True)
+            raise _refusal(answer.status_code, reason)
+        return self._messages(answer, trace)
+
+    def _answer(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Answer:
+        return _safely_again(lambda: self._answer_once(verb, path, params, body), idempotent=verb in IDEMPOTENT)
+
+    def _answer_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Answer:
+        trace = current()
+        with _named_faults(self._base_url), self._counted(trace, verb, path):
+            return self._read(path, params, trace) if verb == "GET" else self._change(verb, path, body, trace)
+
+    def _read(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
+        answer = self._session.get(
+            self._base_url + path,
+            params=params,
+            headers=_request_ids(trace),
+            timeout=self._read_limits,
+            allow_redirects=False,
+        )
+        if not 200 <= answer.status_code < 300:
+            raise _refusal(answer.status_code, answer.content)
+        return answer
+
+    def _change(self, verb: str, path: str, body: Any, trace: Trace) -> httpx.Response:
+        verbs: dict[str, Callable[..., httpx.Response]] = {
+            "POST": self._letta.post,
+            "PUT": self._letta.put,
+            "PATCH": self._letta.patch,
+            "DELETE": self._letta.delete,
+        }
+        sent = {} if body is None else {"body": body}
+        return verbs[verb](path, cast_to=httpx.Response, options={"headers": _request_ids(trace)}, **sent)
+
+    def _open_stream(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_ids(trace)}
+        with _named_faults(self._base_url), self._counted(trace, "POST", path):
+            return self._session.post(
+                self._base_url + path,
+                data=sent,
+                headers=headers,
+                timeout=self._stream_limits,
+                allow_redirects=False,
+                stream=True,
+            )
+
+    def _messages(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
+        with answer, _named_faults(self._base_url):
+            for _, data in self._events(answer, trace):
+                yield None if data == sse.DONE else as_object(json.loads(data))
+
+    def _events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
+        """Yields the events of a stream. The time limit is for whole events: bytes alone do not extend it."""
+        latest = time.monotonic() + self._turn_timeout
+
+        def pieces() -> Iterator[bytes]:
+            for piece in _pieces(answer, trace):
+                if time.monotonic() > latest:
+                    raise errors.LettaTimeout(failures.SILENT)
+                yield piece
+
+        for event in sse.decode(pieces()):
+            yield event
+            latest = time.monotonic() + self._turn_timeout
+
+    @contextmanager
+    def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
+        call = f"{verb} {template_of(path)}"
+        trace.count_call(call)
+        begun = time.perf_counter()
+        try:
+            with trace.calling_letta():
+                yield
+        finally:
+            self._observe(call, time.perf_counter() - begun)
+
+
+def _session(settings: Settings) -> requests.Session:
+    """Returns the one Session of all threads.
+
+    Threads may share it because no call changes it: its connection pools have locks, and the cookie jar, which every
+    answer would change, takes no cookies. Letta sets none.
+    """
+    session = requests.Session()
+    session.trust_env = False
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+    # A proxy that compresses a stream holds events back.
+    session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})
+    if settings.letta_api_key:
+        session.headers["Authorization"] = f"Bearer {settings.letta_api_key}"
+    adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=settings.threads, max_retries=0)
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    return session
+
 
 def _safely_again(call: Callable[[], T], *, idempotent: bool) -> T:
-    """Once more where that does nothing twice. Letta closes kept-alive connections after its own errors."""
+    """Tries once more where nothing can be done twice. Letta closes kept-alive connections after its own errors."""
     try:
         return call()
     except errors.LettaUnreachable as fault:
@@ -215,52 +222,71 @@ def _safely_again(call: Callable[[], T], *, idempotent: bool) -> T:
 
 
 @contextmanager
-def _naming_faults(base_url: str) -> Iterator[None]:
-    """Faults of letta-client, httpx, requests and urllib3 -> our errors; around the reading of a stream, too."""
+def _named_faults(base_url: str) -> Iterator[None]:
+    """Turns the exceptions of letta-client and requests, and those of decoding an answer, into named errors."""
     try:
         yield
     except letta_client.APIStatusError as fault:
-        raise _noted(failures.from_status(fault.status_code, fault.response.text), fault.response.text) from fault
-    except _SILENCE as fault:
-        raise errors.LettaTimeout("The Letta server did not answer in time.") from fault
-    except (letta_client.APIConnectionError, requests.ConnectionError, requests.Timeout, httpx.TransportError) as fault:
+        raise _refusal(fault.status_code, fault.response.content) from fault
+    except (letta_client.APIConnectionError, requests.RequestException) as fault:
+        if _timed_out(fault):
+            raise errors.LettaTimeout(failures.SILENT) from fault
         failure = errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.")
         failure.nothing_sent = _never_connected(fault)
         raise failure from fault
-    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as fault:
-        raise errors.LettaUnreachable(failures.CUT, code="stream_cut") from fault
     except (ValueError, RecursionError) as fault:
         raise errors.LettaError(failures.NOT_LETTA) from fault
 
 
+@contextmanager
+def _named_breaks() -> Iterator[None]:
+    """Turns the exceptions of reading from an open stream into named errors. They are urllib3's own."""
+    try:
+        yield
+    except urllib3.exceptions.ReadTimeoutError as fault:
+        raise errors.LettaTimeout(failures.SILENT) from fault
+    except urllib3.exceptions.HTTPError as fault:
+        raise errors.LettaUnreachable(failures.CUT, code="stream_cut") from fault
+
+
+def _timed_out(fault: Exception) -> bool:
+    """Silence in the middle of an answer is a ConnectionError of requests, around the exception of urllib3."""
+    inner = fault.args[0] if fault.args else None
+    timeouts = (letta_client.APITimeoutError, requests.Timeout)
+    return isinstance(fault, timeouts) or isinstance(inner, urllib3.exceptions.ReadTimeoutError)
+
+
 def _never_connected(fault: Exception) -> bool:
-    reason = getattr(fault.args[0], "reason", None) if fault.args else None
-    opening = isinstance(fault, httpx.ConnectError) or isinstance(fault.__cause__, httpx.ConnectError)
-    return opening or isinstance(reason, urllib3.exceptions.NewConnectionError)
+    inner = fault.args[0] if fault.args else None
+    refused = isinstance(getattr(inner, "reason", None), urllib3.exceptions.NewConnectionError)
+    return refused or isinstance(fault.__cause__, httpx.ConnectError)
 
 
 def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
-    """The bytes as they arrive: `iter_content` would wait for a full buffer where the server does not chunk."""
+    """Yields bytes as they arrive. `iter_content` waits for the end of the stream where the server does not chunk."""
     while True:
-        with trace.calling_letta():
-            piece = answer.raw.read1(65536, decode_content=True)
+        with trace.calling_letta(), _named_breaks():
+            piece = answer.raw.read1(PIECE, decode_content=True)
         if not piece:
             return
         yield piece
 
 
 def template_of(path: str) -> str:
-    """The path without what differs from agent to agent: there are as many as the bridge has verbs."""
-    return "/".join(word if word in _WORDS or not word else "{id}" for word in path.split("/"))
+    """Returns the path with "{id}" for its ids and labels, so that there are as many templates as kinds of calls."""
+    return "/".join(word if word in _FIXED_WORDS or not word else "{id}" for word in path.split("/"))
 
 
-def _names(trace: Trace) -> dict[str, str]:
-    """So that Letta's logs and traces can be laid beside the bridge's."""
-    named = {"X-Request-Id": trace.request_id}
-    return {**named, "traceparent": trace.traceparent} if trace.traceparent else named
+def _request_ids(trace: Trace) -> dict[str, str]:
+    """Returns the headers by which Letta's logs and traces can be matched with the bridge's."""
+    headers = {"X-Request-Id": trace.request_id}
+    return {**headers, "traceparent": trace.traceparent} if trace.traceparent else headers
 
 
-def _noted(failure: errors.BridgeError, words: str) -> errors.BridgeError:
+def _refusal(status: int, content: bytes) -> errors.BridgeError:
+    """Returns the error for an answer other than 2xx. Letta's own words are in its note only, for the log."""
+    words = content[:REASON].decode("utf-8", "replace")
+    failure = failures.from_status(status, words)
     failure.add_note(f"Letta said: {words:.2000}")
     return failure
 

@@ -1,4 +1,4 @@
-"""What Letta says went wrong -> one of our errors. Letta's own words go to the log, never to a client."""
+"""Turns what Letta reports into one of our errors. Letta's own words go to the log, not to a client."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bridge import errors
 
 WAITS_FOR_APPROVAL = "agent_waits_for_approval"
 CUT = "The connection to the Letta server broke before the agent had finished."
+SILENT = "The Letta server did not answer in time."
 NOT_LETTA = "The Letta server answered with something that is not its protocol. Does LETTA_BASE_URL lead to Letta?"
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] = (
@@ -24,7 +25,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
         ),
     ),
     (
-        # As OpenAI words it: "Invalid 'tools': array too long. Expected an array with maximum length 128, ...".
+        # OpenAI's words: "Invalid 'tools': array too long. Expected an array with maximum length 128, ...".
         re.compile(r"tools\W+array too long|too many (tools|functions)", re.I),
         lambda: errors.InvalidRequest(
             "The agent's model does not take that many tools: the request's and the agent's own together are too many"
@@ -46,7 +47,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
     ),
     (
         re.compile(
-            # "Error code: 500" is how the clients of model providers word a refusal.
+            # "Error code: 500" are the words of the model providers' clients for a refusal.
             r"llm|No tool calls found|must make a tool call|invalid_api_key|Incorrect API key|\bError code: \d{3}\b",
             re.I,
         ),
@@ -56,7 +57,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
 
 
 def from_words(words: str) -> errors.BridgeError | None:
-    """The error that Letta's words tell of, or None when they tell of none that we know."""
+    """Returns the error that Letta's words describe; None when they do not match a known one."""
     for pattern, make in _BY_WORDS:
         if pattern.search(words):
             return make()
@@ -64,13 +65,13 @@ def from_words(words: str) -> errors.BridgeError | None:
 
 
 def from_status(status: int, words: str) -> errors.BridgeError:
-    """An answer other than 2xx. The words decide where Letta's status says too little (it uses 400 and 500 freely)."""
-    plain = _PLAIN.get(status)
-    if plain is not None:
-        return plain()
-    told = from_words(words) if status >= 400 else None
-    if told is not None:
-        return told
+    """Returns the error for an answer other than 2xx. The words decide where Letta uses one status for many causes."""
+    by_status = _BY_STATUS.get(status)
+    if by_status is not None:
+        return by_status()
+    known = from_words(words) if status >= 400 else None
+    if known is not None:
+        return known
     if 300 <= status < 400:
         return errors.LettaUnreachable("LETTA_BASE_URL leads to a redirect, which the bridge does not follow.")
     if status == 409:
@@ -85,7 +86,7 @@ def from_status(status: int, words: str) -> errors.BridgeError:
 
 
 def from_stop_reason(reason: str) -> errors.BridgeError | None:
-    """The failure that a stop reason stands for, or None for an orderly end."""
+    """Returns the failure that a stop reason means; None for a normal end."""
     if reason in ORDERLY_STOPS:
         return None
     if reason == "cancelled":
@@ -101,7 +102,7 @@ ORDERLY_STOPS = frozenset(
     {"end_turn", "requires_approval", "tool_rule", "max_steps", "max_tokens_exceeded", "no_tool_call"}
 )
 
-_PLAIN: dict[int, Callable[[], errors.BridgeError]] = {
+_BY_STATUS: dict[int, Callable[[], errors.BridgeError]] = {
     401: lambda: errors.LettaRefusedCredentials(
         "The Letta server refused the bridge's credentials: see LETTA_API_KEY."
     ),

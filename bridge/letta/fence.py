@@ -1,4 +1,4 @@
-"""The gateway of one turn: it leads to the server only as long as the turn holds its agent."""
+"""The gateway of one turn: its calls go to the server only while the turn holds its agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bridge.letta.gateway import Gateway
 
 
 def fenced(gateway: Gateway, check: Callable[[], None]) -> Gateway:
-    """The same gateway, but `check` may raise before each call."""
+    """Returns a gateway that calls `check` before each call; when `check` raises, the call is not made."""
     return cast(Gateway, _Fence(gateway, check))
 
 

@@ -1,4 +1,4 @@
-"""The port to Letta: what the bridge asks of a server, in the bridge's own types."""
+"""The port to Letta: all that the bridge asks of a server, in the bridge's own types. `client.py` is its adapter."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Literal, Protocol
 from bridge.letta.capabilities import AgentModel, ServerFeatures
 from bridge.turn import AgentCall, AgentEvent, Image, JsonObject, Stub
 
-# Agents whose names begin so are the bridge's own, and no models.
+# The bridge makes the agents whose names begin so. They are not models for clients.
 HELPER_PREFIX = "letta-tool-bridge-helper-"
-# Letta makes them all so, and from 0.12 on calls anything else a fault of the request.
+# The form of every id that Letta makes. From 0.12 on it rejects a request with another one.
 AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -27,7 +27,7 @@ class AgentSummary:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A memory block; `metadata` is where the bridge marks its own."""
+    """A memory block. The bridge marks its own blocks in `metadata`."""
 
     id: str
     label: str
@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool on the server. `type` is Letta's: "custom" for tools that people (or we) made."""
+    """A tool on the server. `type` is Letta's: "custom" for tools made by users, the bridge's stubs among them."""
 
     id: str
     name: str
@@ -49,10 +49,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as the server has it now; tools, rules and message ids in the server's order.
+    """An agent as the server has it now. Tools, rules and message ids are in the server's order.
 
-    `parallel_calls`: its model may make several calls in one step, where the loop can do that. `sleeptime`: another
-    agent works over its memory while it rests.
+    `message_ids` are the messages in its context. `parallel_calls`: its model may make several calls in one step, if
+    its loop can do that. `sleeptime`: while it rests, another agent edits its memory.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class AgentChange:
-    """What to set on an agent; None leaves as it is. Each list and mapping replaces all that the agent has."""
+    """What to set on an agent; None leaves a field as it is. Each list and mapping replaces all that the agent has."""
 
     tool_ids: Sequence[str] | None = None
     rules: Sequence[JsonObject] | None = None
@@ -84,8 +84,9 @@ class AgentChange:
 class StoredMessage:
     """A message as the server keeps it.
 
-    `calls` of a tool call or an approval request, `text` of what somebody said or thought, or a tool returned. Where
-    one message holds what several calls returned, `returns` has all of them by the server's id of the call.
+    `kind` is Letta's `message_type`. `calls` are those of a tool call or an approval request. `text` is what the user
+    or the agent said, what the agent thought, or what a tool returned. One message can hold the returns of several
+    calls: `returns` has each by the server's id of its call. `otid` is the id that its sender gave it.
     """
 
     id: str
@@ -98,7 +99,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A message to the agent. By its `otid`, which the server stores with it, it can be found again."""
+    """A message to the agent. The server stores `otid` with it, so that it can be found again."""
 
     role: Literal["user", "system"]
     text: str
@@ -108,7 +109,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a held call of the agent returned, by the server's id of the call."""
+    """What a held call of the agent returned. `call_id` is the server's id of the call."""
 
     call_id: str
     text: str
@@ -117,7 +118,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of all the calls that the agent is held at; they become its tools' own returns."""
+    """The results of all held calls of the agent. They become the returns of its tools."""
 
     results: tuple[CallResult, ...]
 
@@ -126,38 +127,50 @@ Outgoing = Say | Results
 
 
 class Gateway(Protocol):
-    """Every method raises a LettaError when the server can't be reached or refuses."""
+    """One Letta server. Every method raises a LettaError when the server can't be reached or refuses."""
+
+    # --- server ---------------------------------------------------------------------------------------
 
     def features(self) -> ServerFeatures:
-        """What the server can do; asked once and kept for a while."""
+        """Returns what the server can do. It is read once and kept for a while."""
 
     def check(self) -> None:
-        """Raise what keeps the server from answering, now."""
+        """Raises unless the server answers now."""
 
     def clock(self) -> float | None:
-        """The server's time, in seconds since 1970; None when it does not tell."""
+        """Returns the server's time, in seconds since 1970; None when the server does not send it."""
+
+    # --- agents ---------------------------------------------------------------------------------------
 
     def agents(self) -> list[AgentSummary]:
-        """All agents that are not hidden, whatever the page size of the server."""
+        """Returns all agents that are not hidden, whatever the page size of the server."""
 
     def agents_named(self, name: str) -> list[AgentSummary]:
-        """The agents with exactly this name."""
+        """Returns the agents with exactly this name."""
 
     def agent(self, agent_id: str) -> Agent:
-        """One agent; LettaNotFound when there is none of that id."""
+        """Returns one agent. Raises LettaNotFound when no agent has this id."""
+
+    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
+        """Returns all agents, also hidden ones, with tools and rules, and on demand with blocks. Expensive."""
+
+    def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
+        """Sets what `change` names, in one call, and returns the agent as it is then."""
+
+    def variables(self, agent_id: str) -> dict[str, str]:
+        """Returns the agent's environment variables, which its tools get when they run on the server."""
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
-        """A hidden agent with the same model, no memory and no tools of its own, for one request."""
+        """Makes a hidden agent for one request: with the model of `agent_id`, but without memory and own tools."""
 
     def helpers(self) -> list[AgentSummary]:
-        """Agents that `make_helper` made and nobody removed yet."""
+        """Returns the agents made by `make_helper` that still exist."""
         ...
 
     def delete_agent(self, agent_id: str) -> None:
-        """Remove an agent that `make_helper` made."""
+        """Deletes an agent made by `make_helper`. An agent that does not exist any more is not an error."""
 
-    def cancel(self, agent_id: str, run_id: str) -> None:
-        """End a run; all that `runs_under_way` has when `run_id` is "". One that has ended meanwhile is no error."""
+    # --- messages and runs ----------------------------------------------------------------------------
 
     def send(
         self,
@@ -167,76 +180,79 @@ class Gateway(Protocol):
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
-        """Give the agent messages and yield what happens until its run ends.
+        """Sends messages to the agent and yields what happens until its run ends.
 
-        `by_token`: text comes in pieces as the model writes it, where the server can do that without damage.
-        `client_tools`: schemas with name and description, offered in this run only, on servers that know of them.
-        Raises before the first event when the server does not accept the messages; a run that fails later raises
+        `by_token`: text comes in pieces, as the model writes it. Only for loops whose text that does not damage.
+        `client_tools`: schemas with name and description, offered in this run only. Only for servers with that feature.
+        Raises before it returns when the server does not accept the messages. A failure of the run itself is raised
         from the iteration.
         """
 
-    def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        """Close a held call without asking the model; the return that the agent now has for it.
+    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+        """Returns the agent's newest stored messages, also those that are not in its context any more.
 
-        It says `reason` and nothing else where the server's stored messages can be changed.
+        `including`: the id of a message that must be found even if the agent's other conversations have newer ones.
+        """
+
+    def runs_under_way(self, agent_id: str) -> list[str]:
+        """Returns the ids of the agent's runs that have not ended, without those of its other conversations.
+
+        The list is empty on servers that do not list runs reliably.
+        """
+
+    def cancel(self, agent_id: str, run_id: str) -> None:
+        """Ends the run, or with "" all of `runs_under_way`. A run that has ended already is not an error."""
+
+    def step_prompt_tokens(self, step_id: str) -> int | None:
+        """Returns the size of the prompt of one step of a run, if the server knows it."""
+
+    # --- held calls and their returns -----------------------------------------------------------------
+
+    def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
+        """Closes a held call without asking the model. Returns the stored return that the call now has.
+
+        Where stored messages can be changed, the return says `reason` and nothing else.
         """
 
     def approve(self, agent_id: str, request_id: str) -> StoredMessage:
-        """Let a held stub run, without asking the model; the return that the agent now has for it."""
+        """Lets the stub of a held call run, without asking the model. Returns the stored return of the call."""
 
     def give(self, agent_id: str, results: Results) -> None:
-        """Give a held agent what its calls returned, without asking the model."""
-
-    def variables(self, agent_id: str) -> dict[str, str]:
-        """The agent's variables for tools that run on the server."""
+        """Gives the agent the results of its held calls, without asking the model."""
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
-        """Make the stored return of a call say `text`; whether the server has it so afterwards."""
+        """Changes the stored return of a call to `text`. Returns whether the server stores that text afterwards."""
 
-    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
-        """The agent's newest messages as stored, those that are no more in its context included.
-
-        `including`: the id of one that is to be among them, also where the agent's other conversations have newer ones.
-        """
-
-    def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
-        """Set what `change` names, in one call, and return the agent as it is then."""
+    # --- tools ----------------------------------------------------------------------------------------
 
     def tools(self) -> list[Tool]:
-        """All tools of the server, whatever its page size."""
+        """Returns all tools of the server, whatever its page size."""
 
     def tools_named(self, names: Sequence[str]) -> list[Tool]:
-        """The tools that have one of these names."""
+        """Returns the tools that have one of these names."""
 
     def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
-        """Make the stub's tool, or make the tool of that name equal to it."""
+        """Makes the tool of the stub. A tool with the same name is overwritten."""
 
     def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
-        """Replace the tags of a tool, and nothing else of it."""
+        """Replaces the tags of a tool and changes nothing else."""
 
     def delete_tool(self, tool_id: str) -> None:
-        """Remove a tool from the server; one that is gone already is no error."""
+        """Deletes a tool from the server. A tool that does not exist any more is not an error."""
 
-    def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
-        """All agents with their tools and rules, hidden ones too, by wish also with their blocks; costly."""
-
-    def runs_under_way(self, agent_id: str) -> list[str]:
-        """The ids of the agent's runs that have not ended, where the server tells; none of other conversations."""
-
-    def step_prompt_tokens(self, step_id: str) -> int | None:
-        """Size of the prompt of one step of a run, when the server knows it."""
-
-    def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
-        """Make a read-only block that holds `value` and attach it to the agent."""
-
-    def set_block(self, agent_id: str, label: str, value: str) -> None:
-        """Change the value of the agent's block so that the model sees it at its next call."""
-
-    def remove_block(self, agent_id: str, block: Block) -> None:
-        """Take the block away from the agent and delete it."""
+    # --- blocks ---------------------------------------------------------------------------------------
 
     def blocks(self) -> list[Block]:
-        """All memory blocks of the server, attached or not."""
+        """Returns all memory blocks of the server, attached or not."""
+
+    def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
+        """Makes a read-only block with `value` and attaches it to the agent."""
+
+    def set_block(self, agent_id: str, label: str, value: str) -> None:
+        """Changes the value of the agent's block. The model sees it at its next call."""
+
+    def remove_block(self, agent_id: str, block: Block) -> None:
+        """Detaches the block from the agent and deletes it."""
 
     def delete_block(self, block_id: str) -> None:
-        """Remove a block that no agent has; one that is gone already is no error."""
+        """Deletes a block that no agent has. A block that does not exist any more is not an error."""

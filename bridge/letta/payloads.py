@@ -1,4 +1,4 @@
-"""Our values -> the JSON that Letta's message API wants. Pure."""
+"""Turns our values into the JSON of Letta's API. Pure."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def outgoing(item: Outgoing) -> JsonObject:
 
 
 def decision(request_id: str, *, approve: bool, reason: str = "") -> JsonObject:
-    """The older form of an answer to an approval request, which every loop that is denied or approved takes."""
+    """Returns the older form of an answer to an approval request. Every loop with approvals accepts it."""
     return {"type": "approval", "approve": approve, "approval_request_id": request_id, "reason": reason}
 
 
 def rewritten_return(text: str, ok: bool) -> JsonObject:
-    """The content must be a JSON object with `message`, packed as Letta packs returns: else the agent is poisoned."""
+    """The content must be JSON as Letta packs returns, with `message`. Otherwise every later run of the agent fails."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %I:%M:%S %p UTC%z")
     packed = {"status": "OK" if ok else "Failed", "message": text, "time": now}
     return {"message_type": "user_message", "content": json.dumps(packed)}
 
 
-def helper(model: JsonObject, system: str, *, plain: bool) -> JsonObject:
-    """An agent that thinks with the model of another. `plain`: the server has agents that answer without a tool."""
+def helper(agent: JsonObject, system: str, *, v1: bool) -> JsonObject:
+    """Returns an agent with the model of another `agent`. `v1`: the server has `letta_v1_agent`."""
     return {
         "name": HELPER_PREFIX + secrets.token_hex(8),
-        "agent_type": V1_AGENT if plain else "memgpt_agent",
-        "llm_config": {**model["llm_config"], "put_inner_thoughts_in_kwargs": not plain},
-        "embedding_config": model["embedding_config"],
+        "agent_type": V1_AGENT if v1 else "memgpt_agent",
+        "llm_config": {**agent["llm_config"], "put_inner_thoughts_in_kwargs": not v1},
+        "embedding_config": agent["embedding_config"],
         "system": system or "You are a helpful assistant.",
-        "tools": [] if plain else ["send_message"],
+        "tools": [] if v1 else ["send_message"],
         "memory_blocks": [],
         "include_base_tools": False,
         "initial_message_sequence": [],
@@ -59,7 +59,7 @@ def _text_part(text: str) -> list[JsonObject]:
 
 
 def _image(image: Image) -> JsonObject:
-    """As base64 where it can be: an address would be fetched by the Letta server."""
+    """Sends base64 where there is data: an address is fetched by the Letta server."""
     if image.url:
         return {"type": "image", "source": {"type": "url", "url": image.url}}
     source = {"type": "base64", "media_type": image.media_type, "data": image.data, "detail": image.detail}

@@ -1,4 +1,4 @@
-"""JSON of Letta's agents, tools and blocks -> our types. Fields that a generation lacks get their plain value."""
+"""Turns the JSON of Letta's agents, tools, blocks and messages into our types. Missing fields get their default."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def block(row: JsonObject) -> Block:
 
 
 def stored_message(row: JsonObject, *, packed: bool = False) -> StoredMessage:
-    """`packed`: the server tells what a tool returned in the wrapping in which the model is shown it (up to 0.7)."""
+    """`packed`: the server lists what a tool returned in the JSON that the model sees (up to 0.7)."""
     kind, message_id = text(row.get("message_type")), text(row.get("id"))
     listed = _objects(row.get("tool_calls")) or _objects([row.get("tool_call")])
     calls = tuple(
@@ -86,7 +86,7 @@ def _unpacked(returned: str) -> str:
 
 
 def _said(content: Any) -> str:
-    """Text as a string, or as a list of text parts."""
+    """Reads text that is a string or a list of text parts."""
     return text(content) or "".join(text(part.get("text")) for part in _objects(content))
 
 
@@ -107,7 +107,7 @@ def _objects(value: Any) -> tuple[JsonObject, ...]:
 
 
 def _epoch(value: Any) -> int:
-    """Seconds since 1970. Servers on SQLite leave the zone out; it is UTC."""
+    """Returns seconds since 1970. Servers on SQLite leave the time zone out; it is UTC."""
     try:
         moment = datetime.fromisoformat(text(value))
     except ValueError:

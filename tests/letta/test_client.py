@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import pytest
+import requests
 
 from bridge import errors
 from bridge.config import Settings
@@ -27,55 +29,61 @@ def environment(environment: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def http() -> LettaHttp:
-    return LettaHttp()
+def http_of() -> Iterator[Callable[[str], LettaHttp]]:
+    """Makes the HTTP side of a server of some version."""
+    with ExitStack() as stack:
+        yield lambda version: stack.enter_context(LettaHttp(version))
+
+
+@pytest.fixture
+def http(http_of: Callable[[str], LettaHttp]) -> LettaHttp:
+    return http_of("0.16.1")
 
 
 @pytest.fixture
 def server(settings: Settings, http: LettaHttp) -> LettaServer:
-    return LettaServer(settings, Connection(settings, http))
+    return LettaServer(settings, Connection(settings, http.transport))
 
 
 @pytest.fixture
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is known of a server is never believed for long."""
+def features_expire_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "FEATURES_KEPT_SECONDS", 0.0)
 
 
 # --- what the server can do -------------------------------------------------------------------------------
 
 
-def test_nothing_is_called_before_it_is_needed(server: LettaServer, http: LettaHttp) -> None:
+def test_no_call_is_made_before_it_is_needed(server: LettaServer, http: LettaHttp) -> None:
     assert http.calls == []
 
 
-def test_the_features_are_asked_for_once(server: LettaServer, http: LettaHttp) -> None:
+def test_the_features_are_read_from_the_version_and_the_openapi_document(server: LettaServer, http: LettaHttp) -> None:
     http.on(*OPENAPI, {"paths": {"/v1/agents/{agent_id}/recompile": {}}})
     assert server.features().recompile
     assert server.features().version == (0, 16, 1)
     assert http.calls == ["GET /v1/health/", "GET /openapi.json"]
 
 
-def test_the_features_are_believed_for_a_while(server: LettaServer, http: LettaHttp) -> None:
+def test_the_features_are_kept_for_a_while(server: LettaServer, http: LettaHttp) -> None:
     assert server.features() is server.features()
     assert len(http.calls) == 2
 
 
-@pytest.mark.usefixtures("forgetful")
-def test_after_a_while_only_the_version_is_asked_for(server: LettaServer, http: LettaHttp) -> None:
+@pytest.mark.usefixtures("features_expire_at_once")
+def test_after_a_while_only_the_version_is_read_again(server: LettaServer, http: LettaHttp) -> None:
     assert server.features() is server.features()
     assert http.calls == ["GET /v1/health/", "GET /openapi.json", "GET /v1/health/"]
 
 
-@pytest.mark.usefixtures("forgetful")
-def test_another_version_of_the_server_is_noticed(server: LettaServer, http: LettaHttp) -> None:
+@pytest.mark.usefixtures("features_expire_at_once")
+def test_a_new_version_of_the_server_is_noticed(server: LettaServer, http: LettaHttp) -> None:
     server.features()
     http.on(*HEALTH, {"version": "0.16.8"})
     http.on(*OPENAPI, {"paths": {"/v1/agents/{agent_id}/recompile": {}}})
     assert (server.features().version, server.features().recompile) == ((0, 16, 8), True)
 
 
-def test_features_that_could_not_be_asked_for_are_asked_for_again(server: LettaServer, http: LettaHttp) -> None:
+def test_features_that_could_not_be_read_are_read_again(server: LettaServer, http: LettaHttp) -> None:
     http.on(*OPENAPI, httpx.Response(503), {})
     with pytest.raises(errors.LettaUnavailable):
         server.features()
@@ -90,7 +98,7 @@ def rows(*numbers: int) -> list[dict[str, Any]]:
 
 
 def paged(total: int, *, obeys_after: bool) -> Callable[[httpx.Request], httpx.Response]:
-    """A list as a server gives it out, that knows of `after` or does not."""
+    """Answers with one page of a list, on a server that supports `after` or ignores it."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         query = request.url.params
@@ -111,23 +119,21 @@ def test_all_agents_are_listed_whatever_the_page(
     assert [agent.name for agent in server.agents()] == [f"Ada {number}" for number in range(total)]
 
 
-def test_a_list_that_fits_a_page_is_one_call_without_the_weight_of_tools_and_blocks(
-    server: LettaServer, http: LettaHttp
-) -> None:
+def test_a_list_that_fits_a_page_is_one_call_without_tools_and_blocks(server: LettaServer, http: LettaHttp) -> None:
     http.on("GET", "/v1/agents/", [AGENT])
     assert server.agents() == [AgentSummary(ID, "Ada", 1795002161)]
     assert http.queries == [{"limit": ["200"], "include_relationships": ["tags"]}]
 
 
 def test_an_agent_is_found_by_its_whole_name(server: LettaServer, http: LettaHttp) -> None:
-    """Old servers do not care much for what `name` says."""
+    """Old servers return other agents, too."""
     http.on("GET", "/v1/agents/", [{"id": name, "name": name} for name in ("ada", "Ada", "Ada Lovelace", "")])
     assert [agent.name for agent in server.agents_named("Ada")] == ["Ada"]
     assert http.queries[0]["name"] == ["Ada"]
 
 
 @pytest.mark.parametrize("name", ["a b", "a&limit=1", "\u00fc\U0001f600", "a/b?c#d", "%2e%2e"])
-def test_a_name_of_any_letters_can_be_asked_for(server: LettaServer, http: LettaHttp, name: str) -> None:
+def test_a_name_may_have_any_characters(server: LettaServer, http: LettaHttp, name: str) -> None:
     http.on("GET", "/v1/agents/", [{**AGENT, "name": name}])
     assert [agent.id for agent in server.agents_named(name)] == [ID]
     assert http.queries[0]["name"] == [name]
@@ -141,7 +147,7 @@ def test_an_agent_comes_with_its_tools_and_blocks(server: LettaServer, http: Let
     assert http.queries == [{"include_relationships": ["tools", "memory"]}]
 
 
-def test_an_agent_that_is_not_there_is_missing(server: LettaServer) -> None:
+def test_an_agent_that_does_not_exist_is_reported_as_missing(server: LettaServer) -> None:
     with pytest.raises(errors.LettaNotFound):
         server.agent(ID)
 
@@ -149,7 +155,7 @@ def test_an_agent_that_is_not_there_is_missing(server: LettaServer) -> None:
 @pytest.mark.parametrize(
     "agent_id", ["", "Ada", "\0", "a\nb", "..", f"{ID}/../{ID}", f"{ID}?a=b", "\ud800", "x" * 70_000]
 )
-def test_what_cannot_be_an_agents_id_is_missing_and_asks_for_nothing(
+def test_text_that_is_not_an_agent_id_is_reported_as_missing_without_a_call(
     server: LettaServer, http: LettaHttp, agent_id: str
 ) -> None:
     for ask in (server.agent, lambda name: server.make_helper(name, "You help.")):
@@ -161,7 +167,7 @@ def test_what_cannot_be_an_agents_id_is_missing_and_asks_for_nothing(
 @pytest.mark.parametrize(
     ("answer", "tokens"), [({"prompt_tokens": 900}, 900), ({"prompt_tokens": None}, None), ({}, None)]
 )
-def test_the_size_of_a_step_is_told_where_it_is_known(
+def test_the_size_of_a_step_is_returned_where_it_is_known(
     server: LettaServer, http: LettaHttp, answer: dict[str, Any], tokens: int | None
 ) -> None:
     http.on("GET", "/v1/steps/step-1", answer)
@@ -182,12 +188,16 @@ MESSAGES = f"/v1/agents/{ID}/messages"
         ("0.16.1", "message-1", [["20"]]),
     ],
 )
-def test_a_message_that_other_conversations_drove_off_the_list_is_looked_up_in_the_agents_own(
-    settings: Settings, version: str, including: str, asked: list[list[str]]
+def test_a_message_that_is_off_the_list_is_searched_in_the_default_conversation(
+    settings: Settings,
+    http_of: Callable[[str], LettaHttp],
+    version: str,
+    including: str,
+    asked: list[list[str]],
 ) -> None:
-    http = LettaHttp(version)
+    http = http_of(version)
     http.on("GET", MESSAGES, *([{"id": name, "message_type": "user_message"}] for name in ("message-2", "message-1")))
-    server = LettaServer(settings, Connection(settings, http))
+    server = LettaServer(settings, Connection(settings, http.transport))
     found = server.newest_messages(ID, 20, including=including)
     queries = [query for query, call in zip(http.queries, http.calls, strict=True) if call == f"GET {MESSAGES}"]
     assert [[one for values in query.values() for one in values] for query in queries] == asked
@@ -209,13 +219,18 @@ CANCEL = f"/v1/agents/{ID}/messages/cancel"
         ("0.16.1", [{"id": "run-1"}], "", [{}]),
     ],
 )
-def test_what_the_agent_does_in_other_conversations_is_neither_waited_for_nor_ended(
-    settings: Settings, version: str, runs: list[dict[str, Any]], run_id: str, bodies: list[Any]
+def test_runs_of_other_conversations_are_neither_listed_nor_cancelled(
+    settings: Settings,
+    http_of: Callable[[str], LettaHttp],
+    version: str,
+    runs: list[dict[str, Any]],
+    run_id: str,
+    bodies: list[Any],
 ) -> None:
-    http = LettaHttp(version)
+    http = http_of(version)
     http.on("GET", "/v1/runs/active", runs)
     http.on("POST", CANCEL, {})
-    server = LettaServer(settings, Connection(settings, http))
+    server = LettaServer(settings, Connection(settings, http.transport))
     assert server.runs_under_way(ID) == [run["id"] for run in runs if not run.get("conversation_id")]
     server.cancel(ID, run_id)
     assert [body for body, call in zip(http.bodies, http.calls, strict=True) if call == f"POST {CANCEL}"] == bodies
@@ -230,16 +245,18 @@ RECOMPILE = f"/v1/agents/{ID}/recompile"
 
 
 @pytest.fixture
-def server_of(settings: Settings) -> Callable[[str], tuple[LettaServer, LettaHttp]]:
+def server_of(
+    settings: Settings, http_of: Callable[[str], LettaHttp]
+) -> Callable[[str], tuple[LettaServer, LettaHttp]]:
     def make(version: str) -> tuple[LettaServer, LettaHttp]:
-        http = LettaHttp(version)
+        http = http_of(version)
         http.on(*OPENAPI, {"paths": {"/v1/agents/{agent_id}/recompile": {}}} if version == "0.16.8" else {})
         http.on("POST", "/v1/blocks/", BLOCK)
         http.on("DELETE", "/v1/blocks/block-1", None)
         http.on("GET", f"/v1/agents/{ID}/core-memory/blocks", [{**BLOCK, "label": "of/others"}])
         for method, path in (("PATCH", ATTACH), ("PATCH", BY_LABEL), ("PATCH", OTHER), ("POST", RECOMPILE)):
             http.on(method, path, {})
-        return LettaServer(settings, Connection(settings, http)), http
+        return LettaServer(settings, Connection(settings, http.transport)), http
 
     return make
 
@@ -261,7 +278,7 @@ def changes(http: LettaHttp) -> list[str]:
         ),
     ],
 )
-def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
+def test_a_block_is_shown_and_hidden_as_each_server_needs_it(
     server_of: Callable[[str], tuple[LettaServer, LettaHttp]], version: str, added: list[str], removed: list[str]
 ) -> None:
     server, http = server_of(version)
@@ -273,10 +290,10 @@ def test_a_block_is_made_visible_and_invisible_as_each_server_needs_it(
 
 
 @pytest.mark.parametrize("version", ["0.6.54", "0.16.8"])
-def test_a_block_that_the_model_was_not_shown_does_not_look_as_if_it_was(
+def test_a_block_gets_its_value_only_when_the_model_sees_it(
     server_of: Callable[[str], tuple[LettaServer, LettaHttp]], version: str
 ) -> None:
-    """The bridge may be gone, or the server, between two of these calls."""
+    """The bridge or the server may stop between two of these calls."""
     server, http = server_of(version)
     http.on("PATCH", BY_LABEL, httpx.Response(503))
     http.on("POST", RECOMPILE, httpx.Response(503))
@@ -285,7 +302,7 @@ def test_a_block_that_the_model_was_not_shown_does_not_look_as_if_it_was(
     assert next(body for body in http.bodies if body)["value"] == ""
 
 
-def test_a_block_that_goes_is_not_shown_to_the_model_any_more_wherever_that_is_broken_off(
+def test_a_removed_block_is_emptied_before_calls_that_may_fail(
     server_of: Callable[[str], tuple[LettaServer, LettaHttp]],
 ) -> None:
     server, http = server_of("0.16.8")
@@ -296,22 +313,26 @@ def test_a_block_that_goes_is_not_shown_to_the_model_any_more_wherever_that_is_b
     assert next(body for body in http.bodies if body)["value"] == ""
 
 
-def test_a_block_that_is_gone_already_is_removed(server_of: Callable[[str], tuple[LettaServer, LettaHttp]]) -> None:
-    """The connection broke after the server had removed it, and the call was made again."""
+def test_removing_a_block_that_is_gone_is_not_an_error(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]],
+) -> None:
+    """The connection breaks after the server has removed it, and the call is repeated."""
     server, http = server_of("0.16.1")
     http.on("DELETE", "/v1/blocks/block-1", httpx.ReadError("reset"), httpx.Response(404))
     server.remove_block(ID, Block("block-1", "notes", "be kind"))
     assert changes(http) == ["DELETE /v1/blocks/block-1"] * 2
 
 
-def test_nothing_of_a_touched_block_is_changed(server_of: Callable[[str], tuple[LettaServer, LettaHttp]]) -> None:
+def test_memory_is_compiled_again_by_an_empty_change_of_another_block(
+    server_of: Callable[[str], tuple[LettaServer, LettaHttp]],
+) -> None:
     server, http = server_of("0.7.29")
     server.remove_block(ID, Block("block-1", "notes", "x"))
     assert http.requests[-1].url.raw_path.endswith(b"/core-memory/blocks/of%2Fothers")
     assert http.bodies[-1] == {}
 
 
-def test_a_block_is_made_read_only_and_long_enough(
+def test_a_new_block_is_read_only_and_long_enough(
     server_of: Callable[[str], tuple[LettaServer, LettaHttp]],
 ) -> None:
     server, http = server_of("0.16.1")
@@ -327,7 +348,7 @@ def test_a_block_is_made_read_only_and_long_enough(
 
 
 @pytest.mark.parametrize(("length", "limit"), [(0, 20_000), (19_999, 20_000), (20_000, 20_001), (10**6, 10**6 + 1)])
-def test_a_block_is_changed_with_a_limit_that_its_value_fits(
+def test_the_limit_of_a_changed_block_fits_its_value(
     server_of: Callable[[str], tuple[LettaServer, LettaHttp]], length: int, limit: int
 ) -> None:
     server, http = server_of("0.16.1")
@@ -374,7 +395,7 @@ RESPONSES: list[tuple[httpx.Response, type[BridgeError]]] = [
 @pytest.mark.fault("Letta answers a message with a status")
 @pytest.mark.parametrize(("response", "kind"), RESPONSES)
 @pytest.mark.parametrize(("read", "path"), [*zip(READS, PATHS, strict=True)])
-def test_every_answer_that_is_none_has_a_name(
+def test_a_refusal_and_a_malformed_answer_become_named_errors(
     server: LettaServer,
     http: LettaHttp,
     read: Callable[[Gateway], object],
@@ -388,36 +409,15 @@ def test_every_answer_that_is_none_has_a_name(
     assert type(caught.value) is kind
 
 
-FAULTS: list[tuple[Exception, type[BridgeError]]] = [
-    (httpx.ConnectError("refused"), errors.LettaUnreachable),
-    (httpx.ConnectError("[Errno -2] Name or service not known"), errors.LettaUnreachable),
-    (httpx.ReadError("reset"), errors.LettaUnreachable),
-    (httpx.RemoteProtocolError("Server disconnected without sending a response."), errors.LettaUnreachable),
-    (httpx.ReadTimeout("slow"), errors.LettaTimeout),
-    (httpx.ConnectTimeout("slow"), errors.LettaTimeout),
-    (httpx.PoolTimeout("crowded"), errors.LettaTimeout),
-]
-
-
-@pytest.mark.parametrize(("fault", "kind"), FAULTS)
-def test_every_fault_of_the_connection_has_a_name(
-    server: LettaServer, http: LettaHttp, fault: Exception, kind: type[BridgeError]
-) -> None:
-    http.on("GET", f"/v1/agents/{ID}", fault)
-    with pytest.raises(kind) as caught:
-        server.agent(ID)
-    assert type(caught.value) is kind
-
-
 def test_a_read_is_tried_once_more_when_its_connection_breaks(server: LettaServer, http: LettaHttp) -> None:
-    """Letta closes a kept connection after an error of its own, and says so to whoever uses it next."""
-    http.on("GET", f"/v1/agents/{ID}", httpx.RemoteProtocolError("closed"), AGENT)
+    """Letta closes a kept connection after its own errors; the next call notices."""
+    http.on("GET", f"/v1/agents/{ID}", requests.ConnectionError("closed"), AGENT)
     assert server.agent(ID).name == "Ada"
     assert len(http.calls) == 2
 
 
 def test_a_read_is_not_tried_a_third_time(server: LettaServer, http: LettaHttp) -> None:
-    http.on("GET", f"/v1/agents/{ID}", httpx.ConnectError("refused"))
+    http.on("GET", f"/v1/agents/{ID}", requests.ConnectionError("refused"))
     with pytest.raises(errors.LettaUnreachable):
         server.agent(ID)
     assert len(http.calls) == 2
@@ -425,7 +425,7 @@ def test_a_read_is_not_tried_a_third_time(server: LettaServer, http: LettaHttp) 
 
 @pytest.mark.fault("Letta answers a message with a status")
 @pytest.mark.parametrize("status", [400, 404, 409, 429, 500, 502, 503, 504])
-def test_an_answer_is_never_asked_for_again(server: LettaServer, http: LettaHttp, status: int) -> None:
+def test_a_read_that_got_an_answer_is_not_repeated(server: LettaServer, http: LettaHttp, status: int) -> None:
     http.on("GET", f"/v1/agents/{ID}", httpx.Response(status, headers={"Retry-After": "0"}))
     with pytest.raises(errors.LettaError):
         server.agent(ID)
@@ -443,7 +443,7 @@ CHANGES: list[tuple[Callable[[Gateway], object], tuple[str, str]]] = [
 
 @pytest.mark.parametrize(("write", "call"), CHANGES)
 @pytest.mark.parametrize("fault", [httpx.ReadError("reset"), httpx.ReadTimeout("slow")])
-def test_a_change_whose_fate_is_unknown_is_made_again_only_where_that_changes_nothing(
+def test_a_change_that_may_have_arrived_is_repeated_only_if_it_is_idempotent(
     server: LettaServer,
     http: LettaHttp,
     write: Callable[[Gateway], object],
@@ -459,7 +459,7 @@ def test_a_change_whose_fate_is_unknown_is_made_again_only_where_that_changes_no
 
 @pytest.mark.fault("Letta refuses connections, or has no address")
 @pytest.mark.parametrize(("write", "call"), CHANGES)
-def test_a_change_that_was_never_sent_is_tried_once_more(
+def test_a_change_that_was_not_sent_is_tried_once_more(
     server: LettaServer, http: LettaHttp, write: Callable[[Gateway], object], call: tuple[str, str]
 ) -> None:
     http.on(*call, httpx.ConnectError("refused"))
@@ -468,25 +468,25 @@ def test_a_change_that_was_never_sent_is_tried_once_more(
     assert changes(http) == [" ".join(call)] * 2
 
 
-def test_the_key_is_sent_and_never_told(server: LettaServer, http: LettaHttp) -> None:
-    for answer in (httpx.Response(401, text="canary-words"), httpx.ConnectError("refused"), HTML):
+def test_the_key_is_sent_to_letta_and_never_shown(server: LettaServer, http: LettaHttp) -> None:
+    for answer in (httpx.Response(401, text="canary-words"), requests.ConnectionError("refused"), HTML):
         http.on("GET", f"/v1/agents/{ID}", answer)
         with pytest.raises(BridgeError) as caught:
             server.agent(ID)
-        told = [caught.value.message, str(caught.value), *getattr(caught.value, "__notes__", ())]
-        assert "canary-secret" not in "".join(told)
+        shown = [caught.value.message, str(caught.value), *getattr(caught.value, "__notes__", ())]
+        assert "canary-secret" not in "".join(shown)
         assert "canary-words" not in caught.value.message
     assert {request.headers["Authorization"] for request in http.requests} == {"Bearer canary-secret"}
 
 
-def test_an_address_with_a_path_is_kept(environment: dict[str, str], request: pytest.FixtureRequest) -> None:
+def test_the_path_of_the_address_is_kept(environment: dict[str, str], request: pytest.FixtureRequest) -> None:
     environment["LETTA_BASE_URL"] = "http://letta.test/behind/a/proxy/"
     http, server = request.getfixturevalue("http"), request.getfixturevalue("server")
     http.on("GET", f"/behind/a/proxy/v1/agents/{ID}", AGENT)
     assert server.agent(ID).name == "Ada"
 
 
-def test_the_address_is_told_when_nobody_is_there(server: LettaServer, http: LettaHttp) -> None:
-    http.on("GET", f"/v1/agents/{ID}", httpx.ConnectError("refused"))
+def test_the_address_is_named_when_the_server_is_unreachable(server: LettaServer, http: LettaHttp) -> None:
+    http.on("GET", f"/v1/agents/{ID}", requests.ConnectionError("refused"))
     with pytest.raises(errors.LettaUnreachable, match=r"http://letta\.test:8283 can't be reached"):
         server.agent(ID)

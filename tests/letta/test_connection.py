@@ -1,4 +1,4 @@
-"""The message streams, over sockets: what a server can do wrong, and what becomes of it."""
+"""Reads, changes and message streams over sockets, and the errors for all that a server can do wrong."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +22,12 @@ from bridge.errors import BridgeError
 from bridge.letta import connection
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
-from bridge.letta.gateway import Say
+from bridge.letta.gateway import AgentChange, Say
 from bridge.turn import AgentEvent, Stopped, Text
+from tests.letta_server import LettaServerStub
 from tests.raw_server import WAIT, RawServer
 from tests.stream_cases import CASES, expected, outcome, stream
+from tests.tls import TlsProxy
 from tests.waiting import SOON
 
 pytestmark = pytest.mark.servers
@@ -37,16 +40,36 @@ CLOSING = HEAD + b"Connection: close\r\n\r\n"
 HELLO = b'data: {"message_type":"assistant_message","content":"Hello"}\n\n'
 END = b'data: {"message_type":"stop_reason","stop_reason":"end_turn"}\n\ndata: [DONE]\n\n'
 
-Ask = Callable[..., list[AgentEvent]]
+AGENT = b'{"id": "%s", "name": "Ada"}' % ID.encode()
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(AGENT), AGENT)
+
+Call = Callable[[LettaServer], object]
+
+
+def read(server: LettaServer) -> object:
+    return server.agent(ID)
+
+
+def change(server: LettaServer) -> object:
+    return server.tag_tool("tool-1", ["mine"])
+
+
+def ask_all(server: LettaServer) -> object:
+    return list(ask(server))
+
+
+CALLS = [read, change, ask_all]
 
 
 def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def server_at(url: str, **changes: Any) -> LettaServer:
+def server_at(url: str, calls: list[str] | None = None, **changes: Any) -> LettaServer:
+    """Makes the adapter to a server. `calls` gets the calls, also those that do not reach the server."""
     environment = {"LETTA_BASE_URL": url, "BRIDGE_ALLOW_ANONYMOUS": "1", "LETTA_API_KEY": "canary-secret"}
-    return LettaServer(replace(read_settings(environment), **changes))
+    seen = [] if calls is None else calls
+    return LettaServer(replace(read_settings(environment), **changes), observe=lambda call, _: seen.append(call))
 
 
 def ask(server: LettaServer) -> Iterator[AgentEvent]:
@@ -58,11 +81,11 @@ def events_from(*pieces: bytes) -> list[AgentEvent]:
         return list(ask(server_at(server.url)))
 
 
-# --- what is asked, and what a refusal means --------------------------------------------------------------
+# --- what is sent, and what a refusal means ---------------------------------------------------------------
 
 
 @responses.activate
-def test_messages_are_sent_as_letta_wants_them() -> None:
+def test_messages_are_sent_as_letta_expects_them() -> None:
     responses.post(URL, body=HELLO + END)
     assert list(ask(server_at("http://letta.test:8283"))) == [Text("Hello"), Stopped("end_turn")]
     request = responses.calls[0].request
@@ -76,7 +99,7 @@ def test_messages_are_sent_as_letta_wants_them() -> None:
 
 
 @responses.activate
-def test_without_a_key_none_is_sent() -> None:
+def test_without_a_key_no_authorization_is_sent() -> None:
     responses.post(URL, body=HELLO + END)
     list(ask(server_at("http://letta.test:8283", letta_api_key="")))
     assert "Authorization" not in responses.calls[0].request.headers
@@ -101,7 +124,9 @@ REFUSALS: list[tuple[int, str, type[BridgeError]]] = [
 @pytest.mark.fault("Letta answers a message with a status")
 @responses.activate
 @pytest.mark.parametrize(("status", "body", "kind"), REFUSALS)
-def test_a_refusal_has_a_name_before_anything_is_iterated(status: int, body: str, kind: type[BridgeError]) -> None:
+def test_a_refused_message_becomes_a_named_error_before_anything_is_iterated(
+    status: int, body: str, kind: type[BridgeError]
+) -> None:
     responses.post(URL, status=status, body=body.encode("utf-8", "surrogateescape"), headers={"Location": URL})
     with pytest.raises(kind) as caught:
         ask(server_at("http://letta.test:8283"))
@@ -116,21 +141,21 @@ def test_a_refusal_has_a_name_before_anything_is_iterated(status: int, body: str
 
 @responses.activate
 @pytest.mark.parametrize("case", CASES)
-def test_a_stream_means_over_http_what_it_means(case: str) -> None:
+def test_recorded_streams_are_read_the_same_over_http(case: str) -> None:
     responses.post(URL, body=stream(case))
     found: list[AgentEvent] = []
-    told = expected(case)
+    wanted = expected(case)
     try:
         found.extend(ask(server_at("http://letta.test:8283")))
     except BridgeError as failure:
-        assert told["failure"] == {"kind": type(failure).__name__, "code": failure.code}  # noqa: PT017
+        assert wanted["failure"] == {"kind": type(failure).__name__, "code": failure.code}  # noqa: PT017
     else:
-        assert told["failure"] is None
+        assert wanted["failure"] is None
         assert len(found) == len(outcome([stream(case)])["events"])
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
-def test_chunks_of_one_byte_are_put_together() -> None:
+def test_chunks_of_one_byte_are_joined() -> None:
     body = 'data: {"message_type":"assistant_message","content":"caf\u00e9 \U0001f600"}\n\n'.encode() + END
     pieces = [chunk(body[at : at + 1]) for at in range(len(body))]
     assert events_from(CHUNKED, *pieces, b"0\r\n\r\n") == [Text("caf\u00e9 \U0001f600"), Stopped("end_turn")]
@@ -143,13 +168,13 @@ def test_a_compressed_stream_is_read() -> None:
 
 
 @pytest.mark.parametrize("head", [CHUNKED, CLOSING])
-def test_an_event_is_told_while_the_server_goes_on(head: bytes) -> None:
+def test_an_event_is_yielded_while_the_stream_continues(head: bytes) -> None:
     with RawServer([head, chunk(HELLO) if head == CHUNKED else HELLO, WAIT]) as server:
         assert next(ask(server_at(server.url))) == Text("Hello")
 
 
-def test_a_stream_that_is_left_is_closed() -> None:
-    """The server sees that nobody listens any more."""
+def test_a_stream_that_is_left_early_is_closed() -> None:
+    """The server notices that the connection is closed."""
     left = threading.Event()
 
     def serve(listening: socket.socket) -> None:
@@ -185,10 +210,10 @@ def test_a_stream_that_is_left_is_closed() -> None:
         pytest.param([CLOSING, HELLO], id="between two events"),
         pytest.param([CLOSING, HELLO, b'data: {"message_ty'], id="in an event"),
         pytest.param([CLOSING, HELLO, b'data: {"message_type":"x","content":"caf\xc3'], id="in a letter"),
-        pytest.param([HEAD + b"Content-Length: 9999\r\n\r\n", HELLO], id="before the length it told"),
+        pytest.param([HEAD + b"Content-Length: 9999\r\n\r\n", HELLO], id="before its announced length"),
     ],
 )
-def test_a_stream_that_breaks_is_told_as_broken(pieces: list[bytes]) -> None:
+def test_a_stream_that_breaks_is_reported_as_broken(pieces: list[bytes]) -> None:
     seen: list[AgentEvent] = []
     with RawServer(pieces) as server, pytest.raises(errors.LettaUnreachable, match="broke before") as caught:
         seen.extend(ask(server_at(server.url)))
@@ -197,15 +222,15 @@ def test_a_stream_that_breaks_is_told_as_broken(pieces: list[bytes]) -> None:
 
 
 @pytest.mark.fault("the stream of Letta breaks at any place")
-def test_a_server_that_hangs_up_without_an_answer_is_unreachable() -> None:
+def test_a_server_that_closes_without_an_answer_is_unreachable() -> None:
     with RawServer([]) as server, pytest.raises(errors.LettaUnreachable):
         ask(server_at(server.url))
     assert len(server.requests) == 1
 
 
 @pytest.mark.fault("Letta refuses connections, or has no address")
-def test_what_was_never_sent_is_sent_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that was just being started is found by the second try, and there is no third one."""
+def test_messages_that_were_not_sent_are_sent_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second try finds a server that was just starting; there is no third try."""
     with RawServer([CLOSING, HELLO, END]) as server, socket.create_server(("127.0.0.1", 0)) as other:
         closed = other.getsockname()
         other.close()
@@ -223,17 +248,9 @@ def test_what_was_never_sent_is_sent_once_more(monkeypatch: pytest.MonkeyPatch) 
         assert places == [None]
 
 
-@pytest.mark.fault("Letta refuses connections, or has no address")
-def test_a_server_that_is_not_there_is_unreachable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    with pytest.raises(errors.LettaUnreachable, match="can't be reached"):
-        ask(server_at(url))
-
-
 @pytest.mark.fault("Letta takes a request and never answers")
 @pytest.mark.parametrize("pieces", [[WAIT], [CHUNKED, WAIT], [CHUNKED, chunk(HELLO), WAIT], [CHUNKED, b"f", WAIT]])
-def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[bytes | threading.Event]) -> None:
+def test_a_silent_stream_ends_in_a_timeout(pieces: list[bytes | threading.Event]) -> None:
     with RawServer(pieces) as server:
         bridge = server_at(server.url, turn_timeout=0.05)
         with pytest.raises(errors.LettaTimeout):
@@ -241,7 +258,7 @@ def test_a_server_that_falls_silent_is_waited_for_only_so_long(pieces: list[byte
 
 
 @pytest.mark.fault("Letta takes a request and never answers")
-def test_pings_are_no_sign_of_the_agent() -> None:
+def test_pings_do_not_extend_the_time_limit_of_the_agent() -> None:
     ping = chunk(b'data: {"message_type": "ping"}\n\n')
     with RawServer([CHUNKED, chunk(HELLO), *[ping, 0.05] * 500]) as server:
         bridge = server_at(server.url)
@@ -251,7 +268,7 @@ def test_pings_are_no_sign_of_the_agent() -> None:
 
 
 @pytest.mark.fault("Letta drips bytes and says nothing")
-def test_a_server_that_drips_bytes_and_says_nothing_is_waited_for_only_so_long() -> None:
+def test_bytes_without_whole_events_do_not_extend_the_time_limit() -> None:
     drips: list[bytes | float | threading.Event] = [CLOSING, HELLO, b"data: "]
     for _ in range(1000):
         drips += [b"x", 0.02]
@@ -262,14 +279,6 @@ def test_a_server_that_drips_bytes_and_says_nothing_is_waited_for_only_so_long()
         bridge._http._turn_timeout = 0.3  # from this event on, and not for a byte
         with pytest.raises(errors.LettaTimeout):
             list(seen)
-
-
-@pytest.mark.fault("Letta takes a request and never answers")
-def test_a_control_call_is_waited_for_only_so_long() -> None:
-    with RawServer([WAIT]) as server:
-        bridge = server_at(server.url, letta_timeout=0.05)
-        with pytest.raises(errors.LettaTimeout):
-            bridge.agent(ID)
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
@@ -284,46 +293,184 @@ def test_a_control_call_is_waited_for_only_so_long() -> None:
         b"data: " + b"[" * 100_000 + b"]" * 100_000 + b"\n\n",
     ],
 )
-def test_what_is_not_letta_is_told_as_that(body: bytes) -> None:
+def test_events_that_are_not_lettas_become_a_named_error(body: bytes) -> None:
     with pytest.raises(errors.LettaError, match="LETTA_BASE_URL") as caught:
         events_from(CLOSING, HELLO, body, END)
     assert type(caught.value) is errors.LettaError
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
-def test_a_page_of_html_is_no_answer() -> None:
+def test_a_page_of_html_counts_as_a_broken_stream() -> None:
     with pytest.raises(errors.LettaUnreachable):
         events_from(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<html>Please sign in</html>")
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 999999 what\r\n\r\n", b"\x00" * 100])
-def test_what_is_not_even_http_is_unreachable(answer: bytes) -> None:
+def test_a_server_that_does_not_speak_http_is_unreachable(answer: bytes) -> None:
     with pytest.raises(errors.LettaUnreachable):
         events_from(answer)
 
 
-# --- the surroundings -------------------------------------------------------------------------------------
+# --- reads and changes ------------------------------------------------------------------------------------
+
+
+def head_and_body(server: RawServer) -> tuple[list[bytes], bytes]:
+    head, _, body = server.requests[-1].partition(b"\r\n\r\n")
+    return head.lower().split(b"\r\n"), body
+
+
+def test_a_read_is_sent_as_letta_expects_it() -> None:
+    with RawServer([OK]) as server:
+        assert server_at(server.url).agent(ID).name == "Ada"
+    head, body = head_and_body(server)
+    relations = b"include_relationships=tools&include_relationships=memory"
+    assert head[0] == b"get /v1/agents/%s?%s http/1.1" % (ID.encode(), relations)
+    wanted = {b"accept: application/json", b"accept-encoding: identity", b"authorization: bearer canary-secret"}
+    assert wanted <= set(head)
+    assert body == b""
+
+
+def test_a_change_is_sent_as_letta_expects_it() -> None:
+    with RawServer([OK]) as server:
+        server_at(server.url).tag_tool("tool-1", ["mine"])
+    head, body = head_and_body(server)
+    assert head[0] == b"patch /v1/tools/tool-1 http/1.1"
+    assert {b"content-type: application/json", b"authorization: bearer canary-secret"} <= set(head)
+    assert json.loads(body) == {"tags": ["mine"]}
+
+
+def test_a_compressed_answer_is_read() -> None:
+    packed = gzip.compress(AGENT)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    with RawServer([head + packed]) as server:
+        bridge = server_at(server.url)
+        assert bridge.agent(ID).name == "Ada"
+        assert bridge.change_agent(ID, AgentChange(parallel_calls=True)).name == "Ada"
+
+
+class CountingLetta(LettaServerStub):
+    connections = 0
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        self.connections += 1
+        return super().get_request()
+
+
+@pytest.mark.parametrize("call", [read, change])
+def test_a_connection_is_used_again(call: Call) -> None:
+    with CountingLetta() as letta:
+        bridge = server_at(letta.url)
+        call(bridge)
+        call(bridge)
+        assert (len(letta.asked), letta.connections) == (2, 1)
+
+
+def test_cookies_are_not_kept() -> None:
+    with RawServer([OK.replace(b"\r\n", b"\r\nSet-Cookie: canary=1\r\n", 1)]) as server:
+        bridge = server_at(server.url)
+        read(bridge)
+        read(bridge)
+    assert b"canary=1" not in server.requests[-1]
+
+
+@pytest.mark.fault("Letta refuses connections, or has no address")
+@pytest.mark.parametrize("call", CALLS)
+def test_a_server_that_refuses_connections_is_unreachable_after_two_tries(call: Call) -> None:
+    calls: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        bridge = server_at(f"http://127.0.0.1:{listening.getsockname()[1]}", calls)
+    with pytest.raises(errors.LettaUnreachable, match="can't be reached"):
+        call(bridge)
+    assert len(calls) == 2
+
+
+@pytest.mark.fault("Letta refuses connections, or has no address")
+@pytest.mark.parametrize("call", CALLS)
+def test_a_host_without_an_address_is_unreachable_after_two_tries(call: Call) -> None:
+    calls: list[str] = []
+    bridge = server_at("http://no-such-host.invalid", calls)
+    with pytest.raises(errors.LettaUnreachable, match="can't be reached"):
+        call(bridge)
+    assert len(calls) == 2
+
+
+@pytest.mark.fault("Letta refuses connections, or has no address")
+@pytest.mark.parametrize("call", CALLS)
+def test_a_certificate_of_an_unknown_authority_is_refused(call: Call) -> None:
+    with RawServer([OK]) as server, TlsProxy(int(server.url.rpartition(":")[2])) as proxy:
+        with pytest.raises(errors.LettaUnreachable, match="can't be reached"):
+            call(server_at(f"https://127.0.0.1:{proxy.port}"))
+        assert server.requests == []
+
+
+@pytest.mark.fault("Letta takes a request and never answers")
+@pytest.mark.parametrize("call", CALLS)
+def test_a_connection_that_is_not_made_in_time_becomes_a_timeout(call: Call) -> None:
+    """Its queue of connections is full: with a length of 0 one fits, and the system lets the next one wait."""
+    calls: list[str] = []
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        stack.enter_context(socket.create_connection(listening.getsockname()))
+        bridge = server_at(f"http://127.0.0.1:{listening.getsockname()[1]}", calls, connect_timeout=0.05)
+        with pytest.raises(errors.LettaTimeout):
+            call(bridge)
+    assert len(calls) == 1
+
+
+@pytest.mark.fault("Letta takes a request and never answers")
+@pytest.mark.parametrize("call", [read, change])
+@pytest.mark.parametrize("pieces", [[WAIT], [OK[:-1], WAIT]], ids=["before the answer", "within the answer"])
+def test_silence_becomes_a_timeout(call: Call, pieces: list[bytes | threading.Event]) -> None:
+    with RawServer(pieces) as server, pytest.raises(errors.LettaTimeout):
+        call(server_at(server.url, letta_timeout=0.05))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.fault("the stream of Letta breaks at any place")
+@pytest.mark.parametrize("call", [read, change])
+@pytest.mark.parametrize("pieces", [[], [OK[:-1]], [b"no HTTP\r\n\r\n"]], ids=["nothing", "cut off", "not HTTP"])
+def test_a_broken_answer_makes_the_server_unreachable(call: Call, pieces: list[bytes]) -> None:
+    """A read is tried once more, a change is not: it may have arrived."""
+    with RawServer(pieces) as server, pytest.raises(errors.LettaUnreachable, match="can't be reached") as caught:
+        call(server_at(server.url))
+    assert caught.value.code == "letta_unreachable"
+    assert len(server.requests) == (2 if call is read else 1)
+
+
+@pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
+@pytest.mark.parametrize("call", [read, change])
+def test_an_answer_that_is_not_compressed_as_it_says_makes_the_server_unreachable(call: Call) -> None:
+    answer = OK.replace(b"\r\n", b"\r\nContent-Encoding: gzip\r\n", 1)
+    with RawServer([answer]) as server, pytest.raises(errors.LettaUnreachable, match="can't be reached"):
+        call(server_at(server.url))
+
+
+# --- the environment --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def traps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of other programs, which would lead the calls elsewhere."""
+def settings_of_other_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Proxies that do not exist, and credentials of others."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login somebody password canary-of-netrc\n")
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("LETTA_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("LETTA_API_KEY", "a-key-of-another-program")
-    monkeypatch.setenv("NETRC", "/dev/null")
+    monkeypatch.setenv("NETRC", str(netrc))
 
 
-@pytest.mark.usefixtures("traps")
-def test_only_the_settings_say_where_letta_is() -> None:
+@pytest.mark.usefixtures("settings_of_other_programs")
+def test_proxies_and_credentials_of_the_environment_are_ignored() -> None:
     with RawServer([CLOSING, HELLO, END]) as server:
-        assert list(ask(server_at(server.url))) == [Text("Hello"), Stopped("end_turn")]
-    answer = b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{"id":"%s","name":"Ada"}' % ID.encode()
-    with RawServer([answer]) as server:
-        assert server_at(server.url, letta_api_key="").agent(ID).name == "Ada"
-        assert b"a-key-of-another-program" not in server.requests[0]
+        assert list(ask(server_at(server.url, letta_api_key=""))) == [Text("Hello"), Stopped("end_turn")]
+        assert b"authorization" not in server.requests[0].lower()
+    for call in (read, change):
+        with RawServer([OK]) as server:
+            call(server_at(server.url, letta_api_key=""))
+            assert b"a-key-of-another-program" not in server.requests[0]
+            assert b"basic" not in server.requests[0].lower()
 
 
 def test_a_redirect_is_not_followed() -> None:
@@ -331,14 +478,13 @@ def test_a_redirect_is_not_followed() -> None:
         answer = b"HTTP/1.1 307 x\r\nConnection: close\r\nContent-Length: 0\r\nLocation: %s/\r\n\r\n"
         with RawServer([answer % elsewhere.url.encode()]) as server:
             bridge = server_at(server.url)
-            with pytest.raises(errors.LettaUnreachable, match="redirect"):
-                ask(bridge)
-            with pytest.raises(errors.LettaUnreachable, match="redirect"):
-                bridge.agent(ID)
+            for call in CALLS:
+                with pytest.raises(errors.LettaUnreachable, match="redirect"):
+                    call(bridge)
     assert elsewhere.requests == []
 
 
-def test_a_connection_opens_nothing_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_making_a_connection_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("opened")
 
@@ -357,7 +503,7 @@ def test_many_turns_at_once_do_not_wait_for_each_other() -> None:
             connection.sendall(CLOSING + HELLO + END)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        bridge = server_at(f"http://127.0.0.1:{listening.getsockname()[1]}", threads=8)
+        bridge = server_at(f"http://127.0.0.1:{listening.getsockname()[1]}", least_threads=8)
         answers: list[list[AgentEvent]] = []
         clients = [threading.Thread(target=lambda: answers.append(list(ask(bridge)))) for _ in range(8)]
         for one in clients:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,15 +23,16 @@ TIMING = re.compile(r"bridge;dur=[\d.]+, letta;dur=[\d.]+, wait;dur=[\d.]+, tota
 
 
 @pytest.fixture
-def http() -> LettaHttp:
-    return LettaHttp()
+def http() -> Iterator[LettaHttp]:
+    with LettaHttp() as made:
+        yield made
 
 
 @pytest.fixture
 def over_http(settings: Settings, http: LettaHttp) -> FlaskClient:
     """A client of the service in front of a Letta that is asked over HTTP."""
     http.on(*AGENTS, [])
-    return create_app(settings, LettaServer(settings, Connection(settings, http))).test_client()
+    return create_app(settings, LettaServer(settings, Connection(settings, http.transport))).test_client()
 
 
 def test_letta_is_told_the_name_of_the_request_and_of_its_trace(over_http: FlaskClient, http: LettaHttp) -> None:
@@ -71,7 +73,7 @@ def test_every_call_is_told_to_the_observer(settings: Settings, http: LettaHttp)
     seen: list[tuple[str, float]] = []
     trace = Trace()
     set_current(trace)
-    connection = Connection(settings, http, lambda *call: seen.append(call))
+    connection = Connection(settings, http.transport, lambda *call: seen.append(call))
     http.on("GET", "/v1/agents/agent-1", {"id": "agent-1"})
     connection.call("GET", "/v1/agents/agent-1")
     assert [call for call, _ in seen] == list(trace.calls) == ["GET /v1/agents/{id}"]
