@@ -1,4 +1,4 @@
-"""A proxy that counts calls and injects faults; they are described in `faults`, its use in `server`."""
+"""A proxy that counts calls and injects faults. `faults` describes the faults, `server` the use of the proxy."""
 
 from testbed.proxy.calls import ProxiedCall
 from testbed.proxy.faults import (
@@ -28,7 +28,6 @@ __all__ = [
     "Bandwidth",
     "Before",
     "Between",
-    "ProxiedCall",
     "Cut",
     "DropResponse",
     "Fault",
@@ -36,6 +35,7 @@ __all__ = [
     "Garbage",
     "Hang",
     "Latency",
+    "ProxiedCall",
     "Refuse",
     "Reset",
     "Rule",

@@ -1,4 +1,4 @@
-"""What the faults make of a body on its way. Pure but for the pauses, which are called in."""
+"""Applies faults to a body while it is passed on. Pure, apart from the pauses, which the caller provides."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +9,7 @@ Pause = Callable[[float | None], None]
 
 
 class ConnectionCut(Exception):
-    """The connection is to be cut at this place."""
+    """A fault cuts the connection here."""
 
     def __init__(self, reset: bool) -> None:
         super().__init__("the connection is cut here")
@@ -17,11 +17,11 @@ class ConnectionCut(Exception):
 
 
 class BodyEnds(Exception):
-    """The body is to end at this place."""
+    """A fault ends the body here."""
 
 
-class _Marker:
-    """Looks for a place in a body that comes in pieces."""
+class _PlaceFinder:
+    """Finds a place in a body that arrives in pieces."""
 
     def __init__(self, place: BodyPlace) -> None:
         self._bytes = place.after_bytes
@@ -30,7 +30,7 @@ class _Marker:
         self.reached = not place.given or 0 in (place.after_bytes, place.after_events)
 
     def find(self, piece: bytes) -> int | None:
-        """Where in this piece the place is, None if it is not in it."""
+        """Returns the position of the place in this piece, or None if it comes later."""
         if self._bytes is not None:
             if len(piece) < self._bytes:
                 self._bytes -= len(piece)
@@ -53,13 +53,13 @@ class _Marker:
 
 
 def at_place(pieces: Pieces, place: BodyPlace, there: Callable[[], bytes]) -> Pieces:
-    """The pieces, with `there` called at the place; what it returns is inserted, and it may raise."""
-    marker = _Marker(place)
-    done = marker.reached
+    """Yields the pieces and calls `there` at the place. Its result is inserted; it may raise instead."""
+    finder = _PlaceFinder(place)
+    done = finder.reached
     if done:
         yield there()
     for piece in pieces:
-        index = None if done else marker.find(piece)
+        index = None if done else finder.find(piece)
         if index is None:
             yield piece
             continue
@@ -70,15 +70,15 @@ def at_place(pieces: Pieces, place: BodyPlace, there: Callable[[], bytes]) -> Pi
 
 
 def altered(pieces: Pieces, fault: Fault, pause: Pause) -> Pieces:
-    """The pieces as a fault leaves them."""
+    """Returns the pieces after a fault was applied to them."""
     if isinstance(fault, Garbage) and not fault.given:
         return _replaced(pieces, fault.data)
     if isinstance(fault, Cut | Truncate | Garbage | Stall):
-        return at_place(pieces, fault, lambda: _happening(fault, pause))
+        return at_place(pieces, fault, lambda: _at_the_place(fault, pause))
     return pieces
 
 
-def _happening(fault: Cut | Truncate | Garbage | Stall, pause: Pause) -> bytes:
+def _at_the_place(fault: Cut | Truncate | Garbage | Stall, pause: Pause) -> bytes:
     if isinstance(fault, Cut):
         raise ConnectionCut(fault.reset)
     if isinstance(fault, Truncate):
@@ -92,4 +92,4 @@ def _happening(fault: Cut | Truncate | Garbage | Stall, pause: Pause) -> bytes:
 def _replaced(pieces: Pieces, data: bytes) -> Pieces:
     yield data
     for _ in pieces:
-        """The target's own body is read to its end and lost."""
+        """Reads the target's own body to its end and drops it."""

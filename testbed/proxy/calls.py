@@ -1,4 +1,4 @@
-"""What went through the proxy."""
+"""The calls that went through the proxy."""
 
 import json
 import time
@@ -22,7 +22,7 @@ Outcome = Literal[
 
 @dataclass
 class ProxiedCall:
-    """One request and its answer. `outcome` says how it ended for the client; times are those of time.time()."""
+    """One request and its answer. `outcome` says how it ended for the client. Times are from time.time()."""
 
     number: int
     connection: int
@@ -41,7 +41,7 @@ class ProxiedCall:
 
     @cached_property
     def body(self) -> Any:
-        """The request's JSON; None if it has none, or one that was too large to keep."""
+        """The request's JSON, or None if it has none or was too large to keep."""
         try:
             return json.loads(self.raw) if self.raw else None
         except (ValueError, RecursionError):
@@ -49,7 +49,7 @@ class ProxiedCall:
 
     @property
     def seconds(self) -> float | None:
-        """How long the call took; None while it runs."""
+        """The duration of the call, or None while it runs."""
         return None if self.ended is None else self.ended - self.started
 
 

@@ -1,7 +1,7 @@
-"""One connection of a client, and the one to the target that belongs to it.
+"""One connection of a client, and its connection to the target.
 
-The two live and die together: when one side closes, so does the other, as if client and target were connected
-directly. So a client sees the target's own keep-alive, and the target sees a client that leaves.
+When one side closes, the proxy closes the other, as if client and target were connected directly. So a client sees the
+target's keep-alive, and the target sees that a client leaves.
 """
 
 import select
@@ -21,34 +21,30 @@ LOOK_SECONDS = 0.02
 
 
 class ProxyOwner(Protocol):
-    """What a connection needs to know of its proxy."""
+    """The parts of the proxy that a connection uses."""
 
     closing: threading.Event
 
     def connect(self) -> socket.socket:
-        """A new connection to the target."""
-        ...
+        """Opens a connection to the target."""
 
     def begin(self, connection: int, head: Head, raw: bytes, size: int) -> tuple[ProxiedCall, list[Rule]]:
-        """Record a call and find the rules that strike it."""
-        ...
+        """Records a call and finds the rules that apply to it."""
 
     def finish(self, call: ProxiedCall, outcome: Outcome) -> None:
-        """Record how a call ended."""
-        ...
+        """Records how a call ended."""
 
     def spread(self, jitter: float) -> float:
-        """A random number between minus and plus the jitter."""
-        ...
+        """Returns a random number between minus and plus the jitter."""
 
 
 def reset(connection: socket.socket) -> None:
-    """Have the connection closed with RST."""
+    """Makes the connection close with RST."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _at_end(connection: socket.socket) -> bool | None:
-    """Whether the other side has closed; None if nothing is to be read."""
+    """Whether the other side has closed; None if there is nothing to read."""
     poller = select.poll()
     poller.register(connection, select.POLLIN)
     if not poller.poll(0):
@@ -60,10 +56,10 @@ def _at_end(connection: socket.socket) -> bool | None:
 
 
 class ProxiedConnection:
-    """The life of one connection. `run` is its thread."""
+    """One connection of a client. `run` is the function of its thread."""
 
-    def __init__(self, book: ProxyOwner, client: socket.socket, number: int, keep_bytes: int) -> None:
-        self._book = book
+    def __init__(self, proxy: ProxyOwner, client: socket.socket, number: int, keep_bytes: int) -> None:
+        self._proxy = proxy
         self._client = client
         self._number = number
         self._keep_bytes = keep_bytes
@@ -72,15 +68,15 @@ class ProxiedConnection:
         self._answers: MessageReader | None = None
 
     def run(self) -> None:
-        """Pass on calls until one side closes."""
+        """Passes calls on until one side closes."""
         try:
             while self._call():
-                """One more."""
+                """Continues with the next call."""
         except ConnectionEnds as end:
             if end.reset:
                 reset(self._client)
         except (BrokenMessage, OSError):
-            # A client or a target that breaks off between two calls, or does not speak HTTP.
+            # The client or the target broke off between two calls, or does not speak HTTP.
             reset(self._client)
         finally:
             self._client.close()
@@ -94,7 +90,7 @@ class ProxiedConnection:
         if head.header("expect") == "100-continue":
             self._client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         body, size, framed = self._request_body(head)
-        call, rules = self._book.begin(self._number, head, body, size)
+        call, rules = self._proxy.begin(self._number, head, body, size)
         outcome: Outcome = "target left"
         try:
             keep = FaultyCall(self, call, rules).run(head, framed)
@@ -103,17 +99,17 @@ class ProxiedConnection:
         except ConnectionEnds as end:
             outcome = end.outcome
             raise
-        except ConnectionCut as severed:
+        except ConnectionCut as cut:
             outcome = "cut"
-            raise ConnectionEnds(outcome, severed.reset) from None
+            raise ConnectionEnds(outcome, cut.reset) from None
         except OSError as error:
-            outcome = "proxy closed" if self._book.closing.is_set() else "client left"
+            outcome = "proxy closed" if self._proxy.closing.is_set() else "client left"
             raise ConnectionEnds(outcome, reset=True) from error
         finally:
-            self._book.finish(call, outcome)
+            self._proxy.finish(call, outcome)
 
     def _request_body(self, head: Head) -> tuple[bytes, int, bytes]:
-        """The body as far as it is kept, its size, and its bytes as they are passed on."""
+        """Returns the body (empty if it is too large to keep), its size, and the bytes to pass on."""
         framing = request_framing(head)
         pieces = list(self._requests.body(head, framing))
         whole = b"".join(pieces)
@@ -123,7 +119,7 @@ class ProxiedConnection:
     # Waiting
 
     def _wait_for_client(self) -> None:
-        """Between two calls: until the client sends, unless the target closes."""
+        """Waits between two calls until the client sends, unless the target closes."""
         watched = select.poll()
         watched.register(self._client, select.POLLIN)
         if self._target is not None:
@@ -134,7 +130,7 @@ class ProxiedConnection:
             raise ConnectionEnds("target left")
 
     def _wait_for_target(self) -> None:
-        """Within a call: until the target sends, unless the client leaves."""
+        """Waits within a call until the target sends, unless the client leaves."""
         assert self._target is not None
         watched = select.poll()
         watched.register(self._target, select.POLLIN)
@@ -145,18 +141,18 @@ class ProxiedConnection:
                 return
             self.check_open()
             if self._client.fileno() in ready:
-                # It sends its next request early, which can wait.
+                # The client sends its next request early. That can wait.
                 watched.unregister(self._client)
 
     def check_open(self) -> None:
-        """End the call if the proxy closes or the client has left."""
-        if self._book.closing.is_set():
+        """Ends the call if the proxy closes or the client has left."""
+        if self._proxy.closing.is_set():
             raise ConnectionEnds("proxy closed")
         if _at_end(self._client):
             raise ConnectionEnds("client left")
 
     def pause(self, seconds: float | None, released: threading.Event) -> None:
-        """Wait that long (None: until released), unless the client leaves or the proxy closes."""
+        """Waits that long (None: until released), unless the client leaves or the proxy closes."""
         end = None if seconds is None else time.monotonic() + seconds
         while not released.is_set():
             left = LOOK_SECONDS if end is None else min(LOOK_SECONDS, end - time.monotonic())
@@ -168,10 +164,10 @@ class ProxiedConnection:
     # The target
 
     def ask(self, head: Head, framed: bytes) -> Head:
-        """Pass a request on and return the head of its answer."""
+        """Passes a request on and returns the head of its answer."""
         if self._target is None:
             try:
-                self._target = self._book.connect()
+                self._target = self._proxy.connect()
             except OSError:
                 raise ConnectionEnds("target refused", reset=True) from None
             self._answers = MessageReader(self._target, self._wait_for_target)
@@ -187,7 +183,7 @@ class ProxiedConnection:
         return answer
 
     def target_left(self) -> NoReturn:
-        """The target broke off: so does the connection, in the same way."""
+        """Ends the connection in the same way as the target, which broke off."""
         raise ConnectionEnds("target left", reset=True) from None
 
     @property
@@ -196,8 +192,8 @@ class ProxiedConnection:
         return self._answers
 
     def send(self, data: bytes) -> None:
-        """Send to the client."""
+        """Sends to the client."""
         self._client.sendall(data)
 
     def spread(self, jitter: float) -> float:
-        return self._book.spread(jitter)
+        return self._proxy.spread(jitter)

@@ -1,34 +1,34 @@
-"""The faults that the proxy can inject. A fault strikes one call, that is one request and its answer.
+"""The faults that the proxy can inject. A fault applies to one call, which is one request and its answer.
 
 Before the request is passed on:
-    Before(callback)      the callback is called with the ProxiedCall, for example to kill a process
-    Latency(s, jitter)    the request is held for s seconds, more or less by the jitter
-    Refuse()              the connection is closed, nothing was answered
-    Reset()               the connection is reset (RST), nothing was answered
-    Hang()                nothing is answered until the rule is released, then the call goes on
-    Status(503, body)     this answer comes from the proxy; the target hears nothing
+    Before(callback)      calls the callback with the ProxiedCall, for example to kill a process
+    Latency(s, jitter)    holds the request for s seconds, plus or minus the jitter
+    Refuse()              closes the connection without an answer
+    Reset()               resets the connection (RST) without an answer
+    Hang()                holds the request until the rule is released
+    Status(503, body)     sends this answer; the target does not get the request
 
 When the target has answered:
-    Between(callback)     the callback is called when the head of the answer is there and nothing is passed on yet
-    Hang(answered=True)   the answer is held until the rule is released
-    DropResponse()        the answer is read to its end and lost: the connection is closed, or reset
-    Status(502, answered=True)   the target did its work, but the client gets this answer
+    Between(callback)     calls the callback when the head of the answer has arrived and nothing is passed on yet
+    Hang(answered=True)   holds the answer until the rule is released
+    DropResponse()        reads the answer to its end and drops it; the connection is closed, or reset
+    Status(502, answered=True)   sends this answer, although the target did its work
 
 While the answer is passed on, at a place given by `after_bytes` of its body or `after_events` of its event stream:
-    Cut(after_events=2)   the connection is closed there, or reset, without an end that looks like one
-    Truncate(after_bytes=10)     the body ends there, and looks complete to HTTP
-    Garbage(data)         the body is replaced by these bytes; with a place, they are inserted there
-    Stall(s, after_events=1)     nothing more for s seconds (None: until the rule is released)
-An answer that ends before the place is passed on unharmed.
+    Cut(after_events=2)   closes or resets the connection there, without the end of the framing
+    Truncate(after_bytes=10)     ends the body there, so that it looks complete to HTTP
+    Garbage(data)         replaces the body by these bytes; with a place, inserts them there
+    Stall(s, after_events=1)     pauses for s seconds (None: until the rule is released)
+An answer that ends before the place is passed on unchanged.
 
 How the answer is sent:
-    Slice(size, delay)    in pieces of so many bytes (1), each sent on its own, head and framing included
+    Slice(size, delay)    in pieces of so many bytes (1), each sent alone, head and framing too
     Bandwidth(rate)       at so many bytes a second
     SlowClose(s)          whole, but the connection is kept for s seconds and then closed
 
-    After(callback)       the callback is called when the answer has been passed on
+    After(callback)       calls the callback when the answer has been passed on
 
-Several faults may strike the same call. Of those that answer in the target's place the one injected first wins.
+Several faults may apply to the same call. If several of them answer instead of the target, the first one injected wins.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,7 +90,7 @@ class DropResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyPlace:
-    """A place in the body of an answer; without either number it is the start."""
+    """A place in the body of an answer. Without either number it is the start."""
 
     after_bytes: int | None = None
     after_events: int | None = None

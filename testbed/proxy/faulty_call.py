@@ -1,4 +1,4 @@
-"""One call on its way through the proxy, and the faults that strike it."""
+"""Passes one call through the proxy and applies the faults of its rules."""
 
 import threading
 from collections.abc import Iterator
@@ -33,55 +33,48 @@ BANDWIDTH_STEPS = 50
 
 
 class ClientConnection(Protocol):
-    """What a call needs of its connection."""
+    """The parts of a connection that a call uses."""
 
     @property
     def answers(self) -> MessageReader:
-        """What the target sends."""
-        ...
+        """Reads what the target sends."""
 
     def ask(self, head: Head, framed: bytes) -> Head:
-        """Pass a request on and return the head of its answer."""
-        ...
+        """Passes a request on and returns the head of its answer."""
 
     def send(self, data: bytes) -> None:
-        """Send to the client."""
-        ...
+        """Sends to the client."""
 
     def pause(self, seconds: float | None, released: threading.Event) -> None:
-        """Wait that long (None: until released), unless the client leaves or the proxy closes."""
-        ...
+        """Waits that long (None: until released), unless the client leaves or the proxy closes."""
 
     def check_open(self) -> None:
-        """End the call if the proxy closes or the client has left."""
-        ...
+        """Ends the call if the proxy closes or the client has left."""
 
     def target_left(self) -> None:
-        """End the call because the target broke off."""
-        ...
+        """Ends the call because the target broke off."""
 
     def spread(self, jitter: float) -> float:
-        """A random number between minus and plus the jitter."""
-        ...
+        """Returns a random number between minus and plus the jitter."""
 
 
 class FaultyCall:
-    """One call and the faults that strike it."""
+    """One call, and the rules whose faults apply to it."""
 
-    def __init__(self, line: ClientConnection, call: ProxiedCall, rules: list[Rule]) -> None:
-        self._line = line
+    def __init__(self, connection: ClientConnection, call: ProxiedCall, rules: list[Rule]) -> None:
+        self._connection = connection
         self._call = call
         self._rules = rules
         self._throttles = [rule.fault for rule in rules if isinstance(rule.fault, Slice | Bandwidth)]
 
     def run(self, head: Head, framed: bytes) -> bool:
-        """Pass the call on; False if the connection ends with it."""
+        """Passes the call on; False if the connection ends with it."""
         for rule in self._rules:
             if self._before(rule, rule.fault):
                 return True
-        answer = self._line.ask(head, framed)
+        answer = self._connection.ask(head, framed)
         self._call.status = int(answer.first[1])
-        pieces = self._pieces(self._line.answers.body(answer, response_framing(answer, head.first[0])))
+        pieces = self._pieces(self._connection.answers.body(answer, response_framing(answer, head.first[0])))
         for rule in self._rules:
             if self._between(rule, rule.fault, pieces):
                 return not answer.closes
@@ -91,25 +84,25 @@ class FaultyCall:
         return keep
 
     def _pieces(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """The body of the answer; a target that breaks off within it ends the call."""
+        """Yields the body of the answer. If the target breaks off, the call ends."""
         try:
             yield from pieces
         except BrokenMessage:
             raise ConnectionEnds("target left") from None
         except OSError:
-            self._line.target_left()
+            self._connection.target_left()
 
     def _before(self, rule: Rule, fault: Fault) -> bool:
-        """What happens before the request is passed on; True if it has been answered."""
+        """Applies a fault before the request is passed on; True if it has been answered."""
         if isinstance(fault, Before):
             self._call_back(fault.callback)
-            # A client that was killed just now must not be heard any more.
-            self._line.check_open()
+            # The request of a client that was killed just now must not reach the target.
+            self._connection.check_open()
         elif isinstance(fault, Latency):
-            wait = max(0.0, fault.seconds + self._line.spread(fault.jitter))
-            self._line.pause(wait, rule.released)
+            wait = max(0.0, fault.seconds + self._connection.spread(fault.jitter))
+            self._connection.pause(wait, rule.released)
         elif isinstance(fault, Hang) and not fault.answered:
-            self._line.pause(None, rule.released)
+            self._connection.pause(None, rule.released)
         elif isinstance(fault, Refuse):
             raise ConnectionEnds("refused")
         elif isinstance(fault, Reset):
@@ -120,11 +113,11 @@ class FaultyCall:
         return False
 
     def _between(self, rule: Rule, fault: Fault, pieces: Iterator[bytes]) -> bool:
-        """What happens when the target has begun to answer; True if the client got another answer."""
+        """Applies a fault when the target has begun to answer; True if the client got another answer."""
         if isinstance(fault, Between):
             self._call_back(fault.callback)
         elif isinstance(fault, Hang) and fault.answered:
-            self._line.pause(None, rule.released)
+            self._connection.pause(None, rule.released)
         elif isinstance(fault, DropResponse):
             _drain(pieces)
             raise ConnectionEnds("dropped", fault.reset)
@@ -139,7 +132,7 @@ class FaultyCall:
             self._call_back(fault.callback)
         if isinstance(fault, SlowClose):
             with suppress(ConnectionEnds):
-                self._line.pause(fault.seconds, rule.released)
+                self._connection.pause(fault.seconds, rule.released)
             return False
         return True
 
@@ -147,7 +140,7 @@ class FaultyCall:
         try:
             callback(self._call)
         except Exception as error:
-            # An OSError of the callback's own would look like one of the connection.
+            # An OSError of the callback would look like one of the connection.
             raise RuntimeError(f"the callback of a fault failed on {self._call}") from error
 
     def _answer(self, fault: Status) -> None:
@@ -159,7 +152,7 @@ class FaultyCall:
         self._call.received += len(body)
 
     def _relay(self, answer: Head, pieces: Iterator[bytes], framing: Framing) -> bool:
-        """Pass the answer on; False if the connection ends with it."""
+        """Passes the answer on; False if the connection ends with it."""
         reframed = framing == "length" and any(isinstance(rule.fault, Truncate | Garbage) for rule in self._rules)
         chunked = reframed or framing == "chunked"
         for rule in self._rules:
@@ -175,21 +168,21 @@ class FaultyCall:
             whole = False
         if chunked:
             self._send(LAST_CHUNK)
-        # What is left of a truncated body would be taken for the head of the next answer.
+        # The rest of a truncated body would look like the head of the next answer.
         return whole and framing != "close" and not answer.closes
 
     def _hold(self, rule: Rule, seconds: float | None) -> None:
-        self._line.pause(seconds, rule.released)
+        self._connection.pause(seconds, rule.released)
 
     def _send(self, data: bytes) -> None:
         for part, wait in throttled(data, self._throttles):
-            self._line.send(part)
+            self._connection.send(part)
             if wait:
-                self._line.pause(wait, threading.Event())
+                self._connection.pause(wait, threading.Event())
 
 
 def throttled(data: bytes, throttles: list[Slice | Bandwidth]) -> Iterator[tuple[bytes, float]]:
-    """The bytes as they are sent, each part with the pause behind it."""
+    """Yields the bytes in the parts in which they are sent, each with the pause after it."""
     size, rate, delay = len(data), 0.0, 0.0
     for one in throttles:
         if isinstance(one, Slice):
@@ -203,4 +196,4 @@ def throttled(data: bytes, throttles: list[Slice | Bandwidth]) -> Iterator[tuple
 
 def _drain(pieces: Iterator[bytes]) -> None:
     for _ in pieces:
-        """Lost."""
+        """Drops it."""

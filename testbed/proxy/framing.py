@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a socket: heads, and bodies in the pieces in which they arrive."""
+"""Reads HTTP/1.1 from a socket: heads, and bodies in the pieces in which they arrive."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -12,19 +12,19 @@ Framing = Literal["none", "length", "chunked", "close"]
 
 
 class BrokenMessage(Exception):
-    """The other side closed in the middle of a message, or what it sent is no HTTP."""
+    """The other side closed in the middle of a message, or did not send HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first line and the headers of a message, and the bytes they were read from."""
+    """The first line and the headers of a message, and the bytes that they were read from."""
 
     raw: bytes
     first: tuple[str, str, str]
     headers: tuple[tuple[str, str], ...]
 
     def header(self, name: str) -> str:
-        """A header's value in lower case, "" if it is not there."""
+        """Returns a header's value in lower case, or "" if it is missing."""
         return next((value for key, value in self.headers if key.lower() == name), "").lower()
 
     @property
@@ -36,7 +36,7 @@ class Head:
         return self.header("connection") == "close"
 
     def reframed(self) -> bytes:
-        """The same head for a body that is sent in chunks."""
+        """Returns the same head for a body that is sent in chunks."""
         kept = [(key, value) for key, value in self.headers if key.lower() not in _FRAMING_HEADERS]
         lines = [" ".join(self.first), *(f"{key}: {value}" for key, value in kept)]
         return "\r\n".join([*lines, "Transfer-Encoding: chunked", "", ""]).encode("latin-1")
@@ -46,24 +46,24 @@ _FRAMING_HEADERS = ("content-length", "transfer-encoding")
 
 
 def parse_head(raw: bytes) -> Head:
-    """Read a head; BrokenMessage if it is none."""
+    """Parses a head; BrokenMessage if it is malformed."""
     first, *lines = raw.decode("latin-1").rstrip("\r\n").split("\r\n")
     words = first.split(" ", 2)
     if len(words) < 2:
-        raise BrokenMessage(f"no HTTP: {first[:80]!r}")
+        raise BrokenMessage(f"not HTTP: {first[:80]!r}")
     headers = tuple((key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in lines))
     return Head(raw, (words[0], words[1], words[2] if len(words) > 2 else ""), headers)
 
 
 def request_framing(head: Head) -> Framing:
-    """How the body of a request is framed."""
+    """Returns how the body of a request is framed."""
     if "chunked" in head.header("transfer-encoding"):
         return "chunked"
     return "length" if head.header("content-length") else "none"
 
 
 def response_framing(head: Head, method: str) -> Framing:
-    """How the body of an answer is framed."""
+    """Returns how the body of an answer is framed."""
     if method == "HEAD" or head.first[1] in ("204", "304"):
         return "none"
     framing = request_framing(head)
@@ -71,7 +71,7 @@ def response_framing(head: Head, method: str) -> Framing:
 
 
 class MessageReader:
-    """Reads messages from a socket. `wait` is called before each wait for bytes; it may raise to end it."""
+    """Reads messages from a socket. It calls `wait` before it waits for bytes; `wait` may raise to stop it."""
 
     def __init__(self, source: socket.socket, wait: Callable[[], None]) -> None:
         self._source = source
@@ -83,7 +83,7 @@ class MessageReader:
         return self._source.recv(PIECE)
 
     def head(self) -> Head | None:
-        """The next head, None if the other side closed before its first byte."""
+        """Reads the next head, or None if the other side closed before its first byte."""
         while b"\r\n\r\n" not in self._buffer:
             piece = self._more()
             if not piece and not self._buffer.strip(b"\r\n"):
@@ -95,7 +95,7 @@ class MessageReader:
         return parse_head(raw + b"\r\n\r\n")
 
     def body(self, head: Head, framing: Framing) -> Iterator[bytes]:
-        """The body without its framing, in the pieces in which it arrives."""
+        """Yields the body without its framing, in the pieces in which it arrives."""
         if framing == "length":
             yield from self._exactly(_number(head.header("content-length"), 10))
         elif framing == "chunked":
@@ -128,18 +128,18 @@ class MessageReader:
             yield from self._exactly(size)
             self._line()
         while self._line():
-            """Trailers, which nobody here needs."""
+            """Skips the trailers."""
 
 
 def _number(text: str, base: int) -> int:
     try:
         return int(text, base)
     except ValueError:
-        raise BrokenMessage(f"no length: {text[:40]!r}") from None
+        raise BrokenMessage(f"not a length: {text[:40]!r}") from None
 
 
 def chunk(piece: bytes) -> bytes:
-    """A piece as one chunk."""
+    """Returns the piece as one chunk."""
     return b"%x\r\n%s\r\n" % (len(piece), piece)
 
 

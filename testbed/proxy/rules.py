@@ -1,4 +1,4 @@
-"""Which calls a fault strikes."""
+"""Rules that say to which calls a fault applies."""
 
 import re
 import threading
@@ -21,21 +21,15 @@ def _pattern(glob: str) -> re.Pattern[str]:
 
 
 def matches(call: ProxiedCall, method: str, path: str) -> bool:
-    """Whether a call is of a method ("*" is any) and a path, where * stands within a segment and ** for anything."""
+    """Whether a call has a method ("*" is any) and a path, in which * matches within a segment and ** anything."""
     return method in ("*", call.method) and _pattern(path).match(call.path) is not None
 
 
 class Rule:
-    """A fault and the calls it strikes. `seen` counts the calls that matched, `applied` those that it was applied to."""
+    """A fault and its calls. `seen` counts the calls that matched, `applied` those that the fault was applied to."""
 
     def __init__(
-        self,
-        fault: Fault,
-        method: str,
-        path: str,
-        nth: int | None,
-        times: int | None,
-        where: Condition | None,
+        self, fault: Fault, method: str, path: str, nth: int | None, times: int | None, where: Condition | None
     ) -> None:
         self.fault = fault
         self.seen = 0
@@ -57,21 +51,21 @@ class Rule:
         self.remove()
 
     def remove(self) -> None:
-        """Strike no more, and release what is held."""
+        """Applies to no further call, and releases the calls that it holds."""
         self._removed.set()
         self.released.set()
 
     def release(self) -> None:
-        """Let go what a Hang or a Stall without end holds, now and in future."""
+        """Releases the calls that a Hang or a Stall without end holds, now and in future."""
         self.released.set()
 
     def applies_to(self, call: ProxiedCall) -> bool:
-        """Count a call if it matches, and say whether it is to be struck. Not safe between threads."""
+        """Counts a call if it matches, and returns whether the fault applies to it. Not safe between threads."""
         if self._removed.is_set() or not matches(call, self._method, self._path):
             return False
         if self._where is not None and not self._where(call):
             return False
         self.seen += 1
-        strikes = self._nth in (None, self.seen) and (self._times is None or self.applied < self._times)
-        self.applied += strikes
-        return strikes
+        applies = self._nth in (None, self.seen) and (self._times is None or self.applied < self._times)
+        self.applied += applies
+        return applies

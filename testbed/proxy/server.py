@@ -7,15 +7,16 @@
         assert rule.applied == 1
         assert proxy.count("PATCH", "/v1/agents/*") == 1
 
-In a path * stands within one segment and ** for anything. The faults are described in `faults`. Requests and
-answers are passed on unchanged, in the pieces in which they arrive; the Host stays what the client sent, so that
-redirects of the target lead back to the proxy.
+In a path * matches within one segment and ** anything. `faults` describes the faults. Requests and answers are passed
+on unchanged, in the pieces in which they arrive. The client's Host header is passed on, too, so that redirects of the
+target lead back to the proxy.
 """
 
 import random
 import socket
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 from urllib.parse import unquote, urlsplit
@@ -52,7 +53,7 @@ class FaultProxy:
         self._random = random.Random(0)
         self._socket = _bound(host, port)
         self._host, self._port = self._socket.getsockname()[:2]
-        self._resting = threading.Event()
+        self._is_down = threading.Event()
         self._acceptor: threading.Thread | None = None
         self.up()
 
@@ -66,7 +67,7 @@ class FaultProxy:
 
     @property
     def url(self) -> str:
-        """What the bridge takes for the address of its Letta."""
+        """The address that the bridge gets as its Letta server."""
         return f"http://{self._host}:{self._port}"
 
     # Faults
@@ -81,9 +82,9 @@ class FaultProxy:
         times: int | None = None,
         where: Condition | None = None,
     ) -> Rule:
-        """Have a fault strike the calls that match: every one, the nth from now on, or the first so many.
+        """Applies a fault to the calls that match: all of them, only the nth from now on, or the first so many.
 
-        `where` is asked besides, with the ProxiedCall. The rule is removed by `rule.remove()`, or at the end of a `with`.
+        `where` gets the ProxiedCall and must also agree. `rule.remove()` or the end of a `with` removes the rule.
         """
         rule = Rule(fault, method, path, nth, times, where)
         with self._changed:
@@ -91,7 +92,7 @@ class FaultProxy:
         return rule
 
     def heal(self) -> None:
-        """Remove all rules, and listen again."""
+        """Removes all rules, and listens again."""
         with self._changed:
             rules, self._rules = self._rules, []
         for rule in rules:
@@ -99,30 +100,30 @@ class FaultProxy:
         self.up()
 
     def down(self) -> None:
-        """Be a server that is gone: connections are refused, and those that are open are closed."""
+        """Acts as a server that is gone: refuses connections, and closes the open ones."""
         if self._acceptor is None:
             return
-        self._resting.set()
+        self._is_down.set()
         self._acceptor.join()
         self._acceptor = None
-        # The port stays ours: a socket that is bound and does not listen refuses.
-        resting = _bound(self._host, self._port)
+        # The port remains ours: a socket that is bound but does not listen refuses connections.
+        waiting = _bound(self._host, self._port)
         self._socket.close()
-        self._socket = resting
+        self._socket = waiting
         self._end_connections()
 
     def up(self) -> None:
-        """Listen again."""
+        """Listens again."""
         if self._acceptor is not None:
             return
-        self._resting.clear()
+        self._is_down.clear()
         self._socket.listen(BACKLOG)
         self._socket.settimeout(ACCEPT_SECONDS)
         self._acceptor = threading.Thread(target=self._accept, name="fault-proxy", daemon=True)
         self._acceptor.start()
 
     def close(self) -> None:
-        """Stop listening and end every connection."""
+        """Stops listening and ends every connection."""
         if self.closing.is_set():
             return
         self.closing.set()
@@ -135,26 +136,26 @@ class FaultProxy:
             rule.remove()
         self._end_connections()
 
-    # What went through
+    # Calls
 
     def calls(self, method: str = "*", path: str = "**") -> list[ProxiedCall]:
-        """The calls that match, in the order in which they came."""
+        """Returns the calls that match, in their order."""
         with self._changed:
             return [call for call in self._calls if matches(call, method, path)]
 
     def count(self, method: str = "*", path: str = "**") -> int:
-        """How many calls match."""
+        """Returns how many calls match."""
         return len(self.calls(method, path))
 
     def clear(self) -> None:
-        """Forget the calls. Rules stay, and count on."""
+        """Forgets the calls. The rules and their counts remain."""
         with self._changed:
             self._calls.clear()
 
     def wait_for_calls(
         self, count: int = 1, method: str = "*", path: str = "**", seconds: float = CALL_SECONDS, ended: bool = False
     ) -> list[ProxiedCall]:
-        """Wait until that many calls match (and have ended); TimeoutError if they do not."""
+        """Waits until that many calls match (and have ended); TimeoutError if they do not."""
 
         def found() -> list[ProxiedCall]:
             return [
@@ -168,26 +169,26 @@ class FaultProxy:
 
     @property
     def open_connections(self) -> int:
-        """How many connections of clients are open."""
+        """The number of open connections of clients."""
         with self._changed:
             return len(self._open)
 
     def wait_until_idle(self, seconds: float = CALL_SECONDS) -> None:
-        """Wait until no call is in progress; TimeoutError if one stays."""
+        """Waits until no call is in progress; TimeoutError if one remains."""
         with self._changed:
             if not self._changed.wait_for(lambda: all(call.ended for call in self._calls), seconds):
                 raise TimeoutError(f"{[call for call in self._calls if not call.ended]} still run")
 
-    # The book of the connections
+    # For the connections
 
     def connect(self) -> socket.socket:
-        """A new connection to the target."""
+        """Opens a connection to the target."""
         connection = socket.create_connection(self._target)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
     def begin(self, connection: int, head: Head, raw: bytes, size: int) -> tuple[ProxiedCall, list[Rule]]:
-        """Record a call and find the rules that strike it."""
+        """Records a call and finds the rules that apply to it."""
         path, _, query = head.first[1].partition("?")
         with self._changed:
             self._numbers += 1
@@ -201,21 +202,21 @@ class FaultProxy:
         return call, rules
 
     def finish(self, call: ProxiedCall, outcome: Outcome) -> None:
-        """Record how a call ended."""
+        """Records how a call ended."""
         with self._changed:
             call.outcome = "proxy closed" if call.connection in self._broken_off else outcome
             call.ended = time.time()
             self._changed.notify_all()
 
     def spread(self, jitter: float) -> float:
-        """A random number between minus and plus the jitter, the same ones in every run."""
+        """Returns a random number between minus and plus the jitter, the same sequence in every run."""
         with self._changed:
             return self._random.uniform(-jitter, jitter)
 
     # Connections
 
     def _accept(self) -> None:
-        while not self._resting.is_set() and not self.closing.is_set():
+        while not self._is_down.is_set() and not self.closing.is_set():
             try:
                 client, _ = self._socket.accept()
             except TimeoutError:
@@ -245,7 +246,8 @@ class FaultProxy:
             ending = dict(self._open)
             self._broken_off.update(ending)
             for client, _ in ending.values():
-                _break_off(client)
+                with suppress(OSError):  # it is closing by itself
+                    client.shutdown(socket.SHUT_RDWR)
         for _, thread in ending.values():
             if thread is not threading.current_thread():
                 thread.join(CLOSE_SECONDS)
@@ -257,11 +259,3 @@ def _bound(host: str, port: int) -> socket.socket:
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     one.bind((host, port))
     return one
-
-
-def _break_off(client: socket.socket) -> None:
-    try:
-        client.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        # It is closing by itself.
-        return

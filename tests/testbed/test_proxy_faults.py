@@ -1,4 +1,4 @@
-"""Each fault of the proxy, as a client sees it."""
+"""Tests of each fault of the proxy, as a client sees it."""
 
 import os
 import signal
@@ -56,11 +56,16 @@ def proxy(target: Target) -> Iterator[FaultProxy]:
         yield made
 
 
-def exchange(proxy: FaultProxy, path: str) -> tuple[bytes, bool]:
-    """Everything the proxy sends to a bare client that waits for the end, and whether it ended in a reset."""
+def connected(proxy: FaultProxy) -> socket.socket:
+    """Opens a bare connection to the proxy."""
     host, port = proxy.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
+def exchange(proxy: FaultProxy, path: str) -> tuple[bytes, bool]:
+    """Sends a request and returns all bytes until the end, and whether the connection was reset."""
     answer = b""
-    with socket.create_connection((host, int(port)), timeout=20) as client:
+    with connected(proxy) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
         try:
             while piece := client.recv(10_000):
@@ -71,7 +76,7 @@ def exchange(proxy: FaultProxy, path: str) -> tuple[bytes, bool]:
 
 
 def body_of(answer: bytes) -> bytes:
-    """The body of an answer in chunks, as far as it came."""
+    """Returns the body of an answer in chunks, as far as it arrived."""
     rest, body = answer.partition(b"\r\n\r\n")[2], b""
     while rest:
         size, _, rest = rest.partition(b"\r\n")
@@ -99,7 +104,7 @@ def test_reset_resets_without_an_answer(target: Target, proxy: FaultProxy) -> No
     assert (outcome(proxy), target.asked) == ("reset", [])
 
 
-def test_status_answers_in_the_target_s_place(target: Target, proxy: FaultProxy) -> None:
+def test_status_answers_instead_of_the_target(target: Target, proxy: FaultProxy) -> None:
     proxy.inject(Status(429, '{"detail": "é"}', {"Retry-After": "7"}), times=1)
     with requests.Session() as session:
         answer = session.get(f"{proxy.url}/a", timeout=20)
@@ -110,7 +115,7 @@ def test_status_answers_in_the_target_s_place(target: Target, proxy: FaultProxy)
     assert [call.status for call in proxy.calls()] == [429, 200]
 
 
-def test_latency_holds_the_request(proxy: FaultProxy, target: Target) -> None:
+def test_latency_delays_the_request(proxy: FaultProxy, target: Target) -> None:
     proxy.inject(Latency(0.2))
     started = time.monotonic()
     requests.get(f"{proxy.url}/a", timeout=20)
@@ -128,7 +133,7 @@ def test_jitter_spreads_the_latency_the_same_way_in_every_run(target: Target) ->
     assert all(-0.5 <= one <= 0.5 for one in runs[0])
 
 
-def test_a_hanging_call_goes_on_when_it_is_released(target: Target, proxy: FaultProxy) -> None:
+def test_a_hanging_call_continues_when_it_is_released(target: Target, proxy: FaultProxy) -> None:
     rule = proxy.inject(Hang())
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(requests.get, f"{proxy.url}/a", timeout=20)
@@ -158,7 +163,7 @@ def test_a_hanging_call_ends_when_the_proxy_closes(proxy: FaultProxy) -> None:
     assert outcome(proxy) == "proxy closed"
 
 
-def test_before_is_called_before_the_target_hears_of_it(target: Target, proxy: FaultProxy) -> None:
+def test_before_is_called_before_the_target_gets_the_request(target: Target, proxy: FaultProxy) -> None:
     seen: list[tuple[str, int]] = []
 
     def look(call: ProxiedCall) -> None:
@@ -170,7 +175,7 @@ def test_before_is_called_before_the_target_hears_of_it(target: Target, proxy: F
     assert seen == [("/b", 1)]
 
 
-def test_a_client_that_is_killed_just_before_its_call_is_not_heard(target: Target, proxy: FaultProxy) -> None:
+def test_the_request_of_a_client_killed_by_before_does_not_reach_the_target(target: Target, proxy: FaultProxy) -> None:
     script = f"import urllib.request as u\nfor n in range(9): u.urlopen('{proxy.url}/' + str(n)).read()"
     with subprocess.Popen([sys.executable, "-c", script]) as client:
 
@@ -221,7 +226,7 @@ def test_a_dropped_response_is_lost_after_the_work_is_done(
     assert (outcome(proxy), len(target.asked)) == ("dropped", 1)
 
 
-def test_a_status_may_replace_the_answer_of_work_that_is_done(target: Target, proxy: FaultProxy) -> None:
+def test_a_status_can_replace_the_answer_after_the_work_is_done(target: Target, proxy: FaultProxy) -> None:
     proxy.inject(Status(502, b"{}", answered=True), times=1)
     with requests.Session() as session:
         assert [session.get(f"{proxy.url}/stream", timeout=20).status_code for _ in range(2)] == [502, 200]
@@ -234,7 +239,7 @@ def test_a_status_may_replace_the_answer_of_work_that_is_done(target: Target, pr
 
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("events", [0, 1, 3, 5])
-def test_a_cut_after_events_comes_behind_exactly_that_many(proxy: FaultProxy, events: int, reset: bool) -> None:
+def test_a_cut_after_events_comes_after_exactly_that_many(proxy: FaultProxy, events: int, reset: bool) -> None:
     proxy.inject(Cut(after_events=events, reset=reset))
     answer, was_reset = exchange(proxy, "/stream")
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
@@ -244,7 +249,7 @@ def test_a_cut_after_events_comes_behind_exactly_that_many(proxy: FaultProxy, ev
 
 
 @pytest.mark.parametrize("size", [0, 1, 20, 21, len(EVENTS[0]), len(WHOLE) - 1])
-def test_a_cut_after_bytes_comes_anywhere(proxy: FaultProxy, size: int) -> None:
+def test_a_cut_after_bytes_can_come_anywhere(proxy: FaultProxy, size: int) -> None:
     proxy.inject(Cut(after_bytes=size))
     answer, _ = exchange(proxy, "/stream")
     assert body_of(answer) == WHOLE[:size]
@@ -259,7 +264,7 @@ def test_a_cut_in_a_body_of_known_length_leaves_it_short(proxy: FaultProxy) -> N
         requests.get(f"{proxy.url}/a", timeout=20)
 
 
-def test_an_answer_that_ends_before_the_place_is_unharmed(proxy: FaultProxy) -> None:
+def test_an_answer_that_ends_before_the_place_is_unchanged(proxy: FaultProxy) -> None:
     proxy.inject(Cut(after_events=6))
     proxy.inject(Truncate(after_bytes=10_000))
     assert requests.get(f"{proxy.url}/stream", timeout=20).content == WHOLE
@@ -275,7 +280,7 @@ def test_events_with_carriage_returns_are_counted_too() -> None:
             with connection:
                 connection.recv(10_000)
                 head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(events)
-                with suppress(OSError):  # the proxy goes away when it has cut the answer
+                with suppress(OSError):  # the proxy closes the connection when it has cut the answer
                     for byte in head + events:
                         connection.sendall(bytes([byte]))
 
@@ -301,7 +306,7 @@ def test_events_with_carriage_returns_are_counted_too() -> None:
         ("/a", Garbage(b"!", after_bytes=1), b'{!"path": "/a", "body": ""}'),
     ],
 )
-def test_a_body_can_be_wrong_in_a_whole_answer(proxy: FaultProxy, path: str, fault: Any, content: bytes) -> None:
+def test_a_complete_answer_can_have_a_wrong_body(proxy: FaultProxy, path: str, fault: Any, content: bytes) -> None:
     with proxy.inject(fault), requests.Session() as session:
         assert session.get(f"{proxy.url}{path}", timeout=20).content == content
         assert outcome(proxy) == "answered"
@@ -320,7 +325,7 @@ def test_a_stall_stops_a_stream_until_it_is_released(proxy: FaultProxy) -> None:
         assert answer.raw.read() == b"".join(EVENTS[2:])
 
 
-def test_a_stall_may_have_an_end(proxy: FaultProxy) -> None:
+def test_a_stall_can_have_an_end(proxy: FaultProxy) -> None:
     proxy.inject(Stall(0.2, after_events=1))
     started = time.monotonic()
     assert requests.get(f"{proxy.url}/stream", timeout=20).content == WHOLE
@@ -331,14 +336,14 @@ def test_a_stall_may_have_an_end(proxy: FaultProxy) -> None:
 
 
 @pytest.mark.parametrize("path", ["/stream", "/a"])
-def test_slices_add_up_to_the_same_answer(proxy: FaultProxy, path: str) -> None:
+def test_the_joined_slices_are_the_same_answer(proxy: FaultProxy, path: str) -> None:
     whole = exchange(proxy, path)
     with proxy.inject(Slice(1)):
         sliced = exchange(proxy, path)
     assert sliced[0].partition(b"\r\n\r\n")[2] == whole[0].partition(b"\r\n\r\n")[2]
 
 
-def test_an_answer_is_sent_in_slices_with_pauses_and_no_faster_than_the_bandwidth() -> None:
+def test_slices_and_bandwidth_set_the_parts_and_the_pauses() -> None:
     assert list(throttled(b"abcde", [])) == [(b"abcde", 0.0)]
     assert list(throttled(b"", [Slice()])) == []
     assert list(throttled(b"abcde", [Slice(2, 0.5)])) == [(b"ab", 0.5), (b"cd", 0.5), (b"e", 0.5)]
@@ -346,17 +351,16 @@ def test_an_answer_is_sent_in_slices_with_pauses_and_no_faster_than_the_bandwidt
     assert list(throttled(b"abc", [Slice(2), Bandwidth(100)])) == [(b"ab", 0.02), (b"c", 0.01)]
 
 
-def test_bandwidth_bounds_the_bytes_a_second(proxy: FaultProxy) -> None:
+def test_bandwidth_limits_the_bytes_a_second(proxy: FaultProxy) -> None:
     proxy.inject(Bandwidth(1000))
     started = time.monotonic()
     answer, _ = exchange(proxy, "/a")
     assert time.monotonic() - started >= len(answer) / 1000 * 0.9
 
 
-def test_a_slow_close_keeps_the_connection_for_a_while_and_then_closes_it(proxy: FaultProxy) -> None:
+def test_a_slow_close_closes_the_connection_later(proxy: FaultProxy) -> None:
     rule = proxy.inject(SlowClose(60))
-    host, port = proxy.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as client:
+    with connected(proxy) as client:
         client.sendall(b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
         answer = client.recv(10_000)
         while b'"body"' not in answer:
@@ -370,7 +374,7 @@ def test_a_slow_close_keeps_the_connection_for_a_while_and_then_closes_it(proxy:
     assert outcome(proxy) == "answered"
 
 
-def test_after_is_called_when_the_answer_was_passed_on(proxy: FaultProxy) -> None:
+def test_after_is_called_when_the_answer_has_been_passed_on(proxy: FaultProxy) -> None:
     seen: list[int] = []
     proxy.inject(After(lambda call: seen.append(call.received)))
     requests.get(f"{proxy.url}/stream", timeout=20)
@@ -381,7 +385,7 @@ def test_after_is_called_when_the_answer_was_passed_on(proxy: FaultProxy) -> Non
 # Together
 
 
-def test_several_faults_strike_the_same_call(proxy: FaultProxy) -> None:
+def test_several_faults_apply_to_the_same_call(proxy: FaultProxy) -> None:
     seen: list[str] = []
     proxy.inject(Before(lambda call: seen.append("before")))
     proxy.inject(Latency(0.01))
@@ -394,7 +398,7 @@ def test_several_faults_strike_the_same_call(proxy: FaultProxy) -> None:
     assert proxy.calls()[0].faults == ("Before", "Latency", "Slice", "Garbage", "Cut")
 
 
-def test_of_two_answers_the_one_injected_first_wins(proxy: FaultProxy) -> None:
+def test_the_answer_of_the_first_injected_fault_wins(proxy: FaultProxy) -> None:
     proxy.inject(Status(500))
     proxy.inject(Refuse())
     assert requests.get(f"{proxy.url}/a", timeout=20).status_code == 500
@@ -406,7 +410,7 @@ def test_a_callback_that_fails_ends_the_call_and_is_reported(proxy: FaultProxy) 
     try:
         proxy.inject(Before(lambda call: 1 // 0))
         assert exchange(proxy, "/a")[0] == b""
-        until(lambda: reported)  # by a thread that has closed its connection before
+        until(lambda: reported)  # the thread reports it after it has closed its connection
     finally:
         threading.excepthook = hook
     assert proxy.open_connections == 0
