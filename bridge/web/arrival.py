@@ -1,20 +1,20 @@
-"""A request on its way in, from its bytes alone: whether all of it is there, and whether it comes fast enough.
+"""Reads from the bytes of an arriving request whether it is complete, and whether it arrives fast enough.
 
-What is odd counts as whole: gunicorn, which reads it anew, refuses it by its head, or finds that it ends too early.
+A malformed request counts as complete: gunicorn parses it again and rejects it, by its head or for ending too early.
 """
 
 from __future__ import annotations
 
 import re
 
-# gunicorn refuses a head well before.
+# gunicorn rejects a head long before it has this many bytes.
 LONGEST_HEAD = 1 << 20
-# Bytes a second that a client must reach in the long run; a modem does.
-SLOWEST = 4_000
-# Of one body. What has more is looked through no further.
+# Bytes a second that a client must reach in the long run. A modem does.
+SLOWEST_RATE = 4_000
+# The chunks of one body. A body with more of them is not searched further, and counts as complete.
 MOST_CHUNKS = 50_000
-# gunicorn wants to have so much before it gives the app one byte.
-AHEAD = 1 << 10
+# gunicorn reads at least this many bytes of a body before it gives the app the first one.
+READ_AHEAD = 1 << 10
 
 _END_OF_HEAD = b"\r\n\r\n"
 _CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\Z", re.DOTALL)
@@ -22,46 +22,46 @@ _LONGEST_CHUNK_LINE = 10_000
 
 
 class Arrival:
-    """What has come of one request, from the moment `now` on. Times are of one monotonic clock, in seconds."""
+    """The part of one request that has arrived. All times are seconds of one monotonic clock."""
 
-    def __init__(self, now: float, largest: int) -> None:
+    def __init__(self, now: float, max_body: int) -> None:
         self.received = bytearray()
-        self.whole = False
-        self.wants_go_ahead = False
-        self._largest = largest
+        self.is_complete = False
+        self.expects_continue = False
+        self._max_body = max_body
         self._began = now
-        self._last = now
-        self._head = 0  # its length, once it is known
-        self._length: int | None = None  # of the body; None: it comes in chunks
-        self._chunk = 0  # where the next line with a chunk's size begins
+        self._latest = now
+        self._head_length = 0  # 0 while the head is incomplete
+        self._body_length: int | None = None  # None: the body comes in chunks
+        self._next_chunk = 0  # where the line with the size of the next chunk begins
         self._chunks = 0
-        self._around = 0  # bytes that are around the chunks
-        self._trailer = 0  # as far as the end of what follows the last chunk was looked for
+        self._chunk_overhead = 0  # bytes of the lines around the chunks
+        self._trailer_from = 0  # after the last chunk: where to go on searching for the end of the trailer
 
-    def take(self, piece: bytes, now: float) -> None:
+    def add(self, piece: bytes, now: float) -> None:
         if not self.received:
             self._began = now
         searched = max(0, len(self.received) - len(_END_OF_HEAD) + 1)
         self.received += piece
-        self._last = now
-        if not self._head:
+        self._latest = now
+        if not self._head_length:
             self._find_head(searched)
-        if self._head and not self.whole:
-            self.whole = self._has_body()
+        if self._head_length and not self.is_complete:
+            self.is_complete = self._has_body()
 
     def is_overdue(self, now: float, pause: float, silence: float) -> bool:
-        """Whether the client paused for too long, or drips; before its first byte it may say nothing for `silence`."""
+        """Returns whether the client pauses too long or sends too slowly. It may be silent first, for `silence`."""
         if not self.received:
             return now - self._began > silence
-        return now - self._last > pause or now - self._began > pause + len(self.received) / SLOWEST
+        return now - self._latest > pause or now - self._began > pause + len(self.received) / SLOWEST_RATE
 
     def _find_head(self, searched: int) -> None:
         end = self.received.find(_END_OF_HEAD, searched)
         if end >= 0:
-            self._head = end + len(_END_OF_HEAD)
+            self._head_length = end + len(_END_OF_HEAD)
             self._read_head(bytes(self.received[:end]))
         elif len(self.received) > LONGEST_HEAD:
-            self.whole = True
+            self.is_complete = True
 
     def _read_head(self, head: bytes) -> None:
         fields: dict[bytes, list[bytes]] = {b"content-length": [], b"transfer-encoding": [], b"expect": []}
@@ -69,56 +69,58 @@ class Arrival:
             name, _, value = line.partition(b":")
             fields.get(name.lower(), []).append(value.strip(b" \t").lower())
         lengths, codings = fields[b"content-length"], fields[b"transfer-encoding"]
-        self._chunk = self._head
+        self._next_chunk = self._head_length
         if codings and not lengths and codings[-1].endswith(b"chunked"):
-            self._length = None
+            self._body_length = None
         elif len(lengths) == 1 and not codings and lengths[0].isdigit():
-            self._length = int(lengths[0].lstrip(b"0")[:18] or b"0")
+            self._body_length = int(lengths[0].lstrip(b"0")[:18] or b"0")
         else:
-            self._length = 0
-        self.whole = self._length is not None and not 0 < self._length <= self._largest
+            self._body_length = 0
+        self.is_complete = self._body_length is not None and not 0 < self._body_length <= self._max_body
         asks = fields[b"expect"] == [b"100-continue"] and head.partition(b"\r\n")[0].endswith(b"HTTP/1.1")
-        self.wants_go_ahead = asks and not self.whole
+        self.expects_continue = asks and not self.is_complete
 
     def _has_body(self) -> bool:
-        if self._length is not None:
-            return len(self.received) >= self._head + self._length
-        return self._has_last_chunk() or len(self.received) > self._head + self._around + self._largest + AHEAD
+        if self._body_length is not None:
+            return len(self.received) >= self._head_length + self._body_length
+        if self._has_last_chunk():
+            return True
+        return len(self.received) > self._head_length + self._chunk_overhead + self._max_body + READ_AHEAD
 
     def _has_last_chunk(self) -> bool:
-        while not self._trailer and (end := self.received.find(b"\r\n", self._chunk)) >= 0:
-            size = _CHUNK_SIZE.match(self.received[self._chunk : end])
+        while not self._trailer_from and (end := self.received.find(b"\r\n", self._next_chunk)) >= 0:
+            size = _CHUNK_SIZE.match(self.received[self._next_chunk : end])
             self._chunks += 1
-            self._around += end - self._chunk + 4
-            if not size or self._chunks > MOST_CHUNKS or self._around > LONGEST_HEAD:
+            self._chunk_overhead += end - self._next_chunk + 4
+            if not size or self._chunks > MOST_CHUNKS or self._chunk_overhead > LONGEST_HEAD:
                 return True
             if not int(size[1], 16):
-                self._trailer = end
+                self._trailer_from = end
             else:
-                self._chunk = end + 2 + int(size[1], 16) + 2
-        if not self._trailer:
-            return len(self.received) > self._chunk + _LONGEST_CHUNK_LINE
-        if self.received.find(_END_OF_HEAD, self._trailer) >= 0:
+                self._next_chunk = end + 2 + int(size[1], 16) + 2
+        if not self._trailer_from:
+            return len(self.received) > self._next_chunk + _LONGEST_CHUNK_LINE
+        if self.received.find(_END_OF_HEAD, self._trailer_from) >= 0:
             return True
-        self._trailer = max(self._trailer, len(self.received) - len(_END_OF_HEAD) + 1)
-        return len(self.received) > self._chunk + LONGEST_HEAD
+        self._trailer_from = max(self._trailer_from, len(self.received) - len(_END_OF_HEAD) + 1)
+        return len(self.received) > self._next_chunk + LONGEST_HEAD
 
 
-class Gathered:
-    """What has arrived, in the place of the socket that gunicorn's parser reads from: it waits for nothing."""
+class ReceivedBytes:
+    """Stands for a socket that gunicorn's parser reads from. It has only what has arrived, and never waits for more."""
 
     def __init__(self, received: bytearray) -> None:
         self._rest = memoryview(received)
-        self.ran_out = False
+        self.ended_early = False
 
     def recv(self, most: int) -> bytes:
         piece, self._rest = bytes(self._rest[:most]), self._rest[most:]
         if not self._rest:
-            self._rest = memoryview(b"")  # lets go of what was received
-        self.ran_out = self.ran_out or not piece
+            self._rest = memoryview(b"")  # frees what was received
+        self.ended_early = self.ended_early or not piece
         return piece
 
-    def rest(self) -> bytes:
-        """What was not read; nothing of it is kept here."""
+    def take_rest(self) -> bytes:
+        """Returns what was not read, and keeps nothing of it."""
         rest, self._rest = bytes(self._rest), memoryview(b"")
         return rest

@@ -1,4 +1,4 @@
-"""The kind of gunicorn worker that serves the app."""
+"""The gunicorn worker that serves the app."""
 
 from __future__ import annotations
 
@@ -7,71 +7,75 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from select import POLLOUT
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import SHUT_RD, SHUT_WR, socket
+from typing import cast
 
 from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
 
 from bridge.config import Settings
-from bridge.web.arrival import Arrival, Gathered
+from bridge.web.arrival import Arrival, ReceivedBytes
 from bridge.web.hangup import is_ready
 
-SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-PAUSE = 0.05
-# Larger ones cost fewer switches between threads.
+# accept() fails with these while the process or the system can't open another connection.
+OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+ACCEPT_PAUSE = 0.05
+# Bytes read at once. Larger pieces cost fewer switches between threads.
 PIECE = 1 << 18
-# Of requests that are not whole yet, in all, beside one of the largest.
-MOST_HELD = 1 << 27
-# Seconds that a client has to read the end of a reply and to close (RFC 9112, 9.6).
-LEAVE = 2.0
-# Seconds between two looks at who is late, and that a new connection has at least.
-LOOK = 1.0
+# Bytes of incomplete requests that a worker keeps, in addition to one request of the largest size.
+MAX_BUFFERED = 1 << 27
+# Seconds that a client has to read the end of a reply and to close the connection (RFC 9112, 9.6).
+LINGER = 2.0
+# Seconds between two searches for slow clients. A new connection gets at least this long.
+CHECK_INTERVAL = 1.0
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's own with threads, but that no client can hold up others.
+    """gunicorn's threaded worker, changed so that no client can hold up others.
 
-    A request gets a thread when all of it is there, and the thread never reads from the connection. Nor does it find no
-    room for the reply because those before it were not read. For a client to close its end nobody waits. Where not one
-    more connection can be opened, whoever wants to connect waits until there is a place; gunicorn's own would end with
-    all its turns.
+    - A request gets a thread when it has arrived completely. So no thread waits for bytes of a client.
+    - It gets a thread when there is room for its reply. A client that leaves its earlier replies unread waits.
+    - Nothing waits until a client closes its connection.
+    - While no more connections can be opened, new clients wait. gunicorn's own worker would end, with all its turns.
+
+    Over TLS the arriving bytes are encrypted, so there gunicorn reads the requests itself.
+    tests/web/test_gunicorn_hooks.py lists all parts of gunicorn on which this class depends.
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
-        self.arriving: dict[TConn, Arrival] = {}
-        self.leaving: dict[TConn, float] = {}
-        self.held = 0
-        self.looked = 0.0
+        self.receiving: dict[TConn, Arrival] = {}
+        self.lingering: dict[TConn, float] = {}
+        self.buffered = 0
+        self.last_check = 0.0
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
-        found: Settings = self.wsgi.extensions["parts"].settings
-        return found
+        return cast(Settings, self.wsgi.extensions["parts"].settings)
 
     def accept(self, listener: socket) -> None:
         try:
             super().accept(listener)
         except OSError as fault:
-            if fault.errno not in SCARCE:
+            if fault.errno not in OUT_OF_RESOURCES:
                 raise
             self.log.warning("a connection has to wait: %s", fault.strerror)
-            time.sleep(PAUSE)
+            time.sleep(ACCEPT_PAUSE)
 
     def enqueue_req(self, conn: TConn) -> None:
-        """All that gunicorn would give to a thread comes by here: new connections, and kept ones that can be read."""
-        if self.cfg.is_ssl:  # then what arrives is not yet a request
+        """Gets every connection that gunicorn would give to a thread: new ones, and kept ones that can be read."""
+        if self.cfg.is_ssl:
             super().enqueue_req(conn)
-        elif self.watch(conn, self.on_piece):
-            self.arriving[conn] = Arrival(time.monotonic(), self.settings.max_body)
+        elif self.watch(conn, self.on_readable):
+            self.receiving[conn] = Arrival(time.monotonic(), self.settings.max_body)
             if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
-                self.take(conn, ahead)
+                self.receive(conn, ahead)
 
     def watch(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
-        """Whether the connection is still there; `callback` is called when there is something to read."""
+        """Calls `callback` when the connection can be read. Returns False if it broke; it is closed then."""
         try:
             conn.sock.setblocking(False)
             self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
@@ -80,137 +84,135 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return False
         return True
 
+    def unwatch(self, conn: TConn) -> bytearray:
+        """Returns what has arrived of the request, if one was arriving."""
+        self.poller.unregister(conn.sock)
+        self.lingering.pop(conn, None)
+        arrival = self.receiving.pop(conn, None)
+        received = arrival.received if arrival else bytearray()
+        self.buffered -= len(received)
+        return received
+
+    def drop(self, conn: TConn) -> None:
+        self.unwatch(conn)
+        self.close(conn)
+
     def close(self, conn: TConn) -> None:
         self.nr_conns -= 1
         conn.close()
 
-    def on_piece(self, conn: TConn, sock: socket) -> None:
-        if conn not in self.arriving:  # it was cut off since, for what another one sent
+    def on_readable(self, conn: TConn, sock: socket) -> None:
+        if conn not in self.receiving:  # cut off in this round of events, because of another client
             return
         try:
             piece = sock.recv(PIECE)
         except BlockingIOError:
-            return
+            pass
         except OSError:
-            self.forget(conn)
-            self.close(conn)
-            return
-        if piece:
-            self.take(conn, piece)
+            self.drop(conn)
         else:
-            self.cut_off(conn)
+            if piece:
+                self.receive(conn, piece)
+            else:
+                self.cut_off(conn)
 
-    def take(self, conn: TConn, piece: bytes) -> None:
-        arrival = self.arriving[conn]
-        arrival.take(piece, time.monotonic())
-        self.held += len(piece)
-        if arrival.wants_go_ahead:
-            arrival.wants_go_ahead = False
+    def receive(self, conn: TConn, piece: bytes) -> None:
+        arrival = self.receiving[conn]
+        arrival.add(piece, time.monotonic())
+        self.buffered += len(piece)
+        if arrival.expects_continue:
+            arrival.expects_continue = False
             with suppress(OSError):
                 conn.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if arrival.whole and has_room(conn.sock):
-            self.hand_over(conn)
-        elif arrival.whole:
+        if arrival.is_complete and has_room(conn.sock):
+            self.start(conn)
+        elif arrival.is_complete:
             self.poller.modify(conn.sock, EVENT_WRITE, partial(self.on_room, conn))
-        elif self.held > MOST_HELD + self.settings.max_body:
-            self.cut_off(max(self.arriving, key=lambda one: len(self.arriving[one].received)))
+        elif self.buffered > MAX_BUFFERED + self.settings.max_body:
+            self.cut_off(max(self.receiving, key=lambda one: len(self.receiving[one].received)))
 
     def on_room(self, conn: TConn, sock: socket) -> None:
-        if conn in self.arriving:
-            self.hand_over(conn)
+        if conn in self.receiving:
+            self.start(conn)
 
     def cut_off(self, conn: TConn) -> None:
-        """Nothing more is waited for: the app says what is missing, if the request came as far as to be one.
+        """Stops waiting for the rest of a request. The app gets what has arrived, and tells the client what is missing.
 
-        From who is sending just now more is read (see on_rest): it would wait for room, and not see the reply.
+        Reading goes on after that (see on_rest): a client that is still sending does not look for our reply before it
+        has finished.
         """
-        if self.arriving[conn].received and has_room(conn.sock):
-            self.hand_over(conn)
+        if self.receiving[conn].received and has_room(conn.sock):
+            self.start(conn)
         else:
-            self.forget(conn)
-            self.close(conn)
+            self.drop(conn)
 
-    def hand_over(self, conn: TConn) -> None:
-        conn.arrived = Gathered(self.forget(conn).received)
-        conn.data_ready = True
+    def start(self, conn: TConn) -> None:
+        """Gives the request to a thread."""
+        received = ReceivedBytes(self.unwatch(conn))
         try:
-            super().enqueue_req(conn)
+            served = self.tpool.submit(self.serve, conn, received)
         except RuntimeError as fault:
             self.log.warning("a request is not served: %s", fault)
             self.close(conn)
+        else:
+            served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn))
 
-    def forget(self, conn: TConn) -> Arrival:
-        self.poller.unregister(conn.sock)
-        arrival = self.arriving.pop(conn)
-        self.held -= len(arrival.received)
-        return arrival
+    def serve(self, conn: TConn, received: ReceivedBytes) -> bool:
+        """Runs in a thread. Returns whether the connection can be used for another request.
 
-    def handle(self, conn: TConn) -> object:
-        """In a thread. Where the request ends too early, nobody knows where the next one would begin."""
-        if self.cfg.is_ssl:
-            return super().handle(conn)
-        arrived: Gathered = conn.arrived
+        It can't after a request that ended too early: the place where the next one begins is unknown.
+        """
         conn.init()
-        conn.parser.unreader.sock = arrived
-        kept = super().handle(conn)
-        rest = arrived.rest()
-        if not kept or arrived.ran_out:
+        unreader = conn.parser.unreader
+        unreader.sock = received
+        is_kept = self.handle(conn)
+        rest = received.take_rest()
+        if not is_kept or received.ended_early:
             return False
-        conn.parser.unreader.buf.seek(0, 2)
-        conn.parser.unreader.buf.write(rest)
-        return kept
+        unreader.unread(unreader.take_buffered() + rest)
+        return True
 
     def handle_request(self, req: Request, conn: TConn) -> object:
-        """gunicorn's own says "go on" once more here, even before it refuses a body by its length."""
+        """Keeps gunicorn from sending "100 Continue" again, which it would do even for a body that is too large."""
         if not self.cfg.is_ssl:
             req._expected_100_continue = False
         return super().handle_request(req, conn)
 
-    def finish_request(self, conn: TConn, done: Future[object]) -> None:
-        """gunicorn's own waits here until the client has closed, and everybody with it."""
-        if self.cfg.is_ssl or (not done.cancelled() and not done.exception() and done.result()):
-            super().finish_request(conn, done)
+    def on_served(self, conn: TConn, served: Future[bool]) -> None:
+        """For a connection that ends, finish_request would wait until the client closes it, and all others with it."""
+        if not served.exception() and served.result():
+            self.finish_request(conn, served)
             return
         with suppress(OSError):
             conn.sock.shutdown(SHUT_WR)
         if self.watch(conn, self.on_rest):
-            self.leaving[conn] = time.monotonic() + LEAVE
+            self.lingering[conn] = time.monotonic() + LINGER
 
     def on_rest(self, conn: TConn, sock: socket) -> None:
-        """What a client still sends is thrown away until it closes, so that it is not cut off from the reply's end."""
-        try:
-            if sock.recv(PIECE):
-                return
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
-        self.leave(conn)
-
-    def leave(self, conn: TConn) -> None:
-        del self.leaving[conn]
-        self.poller.unregister(conn.sock)
-        self.close(conn)
+        """Throws away what the client sends until it closes. If we closed first, it could lose the end of its reply."""
+        with suppress(OSError):  # a connection that broke can be read again, and is at its end then
+            if not sock.recv(PIECE):
+                self.drop(conn)
 
     def murder_pending(self) -> None:
-        """Called between events. Who is too slow is cut off, where all places are taken who has not come at once."""
+        """Called between events. Cuts off slow clients; while all places are taken, also those that only pause."""
         super().murder_pending()
         now = time.monotonic()
-        if now - self.looked < LOOK:
+        if now - self.last_check < CHECK_INTERVAL:
             return
-        self.looked = now
-        for conn in [conn for conn, until in self.leaving.items() if now > until]:
-            self.leave(conn)
+        self.last_check = now
+        for conn in [conn for conn, until in self.lingering.items() if now > until]:
+            self.drop(conn)
         silence = self.cfg.keepalive if self.alive else STOP_KEEPALIVE_LINGER
         pause = self.settings.read_timeout
         if self.nr_conns >= self.worker_connections:
-            silence = pause = LOOK
-        for conn in [conn for conn, one in self.arriving.items() if one.is_overdue(now, pause, silence)]:
+            silence = pause = CHECK_INTERVAL
+        for conn in [conn for conn, one in self.receiving.items() if one.is_overdue(now, pause, silence)]:
             with suppress(OSError):
-                conn.sock.shutdown(SHUT_RD)  # its place is free with the reply
+                conn.sock.shutdown(SHUT_RD)  # so that its place is free as soon as the reply is written
             self.cut_off(conn)
 
 
 def has_room(sock: socket) -> bool:
-    """Whether a reply can be written; not where a client has left many unread."""
+    """Returns whether a reply can be written now. It can't while the client has left many replies unread."""
     return is_ready(sock, POLLOUT)
