@@ -4,13 +4,13 @@ from pathlib import Path
 
 from testbed.errors import NotOwned
 from testbed.network import health
-from testbed.slots import Slot, State
+from testbed.slots import ServerState, Slot
 
 
 class Server:
     """A server that somebody else started: it can be used, and goes on afterwards."""
 
-    def __init__(self, slot: Slot, state: State) -> None:
+    def __init__(self, slot: Slot, state: ServerState) -> None:
         self.slot = slot
         self.state = state
 

@@ -16,7 +16,7 @@ from testbed.handle import Server
 from testbed.install import Installation, install
 from testbed.network import free_port
 from testbed.postgres import Cluster, cluster, make_database
-from testbed.slots import Slot, State
+from testbed.slots import ServerState, Slot
 
 LAUNCH = Path(__file__).parent / "inside" / "launch.py"
 # Nobody listens there: a server without a model works until an agent needs one.
@@ -48,7 +48,7 @@ class OwnServer(Server):
     """A server in a slot that this process holds. However the process ends, the server ends with it."""
 
     def __init__(self, slot: Slot, lock: int, options: Options, progress: Progress) -> None:
-        super().__init__(slot, State(slot.version, model_url=options.model_url, password=options.password))
+        super().__init__(slot, ServerState(slot.version, model_url=options.model_url, password=options.password))
         self._options = options
         self._progress = progress
         self._lock = lock

@@ -22,7 +22,7 @@ NUMBERED = 9
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ServerState:
     """What is known of the server of a slot. `pid` is 0 until its process exists."""
 
     version: str
@@ -69,14 +69,14 @@ class Slot:
     def is_taken(self) -> bool:
         return is_locked(self.lock)
 
-    def read(self) -> State:
+    def read(self) -> ServerState:
         """What the last server here left or the present one is."""
         try:
-            return State(**json.loads((self.folder / "server.json").read_text()))
+            return ServerState(**json.loads((self.folder / "server.json").read_text()))
         except (FileNotFoundError, ValueError, TypeError):
-            return State(self.version)
+            return ServerState(self.version)
 
-    def write(self, state: State) -> None:
+    def write(self, state: ServerState) -> None:
         """Replace the state as a whole. It may hold a password, so nobody else may read it."""
         unfinished = self.folder / "server.json.part"
         unfinished.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from testbed.errors import StartFailed
 from testbed.handle import Server
 from testbed.owned import NO_MODEL, READY_SECONDS, STOP_SECONDS, Options, OwnServer, signal_group
 from testbed.postgres import keeper_lock
-from testbed.slots import UP, Slot, State, taken
+from testbed.slots import UP, ServerState, Slot, taken
 from testbed.versions import recipe
 
 
@@ -71,7 +71,7 @@ def _await_other(slot: Slot, model_url: str | None, password: str | None, fresh:
     return server
 
 
-def _await_ready(slot: Slot, progress: Progress) -> State:
+def _await_ready(slot: Slot, progress: Progress) -> ServerState:
     deadline = time.monotonic() + READY_SECONDS
     state = slot.read()
     if not state.ready:
