@@ -1,19 +1,19 @@
-"""Which method catches the calls: by what the model is finally shown, then by the number of calls to Letta.
+"""Chooses the method that catches the calls: by what the model is shown at the end, then by the number of Letta calls.
 
 | server            | letta_v1_agent                  | every other type  |
 |-------------------|---------------------------------|-------------------|
-| up to 0.11.6      | (there is none)                 | rewrite, ungated  |
-| 0.11.7            | (there is none)                 | rewrite, gated    |
+| up to 0.11.6      | (no such agents)                | rewrite, ungated  |
+| 0.11.7            | (no such agents)                | rewrite, gated    |
 | 0.12              | rewrite, gated                  | rewrite, gated    |
 | 0.13              | rewrite, ungated                | rewrite, gated    |
 | 0.14 to 0.16.1    | approval                        | rewrite, gated    |
 | 0.16.2 to 0.16.6  | native                          | rewrite, gated    |
 | 0.16.7 and later  | native                          | relay             |
 
-On 0.13 an answered approval poisons a `letta_v1_agent` and a denied one holds it for ever, so its calls are not held.
-Nor are those of agents with sleeptime up to 0.13: see `features_for`.
-A named or required tool can be forced only if it is a stub: there `approval` takes the place of `native`. `message`
-works everywhere and is never needed on a server that was measured; `prompt` is only taken when a setting says so.
+On 0.13 a `letta_v1_agent` is spoilt by an answered approval and held for ever by a denied one, so its calls are not
+held. Calls of agents with sleeptime are not held up to 0.13: see `features_for`.
+Only a stub can be forced, so a named or required tool is caught by `approval` instead of `native`. `message` works
+everywhere and is not needed on any server that was measured. `prompt` is only chosen if a setting says so.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _UNGATED = (
 def choose_method(
     features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice, allowed: frozenset[Method] = frozenset()
 ) -> Interception:
-    """`allowed` are those that the client's key may be served by; empty is all."""
+    """The best method that works. `allowed` are the methods that the client's key permits, empty for any."""
     possible = possible_methods(features, loop)
     if wanted != "auto" and wanted not in possible:
         raise InvalidRequest(
@@ -61,7 +61,7 @@ def choose_method(
     candidates = [method for method in candidates if not allowed or method.name in allowed]
     if not candidates:
         raise Forbidden(
-            f"This key may be served by {', '.join(sorted(allowed))} only, and of these none works for this agent"
+            f"This key permits only {', '.join(sorted(allowed))}, and none of these methods works for this agent"
             f" on Letta {features.version_text} with the method {wanted!r} (BRIDGE_METHOD).",
         )
     forcing = choice.mode in ("required", "function")
@@ -76,7 +76,7 @@ def choose_method(
 
 
 def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Interception]:
-    """Those that work, best first."""
+    """The methods that work, best first."""
     methods: dict[Method, Interception] = {}
     if loop == "v3" and features.client_tools:
         methods["native"] = Native()
@@ -92,7 +92,7 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
 
 
 def reason(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
-    """Why it is this one, for the operator."""
+    """Why it is this method, for the operator."""
     forced = "" if wanted == "auto" else "BRIDGE_METHOD says so. "
     if method == "rewrite" and not can_deny_calls(features, loop):
         return forced + _UNGATED

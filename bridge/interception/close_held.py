@@ -1,18 +1,18 @@
-"""The call that holds an agent, seen and closed from outside of any turn."""
+"""The client's calls that hold an agent, found and closed."""
 
 from __future__ import annotations
 
 from bridge.errors import LettaConflict
-from bridge.interception.held import waits_for_its_own
 from bridge.interception.method import NO_RESULT
 from bridge.interception.stored_messages import LOOK_BACK, REQUEST
 from bridge.letta.capabilities import agent_loop
+from bridge.letta.failures import WAITS_FOR_APPROVAL
 from bridge.letta.gateway import Agent, AgentChange, CallResult, Gateway, Results, StoredMessage
 from bridge.sync.ownership import is_ours
 
 
 def held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
-    """What the agent waits at: the end of its context tells."""
+    """The approval request that the agent waits at, if it is the last message of its context."""
     if not agent.message_ids:
         return None
     last = agent.message_ids[-1]
@@ -21,13 +21,22 @@ def held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
 
 
 def own_calls(agent: Agent, request: StoredMessage) -> list[str]:
-    """Calls of the agent's own tools, about which only its owner decides."""
+    """Names of the agent's own tools among the held calls. Only the agent's owner decides about these."""
     own = {tool.name for tool in agent.tools if not is_ours(tool)}
     return [call.name for call in request.calls if call.name in own]
 
 
+def waits_for_its_own(tool: str) -> LettaConflict:
+    """The error if the agent waits for a decision about its own tool."""
+    return LettaConflict(
+        f"The agent waits for somebody to approve or deny its own tool {tool!r:.80}, which is not one of the client's."
+        " Decide that in Letta, then send again.",
+        code=WAITS_FOR_APPROVAL,
+    )
+
+
 def close_held(gateway: Gateway, agent: Agent) -> list[str]:
-    """Free the agent from the client's calls; their names."""
+    """Frees the agent from the client's calls that hold it, outside of any turn. Returns their names."""
     request = held_request(gateway, agent)
     if request is None:
         raise LettaConflict("The agent does not wait for the result of any call.", code="no_pending_call")
@@ -39,10 +48,10 @@ def close_held(gateway: Gateway, agent: Agent) -> list[str]:
 
 
 def close_request(gateway: Gateway, agent: Agent, request: StoredMessage) -> None:
-    """Free the agent from the calls that hold it.
+    """Frees the agent from the calls of this request. No model is asked.
 
-    The newest loop is told that there is no result, and asks no model, from 0.14 on. The others have no such answer
-    without words of its own, so there the call is taken out of the context, as a turn does it.
+    From 0.14 on the newest loop takes the answer that there is no result. The other loops only take denials, to which
+    Letta adds words of its own. There the call is taken out of the context, as turns do it.
     """
     features = gateway.features()
     if agent_loop(features.version, agent.type) == "v3" and features.tool_returns:

@@ -1,4 +1,4 @@
-"""The agent's context, kept clean of what the methods for older loops have to put into it."""
+"""Keeps the agent's context free of what the bridge has to add to it during a turn."""
 
 from __future__ import annotations
 
@@ -9,59 +9,60 @@ from bridge.letta.gateway import AgentChange, Say
 
 
 class ContextEditor:
-    """Knows the ids of the messages as they were before the turn, and what the turn does to them."""
+    """Remembers the ids of the messages before the turn, to know which ones the turn has added."""
 
     def __init__(self, turn: PreparedTurn) -> None:
         self._turn = turn
-        self._before = list(turn.agent.message_ids)
-        self._nudged = False
+        self.before: Sequence[str] = turn.agent.message_ids
+        self._sent_first = False
 
-    def nudge(self) -> Say:
-        """A message that makes the agent go on. It is nobody's, so it leaves when the run is over."""
-        self._nudged = True
-        return Say("system", GO_ON)
+    def for_this_run(self, first: Say) -> Say:
+        """The first message to send, which is removed again after the run: nobody said it."""
+        self._sent_first = True
+        return first
 
-    @property
-    def before(self) -> Sequence[str]:
-        return self._before
+    def go_on(self) -> Say:
+        """A message that makes the agent go on."""
+        return self.for_this_run(Say("system", GO_ON))
 
-    def close(self, request_id: str, reason: str) -> str:
-        """Deny a held call and cut all that this adds but the call's return; the id of that return."""
+    def deny(self, request_id: str, reason: str) -> str:
+        """Denies a held call and removes everything that this adds except the call's return. Returns its id."""
         turn = self._turn
         return_id = turn.gateway.deny(turn.agent.id, request_id, reason).id
         now = self._now()
-        added = now.index(request_id) + 1 if request_id in now else len(now)
-        kept = [*now[:added], *(message_id for message_id in now[added:] if message_id == return_id)]
-        self._keep(self._without_nudge(kept))
+        end = now.index(request_id) + 1 if request_id in now else len(now)
+        added = [message_id for message_id in now[end:] if message_id == return_id]
+        self._set(self._without_first([*now[:end], *added]))
         return return_id
 
-    def keep(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
-        """Begin the turn with these messages. A call that held the agent and is not among them holds it no more."""
-        self._before = list(message_ids)
-        change = AgentChange(message_ids=message_ids, variables=variables)
-        self._turn.gateway.change_agent(self._turn.agent.id, change)
+    def begin_with(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+        """Begins the turn with these messages. A held call that is not among them does not hold the agent any more."""
+        self.before = message_ids
+        self._set(message_ids, variables)
 
-    def drop(self, message_id: str) -> None:
-        self.keep([kept for kept in self._before if kept != message_id])
+    def remove(self, message_id: str) -> None:
+        self.begin_with([kept for kept in self.before if kept != message_id])
 
-    def drop_nudge(self) -> None:
-        if self._nudged:
+    def end_run(self) -> None:
+        """Removes the message that was for this run only."""
+        if self._sent_first:
             now = self._now()
-            kept = self._without_nudge(now)
+            kept = self._without_first(now)
             if len(kept) < len(now):
-                self._keep(kept)
+                self._set(kept)
 
     def _now(self) -> list[str]:
         return list(self._turn.gateway.agent(self._turn.agent.id).message_ids)
 
-    def _keep(self, message_ids: Sequence[str]) -> None:
-        self._turn.gateway.change_agent(self._turn.agent.id, AgentChange(message_ids=message_ids))
+    def _set(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+        change = AgentChange(message_ids=message_ids, variables=variables)
+        self._turn.gateway.change_agent(self._turn.agent.id, change)
 
-    def _without_nudge(self, message_ids: list[str]) -> list[str]:
-        """The nudge stands right behind what was last before it; a compaction may have taken both."""
-        last = self._before[-1] if self._before else ""
-        if not self._nudged or last not in message_ids[:-1]:
+    def _without_first(self, message_ids: list[str]) -> list[str]:
+        """The message comes right after the last one before the turn. A compaction may have removed both."""
+        last = self.before[-1] if self.before else ""
+        if not self._sent_first or last not in message_ids[:-1]:
             return message_ids
-        self._nudged = False
+        self._sent_first = False
         place = message_ids.index(last) + 1
         return [*message_ids[:place], *message_ids[place + 1 :]]

@@ -1,19 +1,19 @@
-"""Clients that take only a call of a certain tool for the end of a turn, such as Roo Code's attempt_completion.
+"""Clients for which only a call of a certain tool ends a turn, such as Roo Code's attempt_completion.
 
-An agent that has ended with plain text is not asked again: its text becomes that call. Nothing of it is known to the
-agent, so its result is not given to the agent either, unless it holds something that the user said.
+If the agent ends with plain text, it is not asked again: its text becomes that call. The agent knows nothing of the
+call, so it does not get the result, unless this says something that the user wrote.
 """
 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bridge.turn import (
     AgentEvent,
+    CallIds,
     JsonObject,
     MethodChosen,
     NewInput,
@@ -23,12 +23,12 @@ from bridge.turn import (
     ToolSpec,
     TurnEvent,
     UserMessage,
+    separated,
 )
 
-_ID = "call_end_"
 # What clients send for a tool that returned nothing.
 _EMPTY = ("", "(empty)", "null", "{}", "ok", "done", "success")
-# Stops at which the agent had not finished, whatever it said before.
+# Reasons for which an agent stops before it has finished, whatever it said.
 _CUT_SHORT = ("max_steps", "max_tokens_exceeded")
 
 
@@ -37,87 +37,83 @@ def ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec |
     return next((tool for tool in tools if tool.name in names), None)
 
 
-def ended_by_call(events: Iterator[TurnEvent], tool: ToolSpec) -> Iterator[TurnEvent]:
-    """The same events; text that ends the turn is given as a call of `tool`, text before a call stays text."""
-    held: list[str] = []
+def ended_by_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds) -> Iterator[TurnEvent]:
+    """The same events, with a call of `tool` instead of the text that ends the turn. Text beside a call stays text."""
+    held: list[Text] = []
     called = False
     for event in events:
         match event:
-            case Text(text):
-                held.append(text)
+            case Text():
+                held.append(event)
                 continue
             case ToolCall():
                 called = True
-                yield from _released(held)
-            case Stopped(reason) if held and not called and reason not in _CUT_SHORT:
-                text = "".join(held)
+                yield from held
                 held.clear()
-                yield ToolCall(_ID + secrets.token_hex(12), tool.name, json.dumps(_arguments(tool, text)))
+            case Stopped(reason) if held and not called and reason not in _CUT_SHORT:
+                text = "".join(map(separated, held, [None, *held]))
+                yield ToolCall(call_ids.of_ending(), tool.name, json.dumps(_arguments(tool, text)))
             case Stopped():
-                yield from _released(held)
+                yield from held
         yield event
 
 
-def without_endings(news: NewInput) -> NewInput:
-    """What is new for the agent: no results of calls that it never made, but what the user said in them."""
-    ours = [result for result in news.results if result.call_id.startswith(_ID)]
-    if not ours:
-        return news
-    said = tuple(UserMessage(result.text) for result in ours if result.text.strip().lower() not in _EMPTY)
-    others = tuple(result for result in news.results if result not in ours)
-    return replace(news, results=others, said=(*said, *news.said))
+def without_endings(new_input: NewInput, call_ids: CallIds) -> NewInput:
+    """The input without results of calls that the agent never made. What the user wrote in them stays, as a message."""
+    of_endings = [result for result in new_input.results if call_ids.is_ending(result.call_id)]
+    if not of_endings:
+        return new_input
+    written = [UserMessage(result.text) for result in of_endings if result.text.strip().lower() not in _EMPTY]
+    others = tuple(result for result in new_input.results if result not in of_endings)
+    return replace(new_input, results=others, user_messages=(*written, *new_input.user_messages))
 
 
 def nothing_to_do() -> Iterator[AgentEvent]:
-    """The turn that follows such a result when nobody said anything."""
+    """The turn that follows such a result if the user wrote nothing."""
     yield MethodChosen("none")
     yield Text("Done.")
     yield Stopped("end_turn")
 
 
-def _released(held: list[str]) -> Iterator[AgentEvent]:
-    if held:
-        yield Text("".join(held))
-        held.clear()
-
-
 def _arguments(tool: ToolSpec, text: str) -> JsonObject:
-    """Valid by the tool's schema: the text in its first text parameter, required ones first; the least for the rest."""
+    """Arguments that are valid by the tool's schema.
+
+    The text is in its first text parameter, a required one if there is any. Other required ones get a minimal value.
+    """
     schema = tool.parameters or {}
-    properties = schema.get("properties")
+    properties, listed = schema.get("properties"), schema.get("required")
     described: dict[str, Any] = properties if isinstance(properties, dict) else {}
-    listed = schema.get("required")
     required = [name for name in listed if name in described] if isinstance(listed, list) else []
-    textual = [
-        name for name in [*required, *described] if _type(described[name]) == "string" and not _limited(described[name])
-    ]
-    arguments = {name: _least(described[name]) for name in required}
-    if textual:
-        arguments[textual[0]] = text
+    arguments = {name: _minimal(described[name]) for name in required}
+    textual = next((name for name in [*required, *described] if _is_free_text(described[name])), None)
+    if textual is not None:
+        arguments[textual] = text
     elif not described:
         arguments["result"] = text
     return arguments
 
 
-def _type(schema: Any) -> str:
-    kind = schema.get("type") if isinstance(schema, dict) else None
+def _is_free_text(schema: Any) -> bool:
+    return not isinstance(schema, dict) or (
+        _type(schema) == "string" and "enum" not in schema and "const" not in schema
+    )
+
+
+def _type(schema: JsonObject) -> str:
+    kind = schema.get("type")
     if isinstance(kind, list):
         return next((item for item in kind if item != "null"), "null")
     return kind if isinstance(kind, str) else "string"
 
 
-def _limited(schema: Any) -> bool:
-    return isinstance(schema, dict) and ("enum" in schema or "const" in schema)
-
-
-def _least(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        for key in ("default", "const"):
-            if key in schema:
-                return schema[key]
-        if schema.get("enum"):
-            return schema["enum"][0]
-    kind = schema.get("type") if isinstance(schema, dict) else None
-    if isinstance(kind, list) and "null" in kind:
+def _minimal(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return ""
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if isinstance(schema.get("type"), list) and "null" in schema["type"]:
         return None
     return {"boolean": True, "integer": 0, "number": 0, "array": [], "object": {}, "null": None}.get(_type(schema), "")

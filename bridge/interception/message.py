@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from bridge.interception.method import NO_RESULT_HERE, PreparedTurn, provisional
-from bridge.interception.quoting import quoted
-from bridge.interception.rewrite import Given, Rewrite
+from collections.abc import Iterator, Sequence
+
+from bridge.interception.given_results import GivenResults, quoted
+from bridge.interception.method import NO_RESULT_HERE, Interception, PreparedTurn, provisional_text
+from bridge.interception.provisional_returns import ProvisionalReturns
 from bridge.interception.stored_messages import StoredMessages
-from bridge.turn import Method, ToolResult
+from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
 
-class Message(Rewrite):
-    """As `rewrite`, but for the way back."""
+class Message(Interception):
+    name = "message"
 
-    name: Method = "message"
-    until_then = NO_RESULT_HERE
+    def __init__(self, *, gated: bool, rule_prompts: bool) -> None:
+        self.runs_stubs = not gated
+        self._returns = ProvisionalReturns(NO_RESULT_HERE, gated, rule_prompts)
 
-    def _give(self, turn: PreparedTurn, past: StoredMessages, result: ToolResult) -> Given | None:
-        """A call may have the same result as one before it: only what stands behind its own return quotes it."""
-        quote = quoted(result)
-        returned, text = past.return_of(result) or (-1, None)
-        places = [place for place, row in enumerate(past.rows) if place > returned and row.text == quote.text]
-        if places:
-            return Given(place=places[0])
-        return None if text is None or provisional(text) is None else Given(anew=True, quoted=(quote,))
+    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+        return self._returns.rules(bindings, choice)
+
+    def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        return self._returns.run(turn, _give)
+
+
+def _give(_: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
+    """Quotes the result, unless a message after the call's own return does: an earlier call may have had the same."""
+    quote = quoted(result)
+    returned, text = stored.return_of(result) or (-1, None)
+    rows = [number for number, row in enumerate(stored.rows) if number > returned and row.text == quote.text]
+    if rows:
+        return GivenResults(row=rows[0])
+    return None if text is None or provisional_text(text) is None else GivenResults(is_new=True, quotes=(quote,))

@@ -1,4 +1,4 @@
-"""What every method of interception is given, and what they share."""
+"""What every method of interception is given, and small functions that they share."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
 
-from bridge.dialects.openai.call_ids import client_id, message_of
-from bridge.errors import InvalidRequest
 from bridge.letta.capabilities import Loop, ServerFeatures
-from bridge.letta.gateway import Agent, Gateway, Say
+from bridge.letta.gateway import Agent, AgentChange, Gateway, Outgoing, Say
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.source import PLACEHOLDER
 from bridge.turn import (
     AgentCall,
     AgentEvent,
     Binding,
+    CallIds,
     JsonObject,
     Method,
     NewInput,
@@ -24,24 +23,24 @@ from bridge.turn import (
     StubKind,
     ToolCall,
     ToolChoice,
-    ToolResult,
 )
 
-# What the model is shown of a call that the client never answered, or until it does.
+# What a call returns if the client never gives its result, and until it does.
 NO_RESULT = PLACEHOLDER
-# The same where the answer can only come as a message.
+# The same where the result can only come as a message.
 NO_RESULT_HERE = "The client runs this call itself. Its result, if there is one, comes as a message."
-# What makes the agent go on where a result alone does not.
+# A message that makes the agent go on where a result alone does not.
 GO_ON = "[The tool has returned.]"
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTurn:
-    """One turn as its method finds it: the toolset is in place, nothing is sent yet.
+    """One turn as its method gets it: the agent has the tools of the request, and nothing has been sent yet.
 
-    `parallel`: the client takes several calls in one reply. `unsettled` are the names of the stubs that the agent had
-    in the turn before, if that one may have been broken off; None when it ended. `turn_id` marks the messages of this
-    turn on the server. `arrived`: an attempt before this one brought them there, so `news` has them no more.
+    `parallel`: the client takes several calls in one reply. `unfinished_stubs` are the names of the stubs that the
+    agent had in the previous turn, if that turn may have been broken off; None if it ended. `turn_id` marks the
+    messages of this turn on the server. `delivered`: an earlier attempt brought the messages of this turn to the agent,
+    so `new_input` has them no longer.
     """
 
     gateway: Gateway
@@ -49,104 +48,106 @@ class PreparedTurn:
     features: ServerFeatures
     loop: Loop
     bindings: Sequence[Binding]
-    news: NewInput
+    new_input: NewInput
     opening: Sequence[Say]
     by_token: bool
+    call_ids: CallIds
     parallel: bool = True
-    unsettled: Collection[str] | None = None
+    unfinished_stubs: Collection[str] | None = None
     turn_id: str = ""
-    arrived: bool = False
+    delivered: bool = False
 
     @property
-    def says(self) -> list[Say]:
-        return self.marked([*self.opening, *(Say("user", said.text, said.images) for said in self.news.said)])
+    def messages(self) -> list[Say]:
+        user_messages = (Say("user", message.text, message.images) for message in self.new_input.user_messages)
+        return self.with_turn_id([*self.opening, *user_messages])
 
-    def marked(self, says: list[Say], kind: str = "") -> list[Say]:
-        """With what a repeat of this turn knows them by."""
+    def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
+        """The messages with ids by which another attempt at this turn recognises them on the server."""
         if not self.turn_id:
-            return says
-        return [replace(say, otid=f"{self.turn_id}-{kind}{number}") for number, say in enumerate(says)]
+            return messages
+        return [replace(message, otid=f"{self.turn_id}-{kind}{number}") for number, message in enumerate(messages)]
 
-    def is_ours(self, otid: str) -> bool:
-        """Whether a stored message is one of this very turn."""
+    def has_sent(self, otid: str) -> bool:
+        """Whether an attempt at this turn sent the stored message with this id."""
         return bool(self.turn_id) and otid.startswith(f"{self.turn_id}-")
+
+    def without_messages(self, message_ids: Collection[str]) -> PreparedTurn:
+        """Takes the messages out of the agent's context. Returns the turn with the agent as it is then."""
+        if not message_ids:
+            return self
+        kept = [message_id for message_id in self.agent.message_ids if message_id not in message_ids]
+        return replace(self, agent=self.gateway.change_agent(self.agent.id, AgentChange(message_ids=kept)))
 
     @property
     def bound(self) -> Mapping[str, Binding]:
-        """Bindings by the name that the agent's model knows them by."""
+        """The bindings by the names that the agent's model knows."""
         return {binding.stub.name: binding for binding in self.bindings}
 
     @property
     def last_message_id(self) -> str:
         return self.agent.message_ids[-1] if self.agent.message_ids else ""
 
+    def send(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
+        """Sends the messages and returns the events, once the agent did something. A failure before that is raised."""
+        events = self.gateway.send(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
+        return _wait_for_first_event(events)
+
+    def for_client(self, call: AgentCall, message_id: str) -> ToolCall:
+        """The agent's call as the client knows it. `message_id` is where its result will go."""
+        binding = self.bound[call.name]
+        arguments = restore_arguments(binding.stub, call.arguments)
+        return ToolCall(self.call_ids.of_message(message_id, call.index), binding.stub.spec.name, arguments)
+
 
 class Interception(Protocol):
     """A way to catch the agent's calls of client tools and to give it their results.
 
-    `can_force`: it can make the model call a certain tool, or any.
+    `can_force`: it can make the model call a certain tool, or any tool.
     """
 
     name: Method
-    offers_stubs: bool
-    stub_kind: StubKind
-    runs_stubs: bool
-    can_force: bool
+    offers_stubs: bool = True
+    stub_kind: StubKind = "placeholder"
+    runs_stubs: bool = False
+    can_force: bool = True
 
     def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        """The tool rules that go with the stubs."""
+        """The tool rules that the agent gets with the stubs."""
+        return []
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Give the agent what is new, and yield what happens; calls for the client as ToolCall."""
+        """Gives the agent what is new, and yields what happens. Calls for the client are ToolCall events."""
+
+
+def gating_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+    """Rules by which Letta holds each call of a stub for an approval."""
+    gates: list[JsonObject] = [{"type": "requires_approval", "tool_name": binding.stub.name} for binding in bindings]
+    return [*gates, *forcing_rules(bindings, choice)]
 
 
 def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-    """Letta lets the first step call only what has a run_first rule: one for a named tool, all for "required"."""
-    if choice.mode == "required":
-        return [{"type": "run_first", "tool_name": binding.stub.name} for binding in bindings]
-    chosen = [b for b in bindings if choice.mode == "function" and b.stub.spec.name == choice.name]
+    """Rules that make the model's first step a call: of the named tool, or of any of the client's for "required".
+
+    If any tool has a run_first rule, Letta lets the first step call only tools that have one.
+    """
+    required, named = choice.mode == "required", choice.mode == "function"
+    chosen = [b for b in bindings if required or (named and b.stub.spec.name == choice.name)]
     return [{"type": "run_first", "tool_name": binding.stub.name} for binding in chosen]
 
 
-def for_client(binding: Binding, call: AgentCall, message_id: str) -> ToolCall:
-    """The agent's call as the client knows it; `message_id` is where its result will go."""
-    arguments = restore_arguments(binding.stub, call.arguments)
-    return ToolCall(client_id(message_id, call.index), binding.stub.spec.name, arguments)
+def provisional_text(returned: str) -> str | None:
+    """The text of ours that a return holds until the client's result is there; None if it is something else.
+
+    Letta puts words of its own before the text of a denial.
+    """
+    return next((text for text in (NO_RESULT, NO_RESULT_HERE) if returned.endswith(text)), None)
 
 
-def results_for(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
-    """The results that the client gave for the calls of this message, by index; the first one of each counts."""
-    found: dict[int, ToolResult] = {}
-    for result in turn.news.results:
-        place = message_of(result.call_id)
-        if place is not None and place[0] == message_id:
-            found.setdefault(place[1], result)
-    return found
-
-
-def refuse_stale(turn: PreparedTurn) -> None:
-    """Results that belong to no waiting call are passed over beside a user's message, and refused without one."""
-    if turn.news.said or turn.arrived:
-        return
-    named = ", ".join(repr(result.call_id)[:60] for result in turn.news.results[:5])
-    raise InvalidRequest(
-        f"No call is waiting for the result of {named}: it has been answered or given up, or it was never made by this"
-        " agent. Send a user message to go on.",
-        param="messages",
-        code="no_pending_call",
-    )
-
-
-def provisional(text: str) -> str | None:
-    """What the text of a return says if it is not yet the client's result; a denial puts words of its own before it."""
-    return next((known for known in (NO_RESULT, NO_RESULT_HERE) if text.endswith(known)), None)
-
-
-def begun(events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
-    """The same events, after the agent gave its first sign; what fails before that is raised here."""
-    ahead: list[AgentEvent] = []
+def _wait_for_first_event(events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
+    first: list[AgentEvent] = []
     for event in events:
-        ahead.append(event)
+        first.append(event)
         if not isinstance(event, RunStarted):
             break
-    return chain(ahead, events)
+    return chain(first, events)

@@ -1,23 +1,20 @@
-"""letta_v1_agent on 0.16.2 and later: the tools go with the request, nothing is put on the server."""
+"""letta_v1_agent on 0.16.2 and later: the tools go with the request, and nothing is put on the server."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from bridge.interception.approval import Approval
-from bridge.interception.method import PreparedTurn
-from bridge.turn import Binding, JsonObject, Method, ToolChoice
+from bridge.interception.approval import run_with_answers
+from bridge.interception.method import Interception, PreparedTurn
+from bridge.turn import AgentEvent
 
 
-class Native(Approval):
-    """Letta offers client tools beside the agent's own, so it cannot force one of them: see `choose`."""
+class Native(Interception):
+    """Letta offers client tools beside the agent's own, so it cannot force one of them: see choose.py."""
 
-    name: Method = "native"
+    name = "native"
     offers_stubs = False
     can_force = False
 
-    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        return []
-
-    def client_tools(self, turn: PreparedTurn) -> Sequence[JsonObject]:
-        return [binding.stub.json_schema for binding in turn.bindings]
+    def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        return run_with_answers(turn, [binding.stub.json_schema for binding in turn.bindings])

@@ -1,9 +1,9 @@
-"""Several calls in one reply: letta_v1_agent from 0.14 on makes them only where a setting of the agent allows it.
+"""Several calls in one reply: letta_v1_agent from 0.14 on makes them only if a setting of the agent allows it.
 
-The setting is switched on with the first request that takes several calls and back off with the first that does not,
-as the client's tools come and go: an unchanged one costs no call. A mark in the agent's metadata, set and removed in
-the same call, says that it was us. An owner's own choice of "on" stays: a client that wants one call at a time gets
-the first, and the agent is told of the others.
+The first request that takes several calls switches the setting on, and the first that does not switches it back, as
+the client's tools come and go. An unchanged setting costs no call. A mark in the agent's metadata, set and removed in
+the same call, says that the bridge did it. If the owner has switched it on, it stays on: a client that wants one call
+at a time gets the first, and the agent is told about the others.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ MARK = "letta-tool-bridge"
 _SWITCHED_ON: JsonObject = {"parallel_tool_calls": "was off"}
 
 
-def settle_parallel_calls(turn: PreparedTurn) -> None:
+def switch_parallel_calls(turn: PreparedTurn) -> None:
     agent = turn.agent
     if not turn.features.parallel_calls:
         return
     if turn.bindings and turn.parallel:
-        if not agent.parallel_calls and not _hindered(turn):
+        if not agent.parallel_calls and not _has_other_rules(agent):
             metadata = {**agent.metadata, MARK: _SWITCHED_ON}
             turn.gateway.change_agent(agent.id, AgentChange(parallel_calls=True, metadata=metadata))
     elif is_switched_on(agent):
@@ -29,7 +29,7 @@ def settle_parallel_calls(turn: PreparedTurn) -> None:
 
 
 def is_switched_on(agent: Agent) -> bool:
-    """Whether the setting is on because of us."""
+    """Whether the bridge has switched the setting on."""
     return MARK in agent.metadata
 
 
@@ -38,6 +38,6 @@ def switched_back(agent: Agent) -> AgentChange:
     return AgentChange(parallel_calls=False, metadata=metadata)
 
 
-def _hindered(turn: PreparedTurn) -> bool:
+def _has_other_rules(agent: Agent) -> bool:
     """Letta offers no parallel calls to an agent with rules of any other kind."""
-    return any(rule.get("type") != "requires_approval" for rule in turn.agent.rules)
+    return any(rule.get("type") != "requires_approval" for rule in agent.rules)

@@ -1,97 +1,96 @@
 """The older loops on 0.16.7 and later, where stored messages can't be changed any more.
 
 The stub needs an approval. When the client's result comes, it is put into variables of the agent, and the call is
-approved with one step allowed: the stub runs, returns what the variables hold, and no model is asked. Then the
-variables are as they were and what the approval left behind is cut from the context. Until the result comes the agent
-is held by the call. A message that comes instead frees it by taking the call out of the context, which is one change
-that can't be broken off in the middle, where a denial would leave words of its own.
+approved with one step allowed: the stub runs and returns what the variables hold, and no model is asked. Then the
+variables are set back, and what the approval added is removed from the context. Until the result comes, the call holds
+the agent. If a message comes instead, the call is taken out of the context, which frees the agent: this is one change,
+so nothing can break it off in the middle, and a denial would leave words of its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.leftovers import tidied
-from bridge.interception.method import PreparedTurn, for_client, refuse_stale, results_for
-from bridge.interception.quoting import quoted
-from bridge.interception.rewrite import Given, Rewrite
+from bridge.interception.given_results import GivenResults, quoted, results_for, row_of_known_results
+from bridge.interception.held_calls import run_agent
+from bridge.interception.leftovers import without_leftovers
+from bridge.interception.method import Interception, PreparedTurn, gating_rules
 from bridge.interception.stored_messages import StoredMessages
-from bridge.letta.gateway import AgentChange, StoredMessage
+from bridge.letta.gateway import Agent, AgentChange, Gateway, StoredMessage
 from bridge.stubs.naming import LETTA_PARAMETERS, is_script_safe
 from bridge.stubs.source import RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX
-from bridge.turn import AgentCall, AgentEvent, JsonObject, Method, StubKind, ToolResult
+from bridge.turn import AgentCall, AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
-# Letta refuses nothing, but a variable of 128 KiB or more does not reach the sandbox.
+# Letta accepts a variable of 128 KiB or more, but it does not reach the sandbox.
 PIECE = 100_000
 
 
-class Relay(Rewrite):
-    name: Method = "relay"
-    stub_kind: StubKind = "relay"
-    called_by_return = False
+class Relay(Interception):
+    name = "relay"
+    stub_kind = "relay"
+    runs_stubs = True
 
-    def __init__(self) -> None:
-        super().__init__(gated=True)
-        self.runs_stubs = True
+    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+        return gating_rules(bindings, choice)
 
-    def _tidied(self, turn: PreparedTurn) -> PreparedTurn:
-        """The agent's variables too are as its owner made them."""
-        if turn.unsettled:
-            variables = turn.gateway.variables(turn.agent.id)
-            own = without_relayed(variables)
-            if own != variables:
-                turn.gateway.change_agent(turn.agent.id, AgentChange(variables=own))
-        return tidied(turn)
-
-    def _give_results(self, turn: PreparedTurn, past: StoredMessages, context: ContextEditor) -> Given:
-        if not turn.news.results:
-            return Given()
-        request = past.held()
-        result = results_for(turn, request.id).get(0) if request is not None else None
-        if request is not None and result is not None:
-            return self._relayed(turn, context, request, result)
-        places = [place for place in map(past.place_of, turn.news.results) if place is not None]
-        if not places:
-            refuse_stale(turn)
-        return Given(place=max(places, default=0))
-
-    def _relayed(self, turn: PreparedTurn, context: ContextEditor, request: StoredMessage, result: ToolResult) -> Given:
-        if _runs(turn, request.calls[0]):
-            gateway, agent_id = turn.gateway, turn.agent.id
-            own = without_relayed(gateway.variables(agent_id))
-            gateway.change_agent(agent_id, AgentChange(variables={**own, **relayed(result)}))
-            returned = gateway.approve(agent_id, request.id)
-            exact = returned.text == result.text
-            context.keep([*context.before, returned.id] if exact else context.before[:-1], own)
-            if exact:
-                return Given(anew=True)
-        else:
-            context.drop(request.id)
-        return Given(anew=True, quoted=(quoted(result),))
-
-    def _gated_calls(
-        self, turn: PreparedTurn, context: ContextEditor, events: Iterator[AgentEvent]
-    ) -> Iterator[AgentEvent]:
-        for event in events:
+    def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        if turn.unfinished_stubs:
+            remove_relayed(turn.gateway, turn.agent)
+        turn = without_leftovers(turn)
+        stored, editor = StoredMessages(turn), ContextEditor(turn)
+        given = _give_results(turn, stored, editor)
+        outgoing = given.messages(turn)
+        if not outgoing and not given.is_new:
+            missed = stored.answer(given.row)
+            if missed:
+                yield from missed
+                return
+        for event in run_agent(turn, stored, editor, outgoing or [editor.go_on()]):
             if isinstance(event, AgentCall) and event.held:
-                yield for_client(turn.bound[event.name], event, event.message_id)
+                yield turn.for_client(event, event.message_id)
             else:
                 yield event
+        editor.end_run()
 
 
-def _runs(turn: PreparedTurn, call: AgentCall) -> bool:
+def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> GivenResults:
+    if turn.delivered or not turn.new_input.results:
+        return GivenResults()
+    request = stored.held()
+    result = results_for(turn, request.id).get(0) if request is not None else None
+    if request is None or result is None:
+        return GivenResults(row=row_of_known_results(turn, stored))
+    if not _can_run(turn, request.calls[0]):
+        editor.remove(request.id)
+    elif _run_stub(turn, editor, request, result):
+        return GivenResults(is_new=True)
+    return GivenResults(is_new=True, quotes=(quoted(result),))
+
+
+def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:
+    """Lets the stub return the result. If it returns something else, takes the call out of the context."""
+    gateway, agent_id = turn.gateway, turn.agent.id
+    own = _without_relayed(gateway.variables(agent_id))
+    gateway.change_agent(agent_id, AgentChange(variables={**own, **relayed(result)}))
+    returned = gateway.approve(agent_id, request.id)
+    is_exact = returned.text == result.text
+    editor.begin_with([*editor.before, returned.id] if is_exact else editor.before[:-1], own)
+    return is_exact
+
+
+def _can_run(turn: PreparedTurn, call: AgentCall) -> bool:
     binding = turn.bound.get(call.name)
     return binding is not None and is_runnable(call.arguments, binding.stub.json_schema["parameters"])
 
 
 def is_runnable(arguments: str, parameters: JsonObject) -> bool:
-    """Whether Letta can make Python of the arguments, and nothing but values.
+    """Whether Letta can make Python of the arguments, and they are nothing but values.
 
-    It writes their names into the script that runs the stub, and what is no text by the schema it writes as it stands:
-    a model can choose both.
+    Letta writes their names into the script that runs the stub, and every value as it is unless the schema says that it
+    is a string. A model can choose both.
     """
     try:
         given = json.loads(arguments or "{}")
@@ -120,6 +119,13 @@ def relayed(result: ToolResult) -> dict[str, str]:
     return {RELAY_COUNT: str(len(pieces)), **named}
 
 
-def without_relayed(variables: Mapping[str, str]) -> dict[str, str]:
-    """The agent's own variables."""
+def remove_relayed(gateway: Gateway, agent: Agent) -> None:
+    """Removes variables with a result that a broken-off turn left on the agent. The agent's own variables stay."""
+    variables = gateway.variables(agent.id)
+    own = _without_relayed(variables)
+    if own != variables:
+        gateway.change_agent(agent.id, AgentChange(variables=own))
+
+
+def _without_relayed(variables: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in variables.items() if key != RELAY_COUNT and not key.startswith(RELAY_PIECE)}

@@ -1,4 +1,4 @@
-"""The operator frees an agent from the client's call that holds it."""
+"""The operator closes the client's call that holds an agent."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.fakes import FEATURES, FakeGateway
 
 
 @pytest.mark.parametrize("version", [(0, 12, 1), (0, 13, 0)])
-def test_where_letta_takes_no_results_the_call_is_taken_out_of_the_context(version: Version) -> None:
-    """An answer of that kind is refused by 0.12 and spoils the agent on 0.13."""
+def test_the_call_is_taken_out_of_the_context_where_letta_takes_no_results(version: Version) -> None:
+    """0.12 refuses such results, and on 0.13 they spoil the agent."""
     letta = FakeGateway(replace(FEATURES, version=version, tool_returns=False))
     agent = letta.has_agent("Ada")
     letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))

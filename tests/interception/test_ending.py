@@ -1,4 +1,4 @@
-"""Plain text as the call that a client takes for the end."""
+"""Plain text becomes the call by which a client expects a turn to end."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bridge.interception.ending import ended_by_call, ending_tool, without_endin
 from bridge.turn import (
     AgentEvent,
     NewInput,
+    PlainCallIds,
     Reasoning,
     Stopped,
     Text,
@@ -26,10 +27,11 @@ from bridge.turn import (
 END = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}, "required": ["result"]})
 OTHER = ToolCall("call_1", "read_file", "{}")
 STOP = Stopped("end_turn")
+IDS = PlainCallIds()
 
 
 def ended(events: Iterable[AgentEvent], tool: ToolSpec = END) -> list[AgentEvent]:
-    return list(ended_by_call(iter(events), tool))
+    return list(ended_by_call(iter(events), tool, IDS))
 
 
 def test_text_that_ends_the_turn_becomes_the_call() -> None:
@@ -37,24 +39,33 @@ def test_text_that_ends_the_turn_becomes_the_call() -> None:
     assert (thought, used, stop) == (Reasoning("hm"), Used(1, 2), STOP)
     assert isinstance(call, ToolCall)
     assert (call.name, json.loads(call.arguments)) == ("attempt_completion", {"result": "All done"})
-    assert len(call.id) <= 40
+    assert IDS.is_ending(call.id)
 
 
-def test_text_before_a_call_stays_text() -> None:
-    assert ended([Text("Let me "), Text("look"), OTHER, STOP]) == [Text("Let me look"), OTHER, STOP]
+def test_texts_of_several_messages_are_separated_by_an_empty_line() -> None:
+    call, _ = ended([Text("All ", "m1"), Text("done.", "m1"), Text("Bye.", "m2"), STOP])
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments) == {"result": "All done.\n\nBye."}
+
+
+def test_text_before_a_call_stays_as_it_was() -> None:
+    events = [Text("Let me ", "m1"), Text("look", "m1"), OTHER, STOP]
+    assert ended(events) == events
 
 
 def test_text_after_a_call_stays_text() -> None:
-    assert ended([OTHER, Text("so"), STOP]) == [OTHER, Text("so"), STOP]
+    events = [OTHER, Text("so"), STOP]
+    assert ended(events) == events
 
 
 @pytest.mark.parametrize("reason", ["max_steps", "max_tokens_exceeded"])
 def test_an_agent_that_was_cut_short_has_not_finished(reason: str) -> None:
-    """The client would tell its user that the task is done."""
-    assert ended([Text("Let me "), Text("look"), Stopped(reason)]) == [Text("Let me look"), Stopped(reason)]
+    """With the call, the client would show its user that the task is done."""
+    events = [Text("Let me "), Text("look"), Stopped(reason)]
+    assert ended(events) == events
 
 
-def test_a_turn_without_text_is_left_alone() -> None:
+def test_a_turn_without_text_stays_as_it_is() -> None:
     assert ended([STOP]) == [STOP]
 
 
@@ -88,15 +99,14 @@ def test_the_arguments_are_valid_by_the_tools_schema(schema: dict[str, Any], arg
     jsonschema.validate(json.loads(call.arguments), {"type": "object", **schema})
 
 
-def test_only_a_tool_of_the_request_ends_it() -> None:
+def test_only_a_tool_of_the_request_ends_a_turn() -> None:
     assert ending_tool([ToolSpec("read_file"), END], {"attempt_completion"}) is END
     assert ending_tool([ToolSpec("read_file")], {"attempt_completion"}) is None
 
 
-@pytest.mark.parametrize(("result", "said"), [("", ()), ("(empty)", ()), ("Try again", ("Try again",))])
-def test_what_the_user_says_to_the_call_is_kept(result: str, said: tuple[str, ...]) -> None:
-    call, _ = ended([Text("T"), STOP])
-    assert isinstance(call, ToolCall)
+@pytest.mark.parametrize(("result", "written"), [("", ()), ("(empty)", ()), ("Try again", ("Try again",))])
+def test_text_of_the_user_in_the_result_becomes_a_message(result: str, written: tuple[str, ...]) -> None:
     other = ToolResult("call_0", "milk")
-    news = without_endings(NewInput((UserMessage("context"),), (other, ToolResult(call.id, result))))
-    assert news == NewInput((*map(UserMessage, said), UserMessage("context")), (other,))
+    new_input = NewInput((UserMessage("context"),), (other, ToolResult(IDS.of_ending(), result)))
+    expected = NewInput((*map(UserMessage, written), UserMessage("context")), (other,))
+    assert without_endings(new_input, IDS) == expected

@@ -1,102 +1,79 @@
-"""Results that come as messages that quote them."""
+"""Results that come as messages that quote them are sent once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from threading import Event as Signal
 
 import pytest
 
 from bridge.config import read_settings
-from bridge.errors import LettaUnreachable
 from bridge.interception.stored_messages import LOOK_BACK
-from bridge.letta.gateway import StoredMessage
-from bridge.turn import AgentCall, AgentEvent, Message, Stopped, Text, ToolCall, ToolSpec, Turn
-from tests.fake_agent import new_id
+from bridge.turn import Stopped, Turn
 from tests.fakes import FEATURES, FakeGateway
-from tests.test_conversation import made
+from tests.interception.attempts import TURN, Attempts, call_of, calls, sent_results, texts, with_result
 
-TOOLS = (ToolSpec("status"),)
-ASKED = Turn("Bob", (Message("user", "Is it done?"),), TOOLS, id="turn-1")
 
-Happens = Callable[[Turn], list[AgentEvent]]
+def attempts_with(letta: FakeGateway, environment: dict[str, str], method: str) -> Attempts:
+    letta.has_agent("Ada", "memgpt_v2_agent")
+    return Attempts(letta, read_settings({**environment, "BRIDGE_METHOD": method}))
 
 
 @pytest.fixture
-def happens(letta: FakeGateway, environment: dict[str, str]) -> Happens:
-    """Bob has an older loop, and takes results as messages."""
-    letta.has_agent("Bob", "memgpt_v2_agent")
-    environment["BRIDGE_METHOD"] = "message"
-    conversation = made(letta, read_settings(environment))
-    return lambda turn: list(conversation.events(turn, Signal()))  # type: ignore[arg-type]
+def letta() -> FakeGateway:
+    return FakeGateway()
 
 
-def calls(letta: FakeGateway) -> None:
-    letta.will(AgentCall(new_id("message"), new_id("call"), "status", "{}", True), Stopped("requires_approval"))
+@pytest.fixture
+def attempts(letta: FakeGateway, environment: dict[str, str]) -> Attempts:
+    return attempts_with(letta, environment, "message")
 
 
-def with_result(turn: Turn, events: list[AgentEvent], text: str) -> Turn:
-    """The client's next request; its turn has a mark of its own."""
-    (call,) = [event for event in events if isinstance(event, ToolCall)]
-    told = (Message("assistant", tool_calls=(call,)), Message("tool", text, tool_call_id=call.id))
-    return replace(turn, messages=(*turn.messages, *told), id=f"{turn.id}-next")
+@pytest.fixture
+def turn(letta: FakeGateway, attempts: Attempts) -> Turn:
+    """The turn that brings the result of a call."""
+    calls(letta, "weather")
+    return with_result(TURN, attempts.run(TURN), "sun")
 
 
-def results(letta: FakeGateway) -> list[str]:
-    return [text for prompt in letta.prompts for text in prompt.texts if text.startswith('{"type": "tool_result"')]
+def test_the_same_result_of_a_second_call_is_sent_too(letta: FakeGateway, attempts: Attempts, turn: Turn) -> None:
+    calls(letta, "weather")
+    turn = with_result(turn, attempts.run(turn), "sun")
+    letta.will_say("Still sunny.")
+    assert texts(attempts.run(turn)) == ["Still sunny."]
+    assert len(sent_results(letta)) == 2
 
 
-def test_the_same_result_of_a_second_call_is_told_too(letta: FakeGateway, happens: Happens) -> None:
-    calls(letta)
-    turn = with_result(ASKED, happens(ASKED), "running")
-    calls(letta)
-    turn = with_result(turn, happens(turn), "running")
-    letta.will_say("Still running.")
-    assert Text("Still running.") in happens(turn)
-    assert len(results(letta)) == 2
+def test_a_result_whose_answer_was_lost_is_not_sent_again(letta: FakeGateway, attempts: Attempts, turn: Turn) -> None:
+    attempts.lose(turn)
+    letta.will_say("Sunny.")
+    assert texts(attempts.repeat(turn)) == ["Sunny."]
+    assert len(sent_results(letta)) == 1
 
 
-def test_a_result_whose_answer_was_lost_is_not_told_again(letta: FakeGateway, happens: Happens) -> None:
-    calls(letta)
-    turn = with_result(ASKED, happens(ASKED), "running")
-    letta.will(LettaUnreachable("cut", code="stream_cut"))
-    with pytest.raises(LettaUnreachable):
-        happens(turn)
-    letta.will_say("Still running.")
-    assert Text("Still running.") in happens(replace(turn, repeated=True))
-    assert len(results(letta)) == 1
+def test_a_result_is_not_sent_again_when_its_call_is_too_long_ago_to_be_read(
+    letta: FakeGateway, attempts: Attempts, turn: Turn
+) -> None:
+    attempts.run(turn)
+    messages = attempts.agent.messages
+    (quote,) = (place for place, message in enumerate(messages) if message.text.startswith('{"type": "tool_result"'))
+    while len(messages) < quote + LOOK_BACK:
+        attempts.answers("On it.")()
+    assert attempts.run(replace(turn, id="turn-3"))[-1] == Stopped("end_turn")
+    assert len(sent_results(letta)) == 1
 
 
-def test_a_result_that_was_told_is_known_when_its_call_is_too_long_ago(letta: FakeGateway, happens: Happens) -> None:
-    calls(letta)
-    turn = with_result(ASKED, happens(ASKED), "running")
-    happens(turn)
-    kept = letta._agents[letta.agents_named("Bob")[0].id]
-    (told,) = (place for place, message in enumerate(kept.messages) if message.text in results(letta))
-    while len(kept.messages) < told + LOOK_BACK:
-        kept.store(StoredMessage(new_id("message"), "assistant_message", text="On it."))
-    assert happens(replace(turn, id="turn-3"))[-1] == Stopped("end_turn")
-    assert len(results(letta)) == 1
-
-
-@pytest.mark.parametrize("answer", ["", "Still running."], ids=["no answer yet", "an answer"])
+@pytest.mark.parametrize("answer", ["", "Sunny."], ids=["no answer yet", "an answer"])
 @pytest.mark.parametrize("method", ["relay", "rewrite"])
-def test_a_result_that_had_to_be_quoted_is_not_told_again(
+def test_a_result_that_another_method_had_to_quote_is_not_sent_again(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, method: str, answer: str
 ) -> None:
-    """No stub can be run with such arguments; and a stored message may resist its change."""
+    """A stub can't run with such arguments, and the server may fail to change a stored message."""
     letta = FakeGateway(replace(FEATURES, message_rewrite=method == "rewrite"))
-    kept = letta._agents[letta.has_agent("Bob", "memgpt_v2_agent").id]
+    attempts = attempts_with(letta, environment, method)
     monkeypatch.setattr(letta, "rewrite_return", lambda *_: False)
-    environment["BRIDGE_METHOD"] = method
-    conversation = made(letta, read_settings(environment))
-    letta.will(AgentCall(new_id("message"), "call_1", "status", '{"of-what": 1}', True), Stopped("requires_approval"))
-    turn = with_result(ASKED, list(conversation.events(ASKED, Signal())), "running")  # type: ignore[arg-type]
-    said = StoredMessage(new_id("message"), "assistant_message", text=answer)
-    letta.will(lambda: answer and kept.store(said), LettaUnreachable("cut", code="stream_cut"))
-    with pytest.raises(LettaUnreachable):
-        list(conversation.events(turn, Signal()))
-    letta.will_say("Still running.")
-    assert Text("Still running.") in list(conversation.events(replace(turn, repeated=True), Signal()))
-    assert len(results(letta)) == 1
+    letta.will(call_of("weather", '{"of-what": 1}'), Stopped("requires_approval"))
+    turn = with_result(TURN, attempts.run(TURN), "sun")
+    attempts.lose(turn, *([attempts.answers(answer)] if answer else []))
+    letta.will_say("Sunny.")
+    assert texts(attempts.repeat(turn)) == ["Sunny."]
+    assert len(sent_results(letta)) == 1

@@ -1,116 +1,80 @@
-"""Tools that are described in a message, and calls that are read from the agent's text."""
+"""Tools that a message describes, and calls that are read from the agent's text."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from threading import Event as Signal
 
 import pytest
 
 from bridge.config import read_settings
-from bridge.errors import LettaUnreachable
-from bridge.letta.gateway import Say, StoredMessage
-from bridge.turn import AgentEvent, Message, Stopped, Text, ToolCall, ToolSpec, Turn
-from tests.fake_agent import new_id
+from bridge.interception.prompt import nonce_of
+from bridge.turn import NewInput, Stopped, Text, ToolResult, Turn
 from tests.fakes import FakeGateway
-from tests.test_conversation import made
+from tests.interception.attempts import TURN, Attempts, called, sent, texts
 
-WEATHER = ToolSpec("weather")
-HELLO = Message("user", "Hello")
-TURN = Turn("Ada", (HELLO,), (WEATHER,), id="turn-1")
-CALLED = Message("assistant", tool_calls=(ToolCall("call_1", "weather", "{}"),))
-RESULT = replace(TURN, messages=(HELLO, CALLED, Message("tool", "sun", tool_call_id="call_1")), id="turn-2")
-CUT = LettaUnreachable("cut", code="stream_cut")
-
-Happens = Callable[[Turn], list[AgentEvent]]
+RESULT = replace(TURN, new_input=NewInput((), (ToolResult("call_1", "sun"),)), id="turn-2")
 
 
 @pytest.fixture
-def happens(letta: FakeGateway, environment: dict[str, str]) -> Happens:
-    environment["BRIDGE_METHOD"] = "prompt"
-    conversation = made(letta, read_settings(environment))
-    return lambda turn: list(conversation.events(turn, Signal()))  # type: ignore[arg-type]
+def attempts(letta: FakeGateway, environment: dict[str, str]) -> Attempts:
+    return Attempts(letta, read_settings({**environment, "BRIDGE_METHOD": "prompt"}))
 
 
-def calling(letta: FakeGateway, *names: str) -> str:
-    """What the agent writes when it calls these, by the guide that it was given last."""
-    (tag,) = set(re.findall(r"<call-\w+>", letta.prompts[-1].texts[0]))
-    return "\n".join(f'{tag}{{"name": "{name}"}}{tag.replace("<", "</")}' for name in names)
+def call_text() -> str:
+    """The text by which the agent calls a tool in the first turn."""
+    nonce = nonce_of(TURN.id)
+    return f'<call-{nonce}>{{"name": "weather"}}</call-{nonce}>'
 
 
-def will_call(letta: FakeGateway, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    send = letta._happening
-
-    def written(kept: object, steps: object) -> Iterator[AgentEvent]:
-        monkeypatch.setattr(letta, "_happening", send)
-        return send(kept, (Text(calling(letta, *names)), Stopped("end_turn")))  # type: ignore[arg-type]
-
-    monkeypatch.setattr(letta, "_happening", written)
-
-
-def called(events: list[AgentEvent]) -> list[str]:
-    return [event.name for event in events if isinstance(event, ToolCall)]
-
-
-def texts(events: list[AgentEvent]) -> list[str]:
-    return [event.text for event in events if isinstance(event, Text)]
-
-
-def context(letta: FakeGateway) -> list[str]:
-    (kept,) = letta._agents.values()
-    stored = {message.id: message.text for message in kept.messages}
-    return [stored[message_id] for message_id in kept.agent.message_ids if stored[message_id]]
-
-
-def told(letta: FakeGateway) -> list[str]:
-    return [part.text for prompt in letta.prompts for part in prompt.messages if isinstance(part, Say)]
-
-
-def answers_and_is_cut(letta: FakeGateway, text: str = "") -> None:
-    """The connection breaks when Letta has the agent's answer, or before there is one."""
-    (kept,) = letta._agents.values()
-    letta.will(lambda: text and kept.store(StoredMessage(new_id("message"), "assistant_message", text=text)), CUT)
+def context(attempts: Attempts) -> list[str]:
+    stored = {message.id: message.text for message in attempts.agent.messages}
+    return [stored[message_id] for message_id in attempts.agent.agent.message_ids if stored[message_id]]
 
 
 @pytest.mark.parametrize(("parallel", "expected"), [(True, ["weather", "weather"]), (False, ["weather"])])
 def test_a_client_that_takes_one_call_at_a_time_gets_one(
-    letta: FakeGateway, happens: Happens, monkeypatch: pytest.MonkeyPatch, parallel: bool, expected: list[str]
+    letta: FakeGateway, attempts: Attempts, parallel: bool, expected: list[str]
 ) -> None:
-    will_call(letta, monkeypatch, "weather", "weather")
-    assert called(happens(replace(TURN, parallel_tool_calls=parallel))) == expected
+    letta.will(Text(f"{call_text()}\n{call_text()}"), Stopped("end_turn"))
+    assert called(attempts.run(replace(TURN, parallel_tool_calls=parallel))) == expected
 
 
-@pytest.mark.parametrize("turn", [TURN, replace(TURN, tools=()), RESULT], ids=["tools", "none", "a result"])
+def test_a_call_in_a_second_message_is_at_the_beginning_of_a_line(letta: FakeGateway, attempts: Attempts) -> None:
+    letta.will(Text("Let me ", "m1"), Text("look.", "m1"), Text(call_text(), "m2"), Stopped("end_turn"))
+    events = attempts.run(TURN)
+    assert called(events) == ["weather"]
+    assert "".join(texts(events)) == "Let me look.\n\n"
+    assert {event.item_id for event in events if isinstance(event, Text)} == {""}
+
+
+@pytest.mark.parametrize("turn", [TURN, replace(TURN, tools=()), RESULT], ids=["tools", "no tools", "a result"])
 @pytest.mark.parametrize("answer", ["", "Sunny."], ids=["no answer yet", "an answer"])
-def test_what_arrived_is_not_told_again(letta: FakeGateway, happens: Happens, turn: Turn, answer: str) -> None:
-    answers_and_is_cut(letta, answer)
-    with pytest.raises(LettaUnreachable):
-        happens(turn)
-    before = [text for text in told(letta) if "application offers" not in text]
+def test_delivered_messages_are_not_sent_again(letta: FakeGateway, attempts: Attempts, turn: Turn, answer: str) -> None:
+    attempts.lose(turn, *([attempts.answers(answer)] if answer else []))
+    (before,) = [text for text in sent(letta) if "application offers" not in text]
     letta.will_say("Sunny.")
-    assert texts(happens(replace(turn, repeated=True))) == ["Sunny."]
+    assert texts(attempts.repeat(turn)) == ["Sunny."]
     assert len(letta.prompts) == (1 if answer else 2)
     assert all(prompt.messages for prompt in letta.prompts)
-    assert sum(text in before for text in told(letta)) == 1
+    assert sent(letta).count(before) == 1
 
 
-def test_a_call_whose_answer_was_lost_is_given_again(letta: FakeGateway, happens: Happens) -> None:
-    (kept,) = letta._agents.values()
-    letta.will(
-        lambda: kept.store(StoredMessage(new_id("message"), "assistant_message", text=calling(letta, "weather"))), CUT
-    )
-    with pytest.raises(LettaUnreachable):
-        happens(TURN)
-    assert called(happens(replace(TURN, repeated=True))) == ["weather"]
+def test_a_call_in_a_lost_answer_is_given_again(letta: FakeGateway, attempts: Attempts) -> None:
+    attempts.lose(TURN, attempts.answers(call_text()))
+    assert called(attempts.repeat(TURN)) == ["weather"]
     assert len(letta.prompts) == 1
 
 
-def test_no_description_of_tools_stays_behind_when_a_run_breaks_off(letta: FakeGateway, happens: Happens) -> None:
-    letta.will(CUT)
-    with pytest.raises(LettaUnreachable):
-        happens(TURN)
+def test_the_description_of_the_tools_is_removed_after_the_run(letta: FakeGateway, attempts: Attempts) -> None:
     letta.will_say("Hi")
-    happens(replace(TURN, id="turn-3"))
-    assert context(letta) == ["Hello", "Hello", "Hi"]
+    attempts.run(TURN)
+    assert context(attempts) == ["Hello", "Hi"]
+
+
+def test_the_description_of_the_tools_is_removed_after_a_run_that_broke_off(
+    letta: FakeGateway, attempts: Attempts
+) -> None:
+    attempts.lose(TURN)
+    letta.will_say("Hi")
+    attempts.run(replace(TURN, id="turn-3"))
+    assert context(attempts) == ["Hello", "Hello", "Hi"]

@@ -1,4 +1,4 @@
-"""The rules that go with the stubs."""
+"""The rules that an agent gets with the stubs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rules(features: ServerFeatures, method: str = "rewrite", choice: ToolChoice 
 
 
 @pytest.mark.parametrize("method", ["rewrite", "message"])
-def test_a_rule_without_a_prompt_where_letta_has_none(method: str) -> None:
+def test_exit_rules_have_no_prompt_where_letta_does_not_know_it(method: str) -> None:
     assert rules(UNGATED, method) == [
         {"type": "exit_loop", "tool_name": "read_file"},
         {"type": "exit_loop", "tool_name": "write_file"},
@@ -30,24 +30,24 @@ def test_a_rule_without_a_prompt_where_letta_has_none(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["rewrite", "message"])
-def test_exit_rules_tell_the_model_nothing(method: str) -> None:
-    for made in rules(replace(UNGATED, rule_prompts=True), method):
-        assert made["prompt_template"]
-        assert Template(made["prompt_template"]).render(**made) == ""
+def test_exit_rules_show_nothing_to_the_model(method: str) -> None:
+    for found in rules(replace(UNGATED, rule_prompts=True), method):
+        assert found["prompt_template"]
+        assert Template(found["prompt_template"]).render(**found) == ""
 
 
-def test_gates_have_no_prompt_to_begin_with() -> None:
+def test_rules_for_approvals_have_no_prompt() -> None:
     assert {tuple(one) for one in rules(replace(FEATURES, rule_prompts=True))} == {("type", "tool_name")}
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_whether_a_server_knows_of_prompts_is_read_from_its_openapi(known: bool) -> None:
+def test_the_openapi_document_says_whether_rules_have_prompts(known: bool) -> None:
     fields = {"prompt_template": {}} if known else {}
     openapi = {"components": {"schemas": {"TerminalToolRule": {"properties": {"tool_name": {}, **fields}}}}}
     assert read_features("0.8.17", openapi).rule_prompts == known
 
 
-def test_a_named_tool_is_forced_beside_its_stop() -> None:
-    made = rules(FEATURES, choice=ToolChoice("function", "write_file"))
-    assert [one for one in made if one["type"] == "run_first"] == [{"type": "run_first", "tool_name": "write_file"}]
-    assert len(made) == 3
+def test_a_named_tool_has_a_rule_that_forces_it() -> None:
+    found = rules(FEATURES, choice=ToolChoice("function", "write_file"))
+    assert [one for one in found if one["type"] == "run_first"] == [{"type": "run_first", "tool_name": "write_file"}]
+    assert len(found) == 3

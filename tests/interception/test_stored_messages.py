@@ -1,4 +1,4 @@
-"""The agent's other conversations fill its list of messages while a client's call waits."""
+"""A held call is found although the agent's other conversations fill its list of messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_message_instead_of_the_result_frees_the_agent(chat: Chat, letta: Fake
 
 
 @pytest.mark.usefixtures("waiting")
-def test_the_operator_sees_what_the_agent_waits_at(letta: FakeGateway, ada: Agent) -> None:
+def test_the_operator_sees_the_held_call(letta: FakeGateway, ada: Agent) -> None:
     held = held_request(letta, letta.agent(ada.id))
     assert held is not None
     assert [call.name for call in held.calls] == ["get_weather"]

@@ -1,4 +1,4 @@
-"""A method that a setting names: where it can work it does, elsewhere the client is told which ones can."""
+"""A method that a setting names works where it is possible. Elsewhere the error lists the possible ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TYPES = ("memgpt_agent", "memgpt_v2_agent", "letta_v1_agent")
 
 
 def possible(world: World, agent_type: str) -> set[str]:
-    """The methods that can work, written down here once more: a server's claims are not taken for granted."""
+    """The methods that can work, written here independently of what the bridge reads from a server."""
     v3 = agent_type == "letta_v1_agent" and world.at_least("0.14.0")
     found = {"message"}
     if v3:
@@ -39,9 +39,7 @@ def possible(world: World, agent_type: str) -> set[str]:
 
 
 @pytest.mark.parametrize("method", STUBS)
-def test_a_method_that_is_named_is_taken_or_refused(
-    world: World, agent_type: str, forced: Service, method: str
-) -> None:
+def test_a_named_method_is_used_or_refused(world: World, agent_type: str, forced: Service, method: str) -> None:
     world.model.clear()
     agent = world.agent(agent_type, name=f"forced-{method}-{agent_type}")
     try:

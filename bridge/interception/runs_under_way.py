@@ -1,4 +1,4 @@
-"""A run that goes on in Letta although the bridge that began it has gone: the agent is not free before it ends."""
+"""Runs that go on in Letta although the bridge that began them has gone. The agent is not free before they end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ REST = 1.0
 
 
 def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> bool:
-    """Until the agent has no run any more; whether it had one. What does not end died with its server: it is ended."""
+    """Waits until the agent has no run any more. Returns whether it had one.
+
+    A run that does not end in time is cancelled: it was lost when its server died. `gone` ends the wait.
+    """
     deadline = time.monotonic() + PATIENCE
     had = False
     while runs := gateway.runs_under_way(agent_id):
         had = True
         if time.monotonic() > deadline:
-            log.warning("%s: ending %d runs that nobody waits for", agent_id, len(runs))
+            log.warning("%s: cancelling %d runs that did not end", agent_id, len(runs))
             for run_id in runs:
                 gateway.cancel(agent_id, run_id)
             break
@@ -32,7 +35,7 @@ def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) ->
 
 
 def agent_at_rest(gateway: Gateway, agent_id: str) -> Agent:
-    """The agent once its context stays as it is, for servers that do not tell which runs are under way."""
+    """The agent once its context does not change any more, for servers that do not say which runs are under way."""
     deadline = time.monotonic() + PATIENCE
     agent = gateway.agent(agent_id)
     while time.monotonic() < deadline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.interception.tagged import TaggedCall, TaggedText, fault_of
+from bridge.interception.calls_in_text import TaggedCall, TaggedText, fault_of
 from bridge.turn import ToolSpec
 
 READ = ToolSpec(
@@ -25,8 +25,8 @@ CASES: list[tuple[str, list[str | TaggedCall]]] = [
 ]
 
 
-def told(text: TaggedText, pieces: list[str]) -> list[str | TaggedCall]:
-    """What comes out, with neighbouring pieces of text joined."""
+def parts(text: TaggedText, pieces: list[str]) -> list[str | TaggedCall]:
+    """The calls and the text, with neighbouring pieces of text joined."""
     found: list[str | TaggedCall] = []
     for part in [*(part for piece in pieces for part in text.feed(piece)), *text.end()]:
         if isinstance(part, str) and found and isinstance(found[-1], str):
@@ -37,13 +37,13 @@ def told(text: TaggedText, pieces: list[str]) -> list[str | TaggedCall]:
 
 
 @pytest.mark.parametrize(("written", "expected"), CASES)
-def test_calls_and_text_are_told_apart_however_the_text_is_cut(written: str, expected: list[str | TaggedCall]) -> None:
+def test_calls_are_found_wherever_the_text_is_cut(written: str, expected: list[str | TaggedCall]) -> None:
     for size in (1, 2, 3, 7, len(written)):
         pieces = [written[start : start + size] for start in range(0, len(written), size)]
-        assert told(TaggedText("12ab", {"read_file": READ}), pieces) == expected
+        assert parts(TaggedText("12ab", {"read_file": READ}), pieces) == expected
 
 
-def test_only_what_may_become_a_tag_is_held_back() -> None:
+def test_only_text_that_may_become_a_tag_is_held_back() -> None:
     text = TaggedText("12ab", {"read_file": READ})
     assert list(text.feed("Hello <cal")) == ["Hello "]
     assert list(text.feed("m> you")) == ["<calm> you"]
@@ -59,8 +59,8 @@ def test_only_what_may_become_a_tag_is_held_back() -> None:
         ('{"name": "read_file", "arguments": [1]}', "must be a JSON object"),
     ],
 )
-def test_a_wrong_call_says_what_is_wrong(body: str, fault: str) -> None:
-    (call,) = told(TaggedText("12ab", {"read_file": READ}), [f"<call-12ab>{body}</call-12ab>"])
+def test_a_wrong_call_has_a_fault(body: str, fault: str) -> None:
+    (call,) = parts(TaggedText("12ab", {"read_file": READ}), [f"<call-12ab>{body}</call-12ab>"])
     assert isinstance(call, TaggedCall)
     assert fault in call.fault
 
@@ -76,9 +76,9 @@ def test_a_wrong_call_says_what_is_wrong(body: str, fault: str) -> None:
         ({}, {}),
     ],
 )
-def test_arguments_that_may_fit_are_let_pass(arguments: dict[str, object], schema: dict[str, object]) -> None:
+def test_arguments_that_may_fit_have_no_fault(arguments: dict[str, object], schema: dict[str, object]) -> None:
     assert fault_of(arguments, schema) == ""
 
 
-def test_a_truth_value_is_no_number() -> None:
+def test_a_boolean_is_not_a_number() -> None:
     assert "'a'" in fault_of({"a": True}, {"properties": {"a": {"type": "integer"}}})

@@ -1,0 +1,65 @@
+"""Runs of agents that may wait for an approval, and take no message as long as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bridge.errors import LettaError
+from bridge.interception.close_held import own_calls, waits_for_its_own
+from bridge.interception.context_editor import ContextEditor
+from bridge.interception.method import PreparedTurn
+from bridge.interception.stored_messages import StoredMessages
+from bridge.letta.failures import WAITS_FOR_APPROVAL
+from bridge.letta.gateway import Outgoing, StoredMessage
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, Stopped
+
+
+def run_agent(
+    turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, outgoing: Sequence[Outgoing]
+) -> Iterator[AgentEvent]:
+    """Sends the messages and returns the events of the run, held calls last.
+
+    If Letta refuses them because of an abandoned call, that call is taken out of the context first.
+    """
+    try:
+        return held_calls_last(turn, turn.send(outgoing))
+    except LettaError as failure:
+        editor.remove(abandoned_request(turn, stored, failure).id)
+        return held_calls_last(turn, turn.send(outgoing))
+
+
+def abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: LettaError) -> StoredMessage:
+    """The approval request of calls that the client abandoned, if they are the reason why Letta refused a message.
+
+    Raises the refusal again if they are not, and another error if the agent waits for a decision about its own tool.
+    """
+    if failure.code != WAITS_FOR_APPROVAL and not turn.features.hides_conflicts:
+        raise failure
+    request = stored.held()
+    if request is None:
+        raise failure
+    own = own_calls(turn.agent, request)
+    if own:
+        raise waits_for_its_own(own[0]) from failure
+    return request
+
+
+def held_calls_last(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
+    """The events of a run, with the calls that now hold the agent right before its end.
+
+    Fails if one of these is a call of the agent's own tool. By token, 0.12 announces every call of an agent with
+    gated tools as held. A call that returns was not held.
+    """
+    held: list[AgentCall] = []
+    for event in events:
+        if isinstance(event, AgentCall) and event.held:
+            held.append(event)
+            continue
+        if isinstance(event, AgentReturn):
+            held.clear()
+        elif isinstance(event, Stopped):
+            own = next((call.name for call in held if call.name not in turn.bound), None)
+            if own is not None:
+                raise waits_for_its_own(own)
+            yield from held
+        yield event
