@@ -45,14 +45,14 @@ FORMER = {
     "BRIDGE_JOURNAL_KEEP": "it is always 900 seconds",
     "BRIDGE_SWEEP_INTERVAL": "it is always 3600 seconds",
     "BRIDGE_STUB_IDLE": "it is always 86400 seconds",
-    "BRIDGE_KEY_RATE": "it is always 600 requests a minute, but for keys with a `rate` of their own",
-    "BRIDGE_KEY_TURNS": "it is always 32 turns at once, but for keys with `turns` of their own",
+    "BRIDGE_KEY_RATE": "it is always 600 requests a minute, except for keys with their own `rate`",
+    "BRIDGE_KEY_TURNS": "it is always 32 turns at once, except for keys with their own `turns`",
     "BRIDGE_MAX_BODY": "it is always 20000000 bytes",
     "BRIDGE_MAX_TOOLS": "it is always 512 tools",
     "BRIDGE_MAX_SCHEMA": "it is always 262144 characters",
     "BRIDGE_MAX_DEPTH": "it is always 64 levels",
     "BRIDGE_MAX_RESULT": "it is always 1000000 characters",
-    "BRIDGE_THREADS": "it is always 64 threads, or as many as BRIDGE_MAX_TURNS needs",
+    "BRIDGE_THREADS": "it is always 64 threads, or more if BRIDGE_MAX_TURNS needs them",
     "BRIDGE_LOG_FORMAT": "it is always text at a terminal and JSON elsewhere",
 }
 
@@ -214,7 +214,7 @@ class Settings:
     read_timeout: float = 10.0  # a client may pause so long within its request; whole seconds
     tool_wait: float = 30.0  # a client's open tool call makes other clients wait; then their message closes it
     journal_keep: float = 900.0  # the answer of a turn is kept for a client that did not get it
-    sweep_interval: float = 3600.0  # between two sweeps; 0: no sweep but by the command
+    sweep_interval: float = 3600.0  # between two sweeps; 0: only the command sweeps
     stub_idle: float = 86400.0  # a sweep deletes a stub that no agent has had for so long
     key_rate: int = 600  # requests that a key without `rate` may make in a minute; 0: any number
     key_turns: int = 32  # turns at once of a key without `turns`; 0: any number
