@@ -13,7 +13,7 @@ from testbed.cache import Cache, open_lock, try_lock
 from testbed.install import binaries
 from testbed.network import free_port
 from testbed.postgres import (
-    as_server,
+    as_ordinary_user,
     data_folder,
     keeper_lock,
     log_file,
@@ -87,14 +87,16 @@ def remove_remains(cache: Cache) -> None:
     if (data_folder(cache) / "postmaster.pid").exists():
         stop_it = [str(binaries(cache) / "pg_ctl"), "stop", "-D", str(data_folder(cache)), "-m", "immediate"]
         # It fails where the file alone was left, of which PostgreSQL makes nothing.
-        subprocess.run(as_server(stop_it), env=tool.environment(), stdin=subprocess.DEVNULL, check=False)
+        subprocess.run(as_ordinary_user(stop_it), env=tool.environment(), stdin=subprocess.DEVNULL, check=False)
 
 
 def start(cache: Cache, port: int) -> "subprocess.Popen[bytes]":
     """Start PostgreSQL on a port."""
     settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
     return subprocess.Popen(
-        as_server([str(binaries(cache) / "postgres"), "-D", str(data_folder(cache)), "-p", str(port), *settings]),
+        as_ordinary_user(
+            [str(binaries(cache) / "postgres"), "-D", str(data_folder(cache)), "-p", str(port), *settings]
+        ),
         env=tool.environment(),
         stdin=subprocess.DEVNULL,
     )

@@ -161,7 +161,7 @@ def password_file(cache: Cache) -> Path:
     return cache.postgres / "password"
 
 
-def as_server(command: list[str]) -> list[str]:
+def as_ordinary_user(command: list[str]) -> list[str]:
     """The command as PostgreSQL's own user, since it refuses to run as root; it ends when its parent does.
 
     The repository may be in a folder that root alone can enter, so that user keeps one of root's powers: to pass
@@ -198,7 +198,7 @@ def make_data(cache: Cache, binaries: Path, progress: Progress) -> None:
         os.chown(unfinished, NOBODY, NOBODY)
     # With a password, since whoever may use this server can run programs through it.
     tool.run(
-        as_server(
+        as_ordinary_user(
             [
                 *(str(binaries / "initdb"), "-D", str(unfinished), "-U", USER, "-E", "UTF8", "--locale=C"),
                 *("--auth=scram-sha-256", f"--pwfile={password}", "--no-sync"),

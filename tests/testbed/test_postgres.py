@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from testbed.errors import DatabaseFailed
-from testbed.postgres import as_server
+from testbed.postgres import as_ordinary_user
 
 
 def be(monkeypatch: pytest.MonkeyPatch, *, user: int, setpriv: str | None) -> None:
@@ -16,23 +16,23 @@ def be(monkeypatch: pytest.MonkeyPatch, *, user: int, setpriv: str | None) -> No
 
 def test_root_starts_it_as_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, user=0, setpriv="/bin/setpriv")
-    command = as_server(["postgres", "-D", "data"])
+    command = as_ordinary_user(["postgres", "-D", "data"])
     assert {"--reuid=65534", "--regid=65534", "--clear-groups"} <= set(command)
     assert command[-4:] == ["--", "postgres", "-D", "data"]
 
 
 def test_an_ordinary_user_starts_it_as_that_user(monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, user=1000, setpriv="/bin/setpriv")
-    command = as_server(["postgres"])
+    command = as_ordinary_user(["postgres"])
     assert not [word for word in command if "uid" in word]
 
 
 def test_an_ordinary_user_needs_no_other_program(monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, user=1000, setpriv=None)
-    assert as_server(["postgres"]) == ["postgres"]
+    assert as_ordinary_user(["postgres"]) == ["postgres"]
 
 
 def test_root_without_setpriv_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, user=0, setpriv=None)
     with pytest.raises(DatabaseFailed, match="install util-linux or run this as an ordinary user"):
-        as_server(["postgres"])
+        as_ordinary_user(["postgres"])
