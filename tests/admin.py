@@ -1,13 +1,17 @@
-"""An operator who uses the admin pages."""
+"""An operator who uses the admin pages, and a client whose turns the pages show."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from html import unescape
 from typing import Any
 
+from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
+
+from tests.actors import Chat, ChatReply
 
 PASSWORD = "the operator's password"
 
@@ -51,6 +55,20 @@ class Operator:
         response = self.client.post(f"/admin/do/{action}", data={"target": target})
         assert response.status_code == 303, response.text
         return readable_text(self.client.get(response.headers["Location"]).text)
+
+
+class RecordedChat(Chat):
+    """A client whose turns are in the history as soon as they are answered."""
+
+    def __init__(self, app: Flask, key: str = "") -> None:
+        super().__init__(app.test_client())
+        self._recorder = app.extensions["parts"].recorder
+        self._key = {"Authorization": f"Bearer {key}"} if key else {}
+
+    def post(self, body: Any, *, headers: Mapping[str, str] | None = None) -> ChatReply:
+        reply = super().post(body, headers={**self._key, **(headers or {})})
+        self._recorder.flush()
+        return reply
 
 
 def readable_text(html: str) -> str:

@@ -9,12 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from flask import Flask
-from flask.testing import FlaskClient
 
 from app import assemble
 from bridge.cli.group import commands
@@ -25,6 +23,7 @@ from bridge.operation.doctor import TOOL
 from bridge.sync.instructions import OWNER
 from bridge.turn import Stopped, Text, Used
 from tests.actors import Chat
+from tests.admin import RecordedChat
 from tests.test_complaints import held, tool
 from tests.toolsets import SharedLetta
 
@@ -43,7 +42,7 @@ def environment(environment: dict[str, str]) -> dict[str, str]:
 def letta() -> SharedLetta:
     fake = SharedLetta()
     ada = fake.has_agent("Ada")
-    fake.gives(ada, fake.has_tool("theirs"))
+    fake.attaches(ada, fake.has_tool("theirs"))
     return fake
 
 
@@ -53,14 +52,8 @@ def ada(letta: SharedLetta) -> Agent:
 
 
 @pytest.fixture
-def chat(client: FlaskClient, app: Flask) -> Chat:
-    class Recorded(Chat):
-        def post(self, body: Any, **_: Any) -> Any:
-            reply = super().post(body, headers={"Authorization": "Bearer canary-key-1"})
-            app.extensions["parts"].recorder.flush()
-            return reply
-
-    return Recorded(client)
+def chat(app: Flask) -> Chat:
+    return RecordedChat(app, "canary-key-1")
 
 
 @pytest.fixture
@@ -417,7 +410,7 @@ def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: 
     """It does so, too, when the agent has no tool of a client any more."""
     before = letta.agent(ada.id)
     chat.ask(tools=[READ])
-    letta.takes(ada, "read_file")
+    letta.detaches(ada, "read_file")
     letta.delete_tool(letta.tool("read_file").id)
     assert letta.agent(ada.id).parallel_calls
     assert run("purge", "--yes").exit_code == 0

@@ -13,7 +13,7 @@ from bridge.errors import LettaUnreachable
 from bridge.letta.gateway import Agent
 from bridge.turn import Text
 from tests.actors import Chat
-from tests.admin import PASSWORD, Operator
+from tests.admin import PASSWORD, Operator, RecordedChat
 from tests.test_complaints import HELLO, held, result, tool
 from tests.toolsets import GATE, SharedLetta
 
@@ -35,7 +35,7 @@ def letta() -> SharedLetta:
     fake = SharedLetta()
     ada = fake.has_agent("Ada")
     theirs = fake.has_tool("theirs")
-    fake.gives(ada, theirs, rules=[{"type": GATE, "tool_name": "theirs"}])
+    fake.attaches(ada, theirs, rules=[{"type": GATE, "tool_name": "theirs"}])
     return fake
 
 
@@ -48,6 +48,11 @@ def ada(letta: SharedLetta) -> Agent:
 def operator(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Operator:
     monkeypatch.setattr("bridge.sync.cleanup.GRACE", 0.0)
     return Operator(client)
+
+
+@pytest.fixture
+def chat(app: Flask) -> Chat:
+    return RecordedChat(app)
 
 
 def names(letta: SharedLetta, agent: Agent) -> list[str]:
@@ -86,7 +91,7 @@ def test_detaching_removes_rules_that_were_left_behind(
     operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     chat.ask(tools=[READ])
-    letta.takes(ada, "read_file")
+    letta.detaches(ada, "read_file")
     assert "Rules that earlier tools left behind go, too: read_file." in operator.asks("detach", ada.id)
     operator.does("detach", ada.id)
     assert [rule["tool_name"] for rule in letta.agent(ada.id).rules] == ["theirs"]
@@ -94,11 +99,10 @@ def test_detaching_removes_rules_that_were_left_behind(
 
 @pytest.mark.parametrize("action", ["detach", "delete", "resync"])
 def test_no_action_hides_that_a_turn_broke_off(
-    operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent, action: str
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent, action: str
 ) -> None:
     letta.will(Text("Half"), LettaUnreachable("cut", code="stream_cut"))
     chat.ask(tools=[READ])
-    app.extensions["parts"].recorder.flush()
     (stub,) = letta.tools_named(["read_file"])
     operator.does(action, stub.id if action == "delete" else ada.id)
     letta.calls.clear()
@@ -110,10 +114,9 @@ def test_no_action_hides_that_a_turn_broke_off(
 
 
 def test_a_resync_repairs_what_was_changed_by_hand(
-    operator: Operator, app: Flask, chat: Chat, letta: SharedLetta, ada: Agent
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     chat.ask(tools=[READ, WRITE])
-    app.extensions["parts"].recorder.flush()
     was = letta.tool("read_file")
     letta.edits(was, source=f"{was.source}\nimport os\n")
     assert "It has 2 tools of clients now (read_file, write_file)." in operator.asks("resync", ada.id)

@@ -10,13 +10,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from bridge.errors import LettaTimeout, LettaUnreachable, StoreUnavailable
-from bridge.history.recorder import Recorder
 from bridge.letta.gateway import Agent
 from bridge.operation.snapshots import Snapshots
 from bridge.store.sqlite import LocalStore
 from bridge.turn import AgentCall, Text
 from tests.actors import Chat
-from tests.admin import PASSWORD, Operator
+from tests.admin import PASSWORD, Operator, RecordedChat
 from tests.test_complaints import HELLO, Json, held, result, tool
 from tests.toolsets import SharedLetta
 
@@ -47,21 +46,8 @@ def operator(client: FlaskClient) -> Operator:
 
 
 @pytest.fixture
-def chat(client: FlaskClient, recorder: Recorder) -> Chat:
-    """A client whose turns are in the history as soon as they are answered."""
-
-    class Recorded(Chat):
-        def post(self, body: Any, **more: Any) -> Any:
-            reply = super().post(body, **more)
-            recorder.flush()
-            return reply
-
-    return Recorded(client)
-
-
-@pytest.fixture
-def recorder(app: Flask) -> Recorder:
-    return app.extensions["parts"].recorder  # type: ignore[no-any-return]
+def chat(app: Flask) -> Chat:
+    return RecordedChat(app)
 
 
 def called(chat: Chat, letta: SharedLetta, name: str = "read_file", arguments: str = '{"city": "Oslo"}') -> Json:
@@ -103,7 +89,7 @@ def test_the_list_shows_the_state_of_each_tool(operator: Operator, chat: Chat, l
     letta.has_tool("taken")
     chat.ask(tools=[tool("taken"), tool("stays"), tool("unused"), tool("detached"), tool("overdue"), tool("deleted")])
     chat.ask(tools=[tool("taken"), tool("stays"), tool("detached")])
-    letta.takes(ada, "detached")
+    letta.detaches(ada, "detached")
     letta.delete_tool(letta.tool("deleted").id)
     old = letta.tool("overdue")
     letta.edits(old, tags=(*old.tags, "letta-tool-bridge:idle-since=1500000000"))
@@ -229,7 +215,7 @@ def test_the_list_of_agents_shows_type_method_tools_and_waiting_calls(
     operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
 ) -> None:
     letta.has_agent("Charles", "memgpt_v2_agent")
-    letta.gives(ada, letta.has_tool("theirs"))
+    letta.attaches(ada, letta.has_tool("theirs"))
     letta.will(*held(("read_file", "{}")))
     chat.ask(tools=[READ, WRITE], system="Be kind.")
     first, second = operator.data("agents")["agents"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bridge.operation.overview import STATES, ToolRow
@@ -21,6 +20,11 @@ _KEYS: Mapping[str, Callable[[ToolRow], Any]] = {
     "calls": lambda row: row.calls,
     "results": lambda row: row.results,
     "errors": lambda row: row.errors,
+}
+# Filters other than the states.
+_FLAGS: Mapping[str, Callable[[ToolRow], bool]] = {
+    "taken": lambda row: row.taken_by == "foreign",
+    "errors": lambda row: row.errors > 0,
 }
 # The first click on these columns sorts the largest values to the top.
 _LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "errors"})
@@ -42,7 +46,7 @@ class Wanted:
         state, sort, page = arguments.get("state", ""), arguments.get("sort", "name"), arguments.get("page", "1")
         return cls(
             q=arguments.get("q", "").strip()[:200],
-            state=state if state in (*STATES, "taken", "errors") else "",
+            state=state if state in (*STATES, *_FLAGS) else "",
             agent=arguments.get("agent", "")[:100],
             sort=sort if sort.removeprefix("-") in _KEYS else "name",
             page=int(page) if page.isdecimal() and len(page) < 6 else 1,
@@ -59,9 +63,8 @@ class Wanted:
     def address(self, **changes: Any) -> dict[str, str]:
         """Returns the arguments of an address that asks for this with some changes. Defaults are left out."""
         changed = replace(self, **({"page": 1} | changes))
-        values = {"q": changed.q, "state": changed.state, "agent": changed.agent, "sort": changed.sort}
-        given = {name: value for name, value in values.items() if value and (name, value) != ("sort", "name")}
-        return given | ({"page": str(changed.page)} if changed.page > 1 else {})
+        defaults = asdict(Wanted())
+        return {name: str(value) for name, value in asdict(changed).items() if value != defaults[name]}
 
     def sorted_by(self, column: str) -> dict[str, str]:
         """Returns the arguments for a click on a column. A second click reverses its order."""
@@ -94,9 +97,8 @@ def listed(rows: Sequence[ToolRow], wanted: Wanted) -> Listing:
     found.sort(key=_KEYS[wanted.column], reverse=wanted.falling)
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(1, wanted.page), pages)
-    counts = Counter[str]({**dict.fromkeys(STATES, 0), **Counter(row.state for row in rows)})
-    counts.update({state: sum(_in_state(row, state) for row in rows) for state in ("taken", "errors")})
-    return Listing(found[(page - 1) * PAGE : page * PAGE], len(found), len(rows), page, pages, dict(counts))
+    counts = {state: sum(_in_state(row, state) for row in rows) for state in (*STATES, *_FLAGS)}
+    return Listing(found[(page - 1) * PAGE : page * PAGE], len(found), len(rows), page, pages, counts)
 
 
 def _fits(row: ToolRow, wanted: Wanted) -> bool:
@@ -110,5 +112,4 @@ def _fits(row: ToolRow, wanted: Wanted) -> bool:
 
 
 def _in_state(row: ToolRow, state: str) -> bool:
-    extra = {"": True, "taken": row.taken_by == "foreign", "errors": row.errors > 0}
-    return extra.get(state, row.state == state)
+    return _FLAGS[state](row) if state in _FLAGS else state in ("", row.state)

@@ -47,7 +47,7 @@ def admin(app: Flask, parts: Parts) -> Blueprint:
     site.before_request(partial(_require_sign_in, sign_in))
     site.after_request(_allow_own_referrer)
     site.register_error_handler(Exception, _error_reply)
-    site.context_processor(lambda: {"version": __version__, "on": bool(password)})
+    site.context_processor(lambda: {"version": __version__})
     _add_sign_in(site, sign_in)
     _add_pages(site, parts)
     _add_actions(site, parts)
