@@ -1,4 +1,4 @@
-"""A real Chromium, and pages in it that notice whatever goes wrong."""
+"""A real Chromium, and pages in it that record every error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.browser import ARGUMENTS, browser
 from tests.browser.world import Served, furnish, served
 from tests.waiting import SOON
 
-# What the browser says of the page that follows a wrong password.
+# What the browser logs for the page that follows a wrong password.
 REFUSED = "the server responded with a status of 401"
 
 Open = Callable[..., Page]
@@ -51,7 +51,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def open_page(chromium: Browser, world: Served) -> Iterator[Open]:
-    """A page of its own session, as wide and as light as is said. Nothing may complain, run or ask elsewhere."""
+    """Opens pages with their own session, in a width and colour scheme. Errors, dialogs and foreign requests fail."""
     complaints: list[str] = []
     contexts = []
 

@@ -1,4 +1,4 @@
-"""The pictures of the admin pages in docs/, taken from the same world as the tests: `make pictures`."""
+"""Takes the pictures of the admin pages in docs/, with the same data as the tests: `make pictures`."""
 
 from __future__ import annotations
 

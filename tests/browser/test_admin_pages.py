@@ -1,4 +1,4 @@
-"""The operator at work, in a real browser."""
+"""The admin pages in a real browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.test_complaints import tool
 from tests.waiting import SOON, until
 
 SIZES = [(1400, "light"), (1400, "dark"), (360, "light"), (360, "dark")]
-# The contrast of every text with what is behind it, by WCAG's formula; what is too weak is told.
+# Returns every text with too little contrast to its background, by WCAG's formula.
 WEAK_TEXT = """() => {
   const parse = text => {
     const numbers = text.match(/[\\d.]+/g).map(Number);
@@ -59,8 +59,9 @@ def agent_id(world: Served, name: str) -> str:
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-def test_a_day_of_the_operator(open_page: Open, world: Served, width: int, scheme: str) -> None:
-    """Sign in, list, filter, open, act, sign out."""
+def test_an_operator_signs_in_filters_acts_and_signs_out(
+    open_page: Open, world: Served, width: int, scheme: str
+) -> None:
     page = open_page(width, scheme)
     page.goto("/admin/tools?q=lookup")
     expect(page).to_have_url(re.compile("/admin/sign-in"))
@@ -85,7 +86,7 @@ def test_a_day_of_the_operator(open_page: Open, world: Served, width: int, schem
     page.get_by_role("link", name="Resync").click()
     expect(page.get_by_text("The agent's own tools and rules stay as they are.")).to_be_visible()
     page.get_by_role("button", name="Resync").click()
-    expect(page.get_by_role("status")).to_contain_text("Resynced coder: it has 8 tools of ours.")
+    expect(page.get_by_role("status")).to_contain_text("Resynced coder: it has 8 tools of clients.")
     page.get_by_role("link", name="Activity").click()
     expect(page.get_by_text("Resynced coder").first).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
@@ -114,7 +115,7 @@ def test_every_page_fits_and_can_be_read(open_page: Open, world: Served, width: 
 
 
 @pytest.mark.parametrize(("width", "scheme"), [SIZES[0], SIZES[3]])
-def test_nothing_hostile_runs_or_breaks_a_page(open_page: Open, world: Served, width: int, scheme: str) -> None:
+def test_hostile_text_does_not_run_or_break_a_page(open_page: Open, world: Served, width: int, scheme: str) -> None:
     agent = poison(world)
     page = sign_in(open_page(width, scheme))
     key = page.request.get("/admin/tools.json?q=poisoned").json()["listing"]["rows"][0]["key"]
@@ -131,7 +132,7 @@ def test_nothing_hostile_runs_or_breaks_a_page(open_page: Open, world: Served, w
     world.letta.loses_agent(agent)
 
 
-def test_a_page_is_all_there_without_script(open_page: Open, world: Served) -> None:
+def test_pages_work_without_script(open_page: Open, world: Served) -> None:
     page = open_page(java_script_enabled=False)
     page.goto("/admin/sign-in")
     page.locator("#password").fill(PASSWORD)
@@ -141,7 +142,7 @@ def test_a_page_is_all_there_without_script(open_page: Open, world: Served) -> N
     assert "coder" in page.content()
 
 
-def test_the_keyboard_is_enough(open_page: Open, world: Served) -> None:
+def test_pages_can_be_used_by_keyboard_alone(open_page: Open, world: Served) -> None:
     page = open_page()
     page.goto("/admin/")
     expect(page.get_by_label("Password of the admin page")).to_be_focused()
@@ -164,7 +165,7 @@ def test_the_keyboard_is_enough(open_page: Open, world: Served) -> None:
     expect(page.locator("details").first).to_have_attribute("open", "")
 
 
-def test_columns_sort_by_a_click(open_page: Open, world: Served) -> None:
+def test_a_click_on_a_column_sorts_by_it(open_page: Open, world: Served) -> None:
     page = sign_in(open_page())
     page.get_by_role("link", name="Calls").click()
     calls = _calls(page, "descending")
@@ -176,13 +177,13 @@ def test_columns_sort_by_a_click(open_page: Open, world: Served) -> None:
 
 
 def _calls(page: Page, order: str) -> list[int]:
-    """The column of the page that comes, when all of it is there."""
+    """Returns the column of the next page, once it is loaded."""
     expect(page.get_by_role("columnheader", name="Calls")).to_have_attribute("aria-sort", order)
     page.wait_for_load_state()
     return [int(text) for text in page.locator('td[data-label="Calls"]').all_inner_texts()]
 
 
-def test_a_running_turn_is_watched_without_a_touch(open_page: Open, world: Served) -> None:
+def test_the_page_of_a_running_turn_refreshes_itself(open_page: Open, world: Served) -> None:
     import threading
 
     goes_on = threading.Event()
@@ -195,22 +196,22 @@ def test_a_running_turn_is_watched_without_a_touch(open_page: Open, world: Serve
     try:
         place = f"/admin/agents/{agent_id(world, 'support-desk')}"
         page.goto(place)
-        _reload_until(page, "turn under way")
+        _reload_until(page, "turn running")
         expect(page.get_by_text("held by")).to_be_visible()
         goes_on.set()
         asking.join()
         world.written()
-        expect(page.get_by_text("turn under way")).to_have_count(0)
+        expect(page.get_by_text("turn running")).to_have_count(0)
     finally:
         goes_on.set()
         asking.join()
 
 
-def _reload_until(page: Page, words: str) -> None:
-    """What a worker tells of its turns comes a second later; from then on the page reloads by itself."""
+def _reload_until(page: Page, text: str) -> None:
+    """A worker reports its turns a second later. From then on the page reloads by itself."""
 
     def there() -> bool:
-        if words in page.content():
+        if text in page.content():
             return True
         page.wait_for_timeout(200)
         page.reload()

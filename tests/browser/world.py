@@ -1,4 +1,4 @@
-"""A bridge with a history, served to a browser: clients have talked to agents of a Letta in memory."""
+"""A bridge with a history, served to a browser. Clients have talked to agents of a Letta in memory."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ HOME = {"lights.set": ("Switches lights.", PATH), "web_search": ("Searches the w
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """`url` is where the browser goes."""
+    """`url` is the address for the browser."""
 
     url: str
     letta: SharedLetta
     app: Any
 
     def ask(self, agent: str, messages: Sequence[Json], tools: Sequence[Json], system: str = "") -> Json:
-        """One turn of a client; the assistant's message."""
+        """Runs one turn of a client, and returns the assistant's message."""
         prompt = [{"role": "system", "content": system}] if system else []
         body = {"model": agent, "messages": [*prompt, *messages], "tools": list(tools)}
         response = self.app.test_client().post(
@@ -71,13 +71,13 @@ class Served:
         return {"role": "assistant", **response.json["choices"][0]["message"]} if response.status_code == 200 else {}
 
     def written(self) -> None:
-        """All turns so far are in the history."""
+        """Puts all turns so far into the history."""
         self.app.extensions["parts"].recorder.flush()
 
 
 class Quiet(WSGIRequestHandler):
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Nothing."""
+        """Logs nothing."""
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def served(folder: Path) -> Iterator[Served]:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a turn takes of a real Letta, which the one in memory does not."""
+    """What a turn costs with a real Letta. The one in memory costs nothing."""
 
     letta_calls: int
     letta_seconds: float
@@ -115,9 +115,9 @@ class Costs:
 
 
 def furnish(world: Served, *, pace: float = 0.0) -> None:
-    """Agents of several types, clients with tools of their own, calls, errors, names that are taken.
+    """Makes agents of several types, clients with their own tools, calls, errors, and names that are already used.
 
-    With a `pace`, turns take that long, and an hour of them has gone before.
+    With a `pace`, each turn takes that many seconds, and there is an hour of turns before them.
     """
     letta = world.letta
     if pace:
@@ -126,7 +126,7 @@ def furnish(world: Served, *, pace: float = 0.0) -> None:
     coder = _agent(letta, "coder", "letta_v1_agent")
     _agent(letta, "home-assistant", "memgpt_v2_agent")
     _agent(letta, "support-desk", "letta_v1_agent")
-    letta.gives(coder, letta.has_tool("web_search"), letta.has_tool("conversation_search", "letta_core"))
+    letta.attaches(coder, letta.has_tool("web_search"), letta.has_tool("conversation_search", "letta_core"))
     coding = [tool(name, schema, description=text) for name, (text, schema) in CODING.items()]
     for tool_json, (text, _) in zip(coding, CODING.values(), strict=True):
         tool_json["function"]["description"] = text
@@ -152,7 +152,7 @@ def furnish(world: Served, *, pace: float = 0.0) -> None:
 
 
 def _past_hour(world: Served) -> None:
-    """Turns of the last hour, each a little different from the one before."""
+    """Puts turns of the last hour into the history, each a little different."""
     now = time.time()
     turns = []
     for number in range(210):
@@ -162,8 +162,9 @@ def _past_hour(world: Served) -> None:
         started = now - 3540 + 3400 * (number / 210) ** 0.9
         turns.append(
             TurnRecord(
-                f"{number:016x}", started, "coder", method="approval", outcome=outcome,
+                f"{number:016x}", started, "coder", method="approval", outcome=outcome, ended=outcome == "stop",
                 seconds=letta + waited + 0.012, letta_calls=3, letta_seconds=letta, waited_seconds=waited,
+                characters=200,
             )
         )  # fmt: skip
     world.app.extensions["parts"].activity.ended(turns, {turn.id: {} for turn in turns})
@@ -179,7 +180,7 @@ def _agent(letta: SharedLetta, name: str, agent_type: str) -> Agent:
 def _task(
     world: Served, agent: str, name: str, arguments: Json, given: str, tools: list[Json], pace: float, ok: bool
 ) -> None:
-    """A question, a call, its result and the answer."""
+    """Runs a question, a call, its result and the answer."""
     question = {"role": "user", "content": "Please do it."}
     thought: list[AgentEvent] = [Reasoning("The user wants this done. "), Reasoning("I'll begin with a look.")]
     world.letta.will(lambda: time.sleep(pace), *thought, *held((server_name(name, False), json.dumps(arguments))))
@@ -193,7 +194,7 @@ def _task(
 
 
 def poison(world: Served) -> str:
-    """Everything that comes from outside is hostile; the id of the agent."""
+    """Makes an agent whose texts are all hostile, and returns its id."""
     agent = world.letta.has_agent(HOSTILE)
     bad = tool("poisoned", {"type": "object", "properties": {HOSTILE: {"type": "string", "description": HOSTILE}}})
     bad["function"]["description"] = HOSTILE
