@@ -15,12 +15,12 @@ from testbed.versions import RECIPES, VERSIONS
 
 DONE = 0
 FAILED = 1
-NOTHING_RUNS = 3
+NO_SERVER_RUNS = 3
 INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; the exit code is 0 done, 1 failed, 2 wrong usage, 3 (of `status`) nothing runs."""
+    """Runs a command. The exit code is 0 done, 1 failed, 2 wrong usage, 3 (of `status`) no server runs."""
     options = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, interrupt)
     try:
@@ -34,23 +34,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Make a request to end as orderly as Ctrl-C."""
+    """Makes SIGTERM end the command in the same orderly way as Ctrl-C."""
     raise KeyboardInterrupt
 
 
 def parser() -> argparse.ArgumentParser:
-    """What may be written on the command line."""
+    """Returns the parser of the command line."""
     program = argparse.ArgumentParser(prog="python -m testbed", description="Real Letta servers by version.")
     commands = program.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add_install = commands.add_parser("install", help="install versions, all of them if none is named")
+    add_install = commands.add_parser("install", help="install versions, or all without a VERSION")
     add_install.add_argument("versions", nargs="*", metavar="VERSION")
-    add_up = commands.add_parser("up", help="start a version, installed if need be, and leave it running")
-    add_up.add_argument("version", metavar="VERSION", help="one of those that `versions` lists")
+    add_up = commands.add_parser("up", help="start a version, install it first if needed, and leave it running")
+    add_up.add_argument("version", metavar="VERSION", help="a version that `versions` lists")
     add_up.add_argument("--secure", metavar="PASSWORD", help="make the server ask for this password")
-    add_up.add_argument("--model-url", metavar="URL", help="the agents' model: an OpenAI API, ending in /v1")
-    add_up.add_argument("--fresh", action="store_true", help="begin without the agents of last time")
+    add_up.add_argument("--model-url", metavar="URL", help="the agents' model: URL of an OpenAI API, ending in /v1")
+    add_up.add_argument("--fresh", action="store_true", help="start without the agents of the last time")
     commands.add_parser("status", help="list the servers that run")
-    add_down = commands.add_parser("down", help="end the servers of a version, or all")
+    add_down = commands.add_parser("down", help="stop the servers of a version, or all servers")
     add_down.add_argument("version", nargs="?", metavar="VERSION")
     commands.add_parser("versions", help="list the versions that can be run")
     return program
@@ -81,11 +81,11 @@ def status(_options: argparse.Namespace, cache: Cache) -> int:
         print(f"{row} {server.base_url} pid {server.state.pid} {server.log_path}" if server.state.pid else row.rstrip())
     if not servers:
         print("no Letta server is running")
-    return DONE if servers else NOTHING_RUNS
+    return DONE if servers else NO_SERVER_RUNS
 
 
 def condition(server: Server) -> str:
-    """What a server is doing."""
+    """Returns what a server is doing, in words."""
     if server.is_healthy():
         return "ready"
     return "not answering" if server.state.ready else "starting" if server.state.pid else "being prepared"
@@ -106,7 +106,7 @@ def versions(_options: argparse.Namespace, cache: Cache) -> int:
 
 
 def say(line: str) -> None:
-    """Progress goes to standard error, so that standard output is the server's address alone."""
+    """Prints progress to standard error, so that standard output has only the server's address."""
     print(line, file=sys.stderr, flush=True)
 
 

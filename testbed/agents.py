@@ -27,10 +27,10 @@ def create_agent(
     context_window: int = CONTEXT_WINDOW,
     **more: Any,
 ) -> dict[str, Any]:
-    """Make an agent and return it as the server describes it.
+    """Makes an agent and returns the server's description of it.
 
-    It begins with an empty conversation and with the named tools alone, besides `send_message` where the agent
-    could not answer without it. `more` are further fields of the request, which win.
+    It starts with an empty conversation and with the named tools only, and with `send_message` if it could not answer
+    without that. `more` are further fields of the request, which override these.
     """
     body: dict[str, Any] = {
         "name": name,
@@ -40,7 +40,7 @@ def create_agent(
         "tools": list(dict.fromkeys([*needed_tools(agent_type), *tools])),
         "memory_blocks": [dict(block) for block in memory_blocks],
         "include_base_tools": False,
-        # Else the older loops put an invented exchange before the first message.
+        # Without this, the older loops put an invented exchange before the first message.
         "initial_message_sequence": [],
     }
     if system is not None:
@@ -51,17 +51,17 @@ def create_agent(
 
 
 def delete_agent(base_url: str, agent_id: str, password: str | None = None) -> None:
-    """Remove an agent."""
+    """Removes an agent."""
     _send("DELETE", f"{base_url}/v1/agents/{agent_id}", password)
 
 
 def needed_tools(agent_type: str) -> tuple[str, ...]:
-    """The tools without which an agent of this type cannot say anything."""
+    """Returns the tools that an agent of this type needs to answer at all."""
     return () if agent_type == V1_AGENT else ("send_message",)
 
 
 def llm_config(agent_type: str, model_url: str, model: str, context_window: int) -> dict[str, Any]:
-    """The agent's model, in full: the handles by which models can be named differ between versions."""
+    """Returns the agent's whole model configuration. A handle would be shorter, but handles differ between versions."""
     return {
         "model": model,
         "model_endpoint_type": "openai",
@@ -72,7 +72,7 @@ def llm_config(agent_type: str, model_url: str, model: str, context_window: int)
 
 
 def embedding_config(model_url: str) -> dict[str, Any]:
-    """The agent's embedding model, in full: the versions between 0.7 and 0.15 list none."""
+    """Returns the agent's whole embedding configuration: versions from 0.7 to 0.15 list no embedding models."""
     return {
         "embedding_model": "text-embedding-3-small",
         "embedding_endpoint_type": "openai",

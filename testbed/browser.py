@@ -1,7 +1,7 @@
-"""A headless Chromium for tests: from Debian's packages into the cache, without being root, else what the system has.
+"""Provides a headless Chromium for tests: from Debian's packages, without root, or else the system's Chromium.
 
-The packages are taken apart beside the system, whose own package manager only says where they are. Fonts come along,
-so that pages look the same everywhere.
+The packages are unpacked into the cache, not installed. The system's package manager only says where to download them.
+Fonts are included, so that pages look the same everywhere.
 """
 
 import os
@@ -14,10 +14,10 @@ from testbed.cache import Cache, Progress, lock_beside, locked, silent
 from testbed.errors import BrowserMissing
 
 PACKAGES = ("chromium-headless-shell", "fonts-inter", "fonts-jetbrains-mono")
-# In the order in which they are taken where the system has one.
+# The system's programs, in order of preference.
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome", "google-chrome-stable", "chromium-browser")
 RECIPE = " ".join(("1", *PACKAGES))
-# Tests open pages of their own only. What a browser does by itself would ask for hosts that may not be reached.
+# Tests open only their own pages. The browser's own background requests would go to hosts that may be unreachable.
 ARGUMENTS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -38,14 +38,14 @@ FONTS = """<?xml version="1.0"?>
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """A program that takes Chromium's arguments, and the environment that it needs."""
+    """A program that accepts Chromium's arguments, and its environment."""
 
     program: Path
     environment: dict[str, str]
 
 
 def browser(cache: Cache | None = None, progress: Progress = silent) -> Browser:
-    """Ours if it can be had, else the system's; BrowserMissing says what to do where there is neither."""
+    """Returns the browser from Debian's packages, or else the system's. BrowserMissing says what to do without both."""
     folder = (cache or Cache.default()).browser
     if not _is_complete(folder):
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
@@ -59,7 +59,7 @@ def browser(cache: Cache | None = None, progress: Progress = silent) -> Browser:
 def _of_system() -> Browser:
     found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if found is None:
-        raise BrowserMissing(f"There is no Chromium, and without apt-get none can be fetched. {HINT}")
+        raise BrowserMissing(f"There is no Chromium, and without apt-get it cannot be fetched. {HINT}")
     return Browser(Path(found), tool.environment())
 
 
@@ -106,7 +106,7 @@ def _make(folder: Path, progress: Progress) -> None:
 
 
 def _apt(folder: Path, *arguments: str) -> None:
-    """With lists and packages of its own, and no lock of the system's: so anybody may do it."""
+    """Runs apt-get with its own lists and packages and without the system's lock, so that it needs no root."""
     settings = {
         "Dir::State::lists": str(folder / "apt" / "lists"),
         "Dir::Cache": str(folder / "apt" / "cache"),

@@ -1,4 +1,4 @@
-"""The one folder in which everything that the testbed fetches and makes lives, and the locks in it."""
+"""The folder with everything that the testbed downloads and makes, and the locks in it."""
 
 import fcntl
 import os
@@ -15,18 +15,18 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def silent(_line: str) -> None:
-    """A progress that says nothing."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Where things are. Removing the folder removes all that the testbed ever made."""
+    """The paths in the cache. Removing the folder removes everything that the testbed made."""
 
     root: Path
 
     @classmethod
     def default(cls) -> "Cache":
-        """The folder of TESTBED_CACHE, else `.cache` of the repository."""
+        """The folder that TESTBED_CACHE names, or else `.cache` in the repository."""
         return cls(Path(os.environ.get("TESTBED_CACHE") or REPOSITORY / ".cache").resolve())
 
     @property
@@ -66,24 +66,24 @@ class Cache:
 
 
 def lock_beside(folder: Path) -> Path:
-    """The file whose lock guards a folder that may be removed and made anew."""
+    """Returns the file whose lock guards a folder that may be removed and made again."""
     return folder.with_name(f"{folder.name}.lock")
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor to lock. Locks belong to it, and to every process that inherits it, until all are gone."""
+    """Opens a file to lock it. The lock is held until this process and all that inherit the descriptor close it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except PermissionError as problem:
         raise CacheUnusable(
-            f"{path} may not be written: its folder belongs to another user. Remove that folder, or name another "
+            f"{path} cannot be written: its folder belongs to another user. Remove that folder, or name another one "
             "in TESTBED_CACHE."
         ) from problem
 
 
 def try_lock(descriptor: int) -> bool:
-    """Take the lock if nobody else holds it."""
+    """Takes the lock if it is free."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -92,7 +92,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock of this file."""
+    """Whether a process holds the lock of this file."""
     if not path.exists():
         return False
     descriptor = open_lock(path)
@@ -104,9 +104,9 @@ def is_locked(path: Path) -> bool:
 
 @contextmanager
 def locked(path: Path, progress: Progress = silent, waiting_for: str = "") -> Iterator[int]:
-    """Hold the lock of a file, waiting for it if need be; yields the descriptor, to hand to child processes.
+    """Holds the lock of a file, and waits for it if needed. Yields the descriptor, for child processes.
 
-    A child that outlives us keeps the lock by it, so nobody starts over what that child is still writing.
+    A child that outlives this process keeps the lock, so that no other process begins what the child still writes.
     """
     descriptor = open_lock(path)
     try:

@@ -1,4 +1,4 @@
-"""What `make run` does: the service as its Procfile starts it and, where no Letta is given, a real local one."""
+"""Runs `make run`: the service as the Procfile starts it and, without LETTA_BASE_URL, a real local Letta."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ AGENTS = {"sample-letta-v1": "letta_v1_agent", "sample-memgpt-v2": "memgpt_v2_ag
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What the sample agents think with."""
+    """The model of the sample agents."""
 
     url: str
     name: str
-    described: str
+    description: str
 
 
 def main() -> None:
     environment = environment_with_dotenv(os.environ, ROOT)
     environment["PORT"] = environment.get("PORT") or "8080"
     if not environment.get("BRIDGE_API_KEYS"):
-        _say("BRIDGE_API_KEYS is not set: no key is asked for, and only this machine may come in")
+        _say("BRIDGE_API_KEYS is not set: clients need no key, and only this machine is served")
         environment = {"BRIDGE_ALLOW_ANONYMOUS": "1", **environment, "BRIDGE_HOST": "127.0.0.1"}
     signal.signal(signal.SIGTERM, _stop)
     try:
@@ -55,12 +55,12 @@ def main() -> None:
 
 
 def _check(environment: Mapping[str, str]) -> None:
-    """What would stop the service in the end is said before anything is installed."""
+    """Reports settings that would stop the service before anything is installed."""
     read_settings({**environment, "LETTA_BASE_URL": environment.get("LETTA_BASE_URL") or "http://127.0.0.1"})
     port = environment["PORT"]
     if free_port(int(port)) != int(port):
         raise StartFailed(
-            f"port {port} is taken, perhaps by a bridge that runs already. Another one: PORT=8081 make run"
+            f"port {port} is in use, perhaps by a bridge that runs already. To use another: PORT=8081 make run"
         )
 
 
@@ -73,7 +73,7 @@ def _bring_up_letta(started: contextlib.ExitStack, environment: dict[str, str]) 
     environment["LETTA_BASE_URL"] = server.base_url
     for name, agent_type in AGENTS.items():
         _make_agent(server.base_url, name, agent_type, model)
-    _say(f"the sample agents {' and '.join(AGENTS)} think with {model.described}")
+    _say(f"the sample agents {' and '.join(AGENTS)} use {model.description}")
     return server
 
 
@@ -89,7 +89,7 @@ def _model(environment: Mapping[str, str]) -> Iterator[Model]:
 
 
 def _make_agent(base_url: str, name: str, agent_type: str, model: Model) -> None:
-    """The agent of that name, made if it is not there; one of an earlier run gets the model of this one."""
+    """Makes the agent if it does not exist. An agent of an earlier run gets the model of this run."""
     found = send("GET", f"{base_url}/v1/agents/?name={name}", timeout=30).json()
     if not found:
         blocks = [
@@ -109,13 +109,15 @@ def _make_agent(base_url: str, name: str, agent_type: str, model: Model) -> None
 
 
 def _serve(started: contextlib.ExitStack, environment: Mapping[str, str], server: Server | None) -> None:
-    """The Procfile's own command, until it ends or is stopped, or the Letta that was started here ends."""
+    """Runs the Procfile's command until it ends or is stopped, or until the Letta that was started here ends."""
     password = environment.get("BRIDGE_ADMIN_PASSWORD") or secrets.token_urlsafe(9)
     service = started.enter_context(Service({**environment, "BRIDGE_ADMIN_PASSWORD": password}))
     _say(_welcome(service.url, environment, "as you set it" if environment.get("BRIDGE_ADMIN_PASSWORD") else password))
     while (code := service.wait(LOOK_SECONDS)) is None:
         if server is not None and not server.is_running():
-            raise StartFailed(f"Letta has ended by itself; its log is {server.log_path}. `make run` starts it again.")
+            raise StartFailed(
+                f"Letta has ended unexpectedly; its log is {server.log_path}. `make run` starts it again."
+            )
     sys.exit(code)
 
 
@@ -135,13 +137,13 @@ Ctrl-C stops everything that was started here.
 
 
 def _some_model(url: str) -> tuple[str, str]:
-    """A model for the example, one of ours or else the first that the Letta server has; and what is wrong, if any."""
+    """Returns a model for the example, a sample agent or else the first agent, and what is wrong, if anything."""
     answer = send("GET", f"{url}/v1/models", timeout=30).json()
     if "error" in answer:
         return "YOUR_AGENT", f"The bridge runs, but can't serve yet: {answer['error']['message']}"
     names = [model["id"] for model in answer["data"]]
     found = next((name for name in [*AGENTS, *names] if name in names), None)
-    return (found, "") if found else ("YOUR_AGENT", "The bridge is ready, but that Letta has no agent yet: make one.")
+    return (found, "") if found else ("YOUR_AGENT", "The bridge is ready, but this Letta has no agent yet: make one.")
 
 
 def _say(line: str) -> None:

@@ -1,67 +1,67 @@
 """What can go wrong in the testbed.
 
 TestbedError
-  UnknownVersion      a version that is not in the table
-  CacheUnusable       the folder of everything belongs to somebody else
-  InstallFailed       something could not be fetched or installed
-  DatabaseFailed      PostgreSQL could not be started or asked
+  UnknownVersion      the version is not in the table
+  CacheUnusable       the cache folder belongs to another user
+  InstallFailed       something could not be downloaded or installed
+  DatabaseFailed      PostgreSQL could not be started or queried
   RedisFailed         Redis could not be started
-  BrowserMissing      there is no Chromium, and none could be fetched
+  BrowserMissing      there is no Chromium, and it could not be downloaded
   ServiceFailed       the bridge did not start
-  StartFailed         a Letta server died or did not become ready
-  NotOwned            a server that somebody else started was to be killed or restarted
+  StartFailed         a Letta server ended or did not become ready
+  NotOwned            another process started the server, so this one may not kill or restart it
   AgentFailed         a server refused to make or remove an agent
 """
 
 
 class TestbedError(Exception):
-    """A failure that is explained in one sentence, with the end of the tool's output where it has one."""
+    """A failure, explained in one sentence, and the end of the program's output if there is any."""
 
-    # Keeps pytest from taking the class for a collection of tests.
+    # Tells pytest that the class is not a collection of tests.
     __test__ = False
 
 
 class UnknownVersion(TestbedError):
-    """The version is not in the table."""
+    pass
 
 
 class CacheUnusable(TestbedError):
-    """The folder of everything belongs to somebody else."""
+    pass
 
 
 class InstallFailed(TestbedError):
-    """Something could not be fetched or installed."""
+    pass
 
 
 class DatabaseFailed(TestbedError):
-    """PostgreSQL could not be started or asked."""
+    pass
 
 
 class RedisFailed(TestbedError):
-    """Redis could not be started."""
+    pass
 
 
 class BrowserMissing(TestbedError):
-    """There is no Chromium, and none could be fetched."""
+    pass
 
 
 class ServiceFailed(TestbedError):
-    """The bridge did not start."""
+    pass
 
 
 class StartFailed(TestbedError):
-    """A Letta server died or did not become ready."""
+    pass
 
 
 class NotOwned(TestbedError):
-    """The server was started by somebody else, so its life is not ours to change."""
+    pass
 
 
 class AgentFailed(TestbedError):
-    """A server refused to make or remove an agent."""
+    pass
 
 
 def tail(text: str, lines: int = 30) -> str:
-    """The last lines of a tool's output, indented below a sentence."""
+    """Returns the last lines of a program's output, indented."""
     kept = text.rstrip().splitlines()[-lines:]
     return "\n".join(f"    {line}" for line in kept) if kept else "    (no output)"

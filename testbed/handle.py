@@ -1,4 +1,4 @@
-"""A running Letta server, for the one who uses it."""
+"""A running Letta server, as its user sees it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from testbed.slots import ServerState, Slot
 
 
 class Server:
-    """A server that somebody else started: it can be used, and goes on afterwards."""
+    """A server that another process started. It can be used, and continues to run afterwards."""
 
     def __init__(self, slot: Slot, state: ServerState) -> None:
         self.slot = slot
@@ -24,7 +24,7 @@ class Server:
 
     @property
     def model_url(self) -> str:
-        """The model that it was started with. An agent's own `llm_config` says what the agent uses."""
+        """The model that the server was started with. An agent's `llm_config` says which model the agent uses."""
         return self.state.model_url
 
     @property
@@ -36,20 +36,20 @@ class Server:
         return self.slot.log
 
     def is_healthy(self) -> bool:
-        """Whether it answers, as the version that it should be."""
+        """Whether it answers, and with the expected version."""
         return self.state.port is not None and health(self.base_url) == self.version
 
     def is_running(self) -> bool:
-        """Whether its process is there, whatever it answers."""
+        """Whether its process exists, even if it does not answer."""
         return self.slot.is_taken()
 
     def stop(self) -> None:
-        """Nothing: it goes on for the one who started it."""
+        """Does nothing: the process that started it still needs it."""
 
     def kill(self) -> None:
-        """Refused."""
+        """Refuses: the server belongs to another process."""
         raise NotOwned(f"Letta {self.version} at {self.base_url} was started by another process: not killed.")
 
     def restart(self) -> None:
-        """Refused."""
+        """Refuses: the server belongs to another process."""
         raise NotOwned(f"Letta {self.version} at {self.base_url} was started by another process: not restarted.")

@@ -1,4 +1,4 @@
-"""Loopback HTTP and ports."""
+"""HTTP requests on this machine, and free ports."""
 
 import fcntl
 import os
@@ -13,8 +13,8 @@ from typing import Any
 
 import requests
 
-# Below the ports that systems give to outgoing connections: a server takes seconds from the choice of its
-# port to the use of it, and a client must not get it meanwhile.
+# Below the ports that systems give to outgoing connections: a server uses its port seconds after the port was chosen,
+# and a client must not get it in that time.
 PORTS = range(20_000, 30_000)
 ATTEMPTS = 200
 
@@ -24,15 +24,15 @@ _guard = threading.Lock()
 
 
 def free_port(preferred: int | None = None) -> int:
-    """A port of the loopback that nobody listens on, the preferred one if possible.
+    """Returns a port of 127.0.0.1 on which no process listens, the preferred one if possible.
 
-    It is this process's for as long as that lives: nobody else is given it before its server listens, or between two
-    servers there.
+    The port is reserved until this process ends, so that no other process gets it before a server listens there, or
+    between two servers.
     """
     with _guard:
         candidates = [port for port in random.sample(PORTS, ATTEMPTS) if port not in _given]
         for port in [preferred, *candidates] if preferred else candidates:
-            if _is_ours(port) and _is_free(port):
+            if _reserve(port) and _is_free(port):
                 _given.add(port)
                 return port
     raise OSError(f"no port of 127.0.0.1 between {PORTS.start} and {PORTS.stop} is free")
@@ -48,8 +48,8 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _is_ours(port: int) -> bool:
-    """Taken, for this process, from all of this user; the system lets go of it when the process ends."""
+def _reserve(port: int) -> bool:
+    """Reserves the port among the processes of this user. The system frees it when this process ends."""
     try:
         fcntl.lockf(_ports(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
     except OSError:
@@ -59,7 +59,7 @@ def _is_ours(port: int) -> bool:
 
 @cache
 def _ports() -> int:
-    """A file with a byte for each port, which stays open: to close it would let go of them all."""
+    """Opens a file with a byte for each port. It stays open, because closing it would free all ports."""
     path = Path(tempfile.gettempdir()) / f"testbed-ports-{os.getuid()}"
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
@@ -72,7 +72,7 @@ def send(
     password: str | None = None,
     timeout: float = 60.0,
 ) -> requests.Response:
-    """One request to a server of ours, past any proxy that the environment names."""
+    """Sends one request to a local server, without any proxy of the environment."""
     headers = {} if password is None else {"Authorization": f"Bearer {password}"}
     with requests.Session() as session:
         session.trust_env = False
@@ -80,7 +80,7 @@ def send(
 
 
 def health(base_url: str) -> str | None:
-    """The version that a Letta server names, or None if it does not answer. Asks for no password."""
+    """Returns the version that a Letta server reports, or None if it does not answer. It needs no password."""
     try:
         answer = send("GET", f"{base_url}/v1/health/", timeout=20.0)
         return str(answer.json()["version"]) if answer.status_code == 200 else None

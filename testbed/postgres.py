@@ -1,7 +1,7 @@
-"""One PostgreSQL cluster for every version that needs one, alive as long as somebody uses it.
+"""One PostgreSQL cluster for all versions that need one. It runs as long as a process uses it.
 
-Its users hold a shared lock on one file, which a Letta server inherits. The keeper, a process of its own, tries
-to take that lock for itself; once it can, nobody is left and it stops PostgreSQL. So nothing needs to count.
+Its users hold a shared lock on one file, which a Letta server inherits. The keeper, a separate process, tries to take
+that lock exclusively. When it succeeds, there are no users left, and it stops PostgreSQL. So no users are counted.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ SCHEMA = Path(__file__).parent / "inside" / "schema.py"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The running cluster, seen by one of its users."""
+    """The running cluster, for one of its users."""
 
     cache: Cache
     binaries: Path
@@ -38,11 +38,11 @@ class Cluster:
     lease: int
 
     def uri(self, database: str, driver: str = "postgresql", options: str = "") -> str:
-        """Where a database is, with the password in it."""
+        """Returns the address of a database, with the password."""
         return f"{driver}://{USER}:{self.password}@127.0.0.1:{self.port}/{database}{options}"
 
     def sql(self, statement: str, database: str = "postgres") -> list[str]:
-        """Run a statement and return the rows, as lines."""
+        """Runs a statement and returns the rows as lines."""
         settings = {"PGPASSWORD": self.password, "PGCONNECT_TIMEOUT": "10", "PGSSLMODE": "disable"}
         where = ["--host=127.0.0.1", f"--port={self.port}", f"--username={USER}", f"--dbname={database}"]
         output = tool.run(
@@ -63,16 +63,16 @@ class Cluster:
 
 @contextmanager
 def cluster(cache: Cache, progress: Progress = silent) -> Iterator[Cluster]:
-    """The cluster, started if need be. It stays at least until the block ends and as long as the lease is
-    open in any process that inherited it."""
+    """Yields the cluster, and starts it first if needed. It runs until the block has ended and every process that
+    inherited the lease has closed it."""
     binaries = postgres_binaries(cache, progress)
     with locked(start_lock(cache), progress, "starting PostgreSQL"):
         make_data(cache, binaries, progress)
         lease = open_lock(users_lock(cache))
-        # Waits while a keeper, which holds the lock for itself by then, stops the last cluster.
+        # Waits while a keeper holds this lock exclusively and stops the last cluster.
         fcntl.flock(lease, fcntl.LOCK_SH)
         try:
-            # A keeper that gives up removes its state first.
+            # A keeper that ends removes its state file first.
             if not state_file(cache).exists() or not is_locked(keeper_lock(cache)):
                 _start_keeper(cache, progress)
             state = json.loads(state_file(cache).read_text())
@@ -88,9 +88,9 @@ def cluster(cache: Cache, progress: Progress = silent) -> Iterator[Cluster]:
 def make_database(
     using: Cluster, installation: Installation, name: str, progress: Progress = silent, *, fresh: bool = False
 ) -> str:
-    """The database of this name with the tables of a version, copied from a template that is made once.
+    """Makes the database of this name with the tables of a version, copied from a template that is made once.
 
-    Its full name, which is returned, changes with what the tables were made by.
+    Returns its full name, which changes with the installation and the script that made the tables.
     """
     version = installation.recipe.version
     suffix = f"{version.replace('.', '_')}_{_schema_digest(installation)}"
@@ -162,11 +162,11 @@ def password_file(cache: Cache) -> Path:
 
 
 def as_ordinary_user(command: list[str]) -> list[str]:
-    """The command as PostgreSQL's own user, since it refuses to run as root; it ends when its parent does.
+    """Returns a command that runs as another user than root, as PostgreSQL requires, and that ends with its parent.
 
-    The repository may be in a folder that root alone can enter, so that user keeps one of root's powers: to pass
-    permissions of files. `no_setuid_fixup` makes the kernel honour it in access(2) too, by which PostgreSQL
-    looks for its own programs.
+    The repository may be in a folder that only root can enter, so that user keeps one of root's capabilities: to ignore
+    file permissions. `no_setuid_fixup` makes the kernel respect it in access(2) too, by which PostgreSQL finds its own
+    programs.
     """
     setpriv = shutil.which("setpriv")
     if os.geteuid() != 0:
@@ -182,7 +182,7 @@ def as_ordinary_user(command: list[str]) -> list[str]:
 
 
 def make_data(cache: Cache, binaries: Path, progress: Progress) -> None:
-    """The cluster's files, unless they are there."""
+    """Makes the cluster's files unless they exist."""
     data = data_folder(cache)
     if (data / "PG_VERSION").exists():
         return
@@ -196,7 +196,7 @@ def make_data(cache: Cache, binaries: Path, progress: Progress) -> None:
         file.write(secrets.token_urlsafe(24))
     if os.geteuid() == 0:
         os.chown(unfinished, NOBODY, NOBODY)
-    # With a password, since whoever may use this server can run programs through it.
+    # With a password, because any user of this server can run programs through it.
     tool.run(
         as_ordinary_user(
             [
@@ -217,7 +217,7 @@ def _start_keeper(cache: Cache, progress: Progress) -> None:
     log_file(cache).unlink(missing_ok=True)
     state_file(cache).unlink(missing_ok=True)
     with log_file(cache).open("w") as log:
-        # It goes into the background by itself once PostgreSQL takes connections.
+        # It goes into the background by itself when PostgreSQL accepts connections.
         started = subprocess.run(
             [sys.executable, "-m", "testbed.keeper", str(cache.root)],
             env=tool.environment(PYTHONPATH=str(REPOSITORY)),
@@ -228,6 +228,6 @@ def _start_keeper(cache: Cache, progress: Progress) -> None:
         )
     if started.returncode != 0:
         raise DatabaseFailed(
-            f"PostgreSQL did not start; its files are in {data_folder(cache)} and may be removed.\n"
+            f"PostgreSQL did not start. Its files are in {data_folder(cache)} and can be removed.\n"
             + tail(log_file(cache).read_text(errors="replace"))
         )

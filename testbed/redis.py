@@ -1,4 +1,4 @@
-"""A real Redis for the length of a block, which can be stopped, started, paused and emptied meanwhile."""
+"""A real Redis for the length of a block. A test can stop, start and pause it."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ READY_SECONDS = 60.0
 
 
 class Redis:
-    """One redis-server without any file. What it held is gone when it is started again, as after a failover."""
+    """A redis-server without files. Its data is lost when it is started again, as after a failover."""
 
     def __init__(self, *, password: str = "", cache: Cache | None = None, progress: Progress = silent) -> None:
         self._program = redis_program(cache or Cache.default(), progress)
@@ -49,7 +49,7 @@ class Redis:
         self._folder.cleanup()
 
     def start(self) -> None:
-        """Start it and wait until it takes connections."""
+        """Starts it and waits until it accepts connections."""
         log = Path(self._folder.name) / "log"
         with log.open("ab") as output:
             self._process = guarded.start(
@@ -68,13 +68,13 @@ class Redis:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """SIGKILL: its clients lose their connections in the middle of whatever they do."""
+        """Kills it with SIGKILL, so that its clients lose their connections at any point."""
         if self._process is not None:
             guarded.end_group(self._process)
             self._process = None
 
     def pause(self) -> None:
-        """It takes connections but answers nothing, until it is resumed."""
+        """Makes it accept connections without answering, until `resume`."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
 

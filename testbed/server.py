@@ -1,9 +1,9 @@
-"""Letta servers for the length of a block.
+"""Starts Letta servers for the length of a block.
 
     with running("0.16.1", model_url=model_url, progress=print) as server:
         requests.get(f"{server.base_url}/v1/agents/")
 
-They end with the block, and with the process, however that ends.
+They end with the block. If the process ends earlier, even by SIGKILL, they end with it.
 """
 
 import threading
@@ -20,21 +20,21 @@ from testbed.slots import Slot, claim_numbered
 from testbed.up import find_up
 from testbed.versions import recipe
 
-__all__ = ["NO_MODEL", "How", "Server", "running", "running_all"]
+__all__ = ["NO_MODEL", "RunOptions", "Server", "running", "running_all"]
 
 AT_ONCE = 2
 
 
-class How(TypedDict, total=False):
-    """How a server is run; each may be left out.
+class RunOptions(TypedDict, total=False):
+    """How to run a server. All options may be left out.
 
-    model_url: an OpenAI API, ending in /v1, for the agents that name no other.
-    model_key: the key that it asks for.
-    secure_password: the server asks for this password.
-    slot: a name under which the data stays for next time; without one the server begins without agents.
-    attach: take a server of that version and password that was brought `up` and answers, whatever its model.
-    progress: is told each step, as a line.
-    cache: the folder of everything.
+    model_url: an OpenAI API, ending in /v1, for agents that name no other.
+    model_key: the key for that API.
+    secure_password: the password that the server requires.
+    slot: a name under which the data is kept for the next time; without it the server starts without agents.
+    attach: use a server of this version and password that was brought `up` and answers, with whatever model.
+    progress: gets each step as a line.
+    cache: the folder for everything.
     """
 
     model_url: str
@@ -47,8 +47,8 @@ class How(TypedDict, total=False):
 
 
 @contextmanager
-def running(version: str, **how: Unpack[How]) -> Iterator[Server]:
-    """A server for the length of the block, installed first if need be."""
+def running(version: str, **how: Unpack[RunOptions]) -> Iterator[Server]:
+    """Runs a server for the length of the block. Installs it first if needed."""
     server = _begin(version, how, threading.Event())
     try:
         yield server
@@ -57,8 +57,8 @@ def running(version: str, **how: Unpack[How]) -> Iterator[Server]:
 
 
 @contextmanager
-def running_all(versions: Sequence[str], **how: Unpack[How]) -> Iterator[dict[str, Server]]:
-    """Servers of several versions, by version, installed and started two at a time."""
+def running_all(versions: Sequence[str], **how: Unpack[RunOptions]) -> Iterator[dict[str, Server]]:
+    """Runs servers of several versions, installed and started two at a time. Yields them by version."""
     given_up = threading.Event()
     futures: list[Future[Server]] = []
     try:
@@ -77,12 +77,12 @@ def running_all(versions: Sequence[str], **how: Unpack[How]) -> Iterator[dict[st
                 future.result().stop()
 
 
-def _begin(version: str, how: How, given_up: threading.Event) -> Server:
+def _begin(version: str, how: RunOptions, given_up: threading.Event) -> Server:
     cache, progress = how.get("cache") or Cache.default(), how.get("progress", silent)
     password, name = how.get("secure_password"), how.get("slot")
     found = find_up(version, cache) if how.get("attach") else None
     if found is not None and found.password == password:
-        progress(f"using Letta {version}, which is up already at {found.base_url}")
+        progress(f"using Letta {version}, which is already up at {found.base_url}")
         return found
     slot, lock = _claim(cache, version, name)
     options = Options(how.get("model_url", NO_MODEL), how.get("model_key"), password, fresh=name is None)
@@ -99,7 +99,7 @@ def _claim(cache: Cache, version: str, name: str | None) -> tuple[Slot, int]:
     lock = slot.claim()
     if lock is None:
         raise StartFailed(
-            f"Letta {version} ({name}) is running already at {slot.read().base_url}, started by another process. "
-            f"End it there (Ctrl-C), or by `python -m testbed down {version}`, which ends all that uses it."
+            f"Letta {version} ({name}) is already running at {slot.read().base_url}, started by another process. "
+            f"Stop it there (Ctrl-C) or with `python -m testbed down {version}`, which also ends what uses it."
         )
     return slot, lock

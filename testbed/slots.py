@@ -1,7 +1,7 @@
-"""The places in which servers live: `up` for the one that is brought up by hand, numbers for passing ones.
+"""The slots for servers: `up` for a server that is brought up by hand, numbers for servers of one block.
 
-A slot is taken as long as its lock is held: by whoever starts a server in it and by the server itself, so a
-server is known to run without trusting a process id.
+A slot is taken as long as its lock is held, by the process that starts a server in it and by the server itself. So it
+is known whether a server runs, without relying on a process id.
 """
 
 import json
@@ -23,7 +23,7 @@ NUMBERED = 9
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What is known of the server of a slot. `pid` is 0 until its process exists."""
+    """The stored facts about the server of a slot. `pid` is 0 until its process exists."""
 
     version: str
     port: int | None = None
@@ -46,7 +46,7 @@ class Slot:
     name: str
 
     def __post_init__(self) -> None:
-        # It becomes part of a folder's and a database's name.
+        # The name becomes part of the names of a folder and a database.
         if re.fullmatch(r"[a-z0-9_]{1,20}", self.name) is None:
             raise ValueError(f"a slot's name has up to 20 of a-z, 0-9 and _, not {self.name!r}")
 
@@ -70,14 +70,14 @@ class Slot:
         return is_locked(self.lock)
 
     def read(self) -> ServerState:
-        """What the last server here left or the present one is."""
+        """Reads the state of the last or the current server of this slot."""
         try:
             return ServerState(**json.loads((self.folder / "server.json").read_text()))
         except (FileNotFoundError, ValueError, TypeError):
             return ServerState(self.version)
 
     def write(self, state: ServerState) -> None:
-        """Replace the state as a whole. It may hold a password, so nobody else may read it."""
+        """Replaces the whole state. It may contain a password, so other users may not read it."""
         unfinished = self.folder / "server.json.part"
         unfinished.unlink(missing_ok=True)
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
@@ -85,9 +85,9 @@ class Slot:
         unfinished.replace(self.folder / "server.json")
 
     def claim(self) -> int | None:
-        """Take the slot; gives the lock's descriptor, or None if it is taken."""
+        """Takes the slot. Returns the lock's descriptor, or None if the slot is taken."""
         lock = open_lock(self.lock)
-        # Somebody who only asks whether it is taken holds the lock for a moment.
+        # A process that only checks whether the slot is taken holds the lock for a moment.
         for _ in range(5):
             if try_lock(lock):
                 self.write(replace(self.read(), pid=0, ready=False))
@@ -97,24 +97,24 @@ class Slot:
         return None
 
     def empty(self) -> None:
-        """Remove the server's files."""
+        """Removes the server's files."""
         shutil.rmtree(self.home, ignore_errors=True)
 
 
 def claim_numbered(cache: Cache, version: str) -> tuple[Slot, int]:
-    """Take the first numbered slot of a version that is free."""
+    """Takes the first free numbered slot of a version."""
     for number in range(1, NUMBERED + 1):
         slot = Slot(cache, version, str(number))
         lock = slot.claim()
         if lock is not None:
             return slot, lock
     raise StartFailed(
-        f"{NUMBERED} servers of Letta {version} run already: `python -m testbed down {version}` ends them."
+        f"{NUMBERED} servers of Letta {version} already run: `python -m testbed down {version}` stops them."
     )
 
 
 def taken(cache: Cache, version: str | None = None) -> Iterator[Slot]:
-    """The slots in which a server runs or is being started."""
+    """Yields the slots in which a server runs or is being started."""
     for candidate in VERSIONS if version is None else (version,):
         for folder in sorted((cache.state / candidate).glob("*/")):
             slot = Slot(cache, candidate, folder.name)

@@ -1,4 +1,4 @@
-"""Runs a foreign program and turns its failure into one sentence."""
+"""Runs another program and reports its failure in one sentence."""
 
 import os
 import subprocess
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from testbed.errors import TestbedError, tail
 
-# A Letta server and PostgreSQL see only these of the caller's environment: settings such as LETTA_PG_URI,
-# OPENAI_API_KEY or HTTP_PROXY would change what is tested.
+# Letta servers and PostgreSQL get only these variables of the caller: others, such as LETTA_PG_URI, OPENAI_API_KEY or
+# HTTP_PROXY, would change what is tested.
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """A small environment with these settings added."""
+    """Returns a small environment and these settings."""
     return {name: os.environ[name] for name in KEPT if name in os.environ} | settings
 
 
@@ -25,7 +25,7 @@ def run(
     hint: str = "",
     keep_open: Sequence[int] = (),
 ) -> str:
-    """Run a program to its end and return its output, or raise `error` with the end of what it said."""
+    """Runs a program to its end and returns its output, or raises `error` with the end of its output."""
     try:
         done = subprocess.run(
             list(command),

@@ -1,4 +1,4 @@
-"""Servers that are brought up by hand, and stay until they are brought down."""
+"""Brings servers up by hand, which run until they are brought down."""
 
 import signal
 import time
@@ -21,7 +21,7 @@ def bring_up(
     fresh: bool = False,
     progress: Progress = silent,
 ) -> Server:
-    """A server that stays when this process ends; the one that is up already, if it is as wanted."""
+    """Starts a server that continues to run when this process ends, or returns one that is up already and fits."""
     recipe(version)
     slot = Slot(cache, version, UP)
     lock = slot.claim()
@@ -34,14 +34,14 @@ def bring_up(
 
 
 def find_up(version: str, cache: Cache) -> Server | None:
-    """The server of a version that was brought up, if it answers."""
+    """Returns the server of a version that was brought up, if it answers."""
     slot = Slot(cache, version, UP)
     server = Server(slot, slot.read())
     return server if slot.is_taken() and server.is_healthy() else None
 
 
 def bring_down(cache: Cache, version: str | None = None, progress: Progress = silent) -> int:
-    """End the servers of a version, or all, whoever started them; returns how many there were."""
+    """Ends the servers of a version, or all, also those that other processes started. Returns their number."""
     if version is not None:
         recipe(version)
     slots = list(taken(cache, version))
@@ -54,17 +54,17 @@ def bring_down(cache: Cache, version: str | None = None, progress: Progress = si
 
 
 def _await_other(slot: Slot, model_url: str | None, password: str | None, fresh: bool, progress: Progress) -> Server:
-    """The server that is up, or that another process is just bringing up."""
+    """Returns the server that is up, or waits for another process that is bringing it up."""
     state = _await_ready(slot, progress)
     if password != state.password or fresh or model_url not in (None, state.model_url):
         raise StartFailed(
             f"Letta {slot.version} is up already at {state.base_url} with the model {state.model_url} and "
-            f"{'a' if state.password else 'no'} password: to start it otherwise, `down {slot.version}` first."
+            f"{'a' if state.password else 'no'} password: to start it differently, run `down {slot.version}` first."
         )
     server = Server(slot, state)
     if not server.is_healthy():
         raise StartFailed(
-            f"Letta {slot.version} is up at {state.base_url} but does not answer: see {slot.log}, or end it with "
+            f"Letta {slot.version} is up at {state.base_url} but does not answer: see {slot.log}, or stop it with "
             f"`down {slot.version}`."
         )
     progress(f"Letta {slot.version} is up already at {state.base_url}")
@@ -85,9 +85,9 @@ def _await_ready(slot: Slot, progress: Progress) -> ServerState:
 
 
 def _end(slot: Slot) -> None:
-    """End the server of a slot, politely at first."""
+    """Ends the server of a slot: with SIGTERM first, later with SIGKILL."""
     started = time.monotonic()
-    told = 0
+    signalled = 0
     while slot.is_taken():
         pid, waited = slot.read().pid, time.monotonic() - started
         if waited > 2 * STOP_SECONDS:
@@ -96,17 +96,17 @@ def _end(slot: Slot) -> None:
             )
         if pid and waited > STOP_SECONDS:
             signal_group(pid, signal.SIGKILL)
-        elif pid not in (0, told):
+        elif pid not in (0, signalled):
             signal_group(pid, signal.SIGTERM)
-            told = pid
+            signalled = pid
         time.sleep(0.05)
 
 
 def _await_end_of_postgres(cache: Cache, progress: Progress) -> None:
-    """PostgreSQL ends by itself once its last user is gone."""
+    """Waits until PostgreSQL has ended, which it does when its last user is gone."""
     deadline = time.monotonic() + STOP_SECONDS
     while is_locked(keeper_lock(cache)):
         if time.monotonic() > deadline:
-            progress("PostgreSQL goes on: another process of the testbed uses it")
+            progress("PostgreSQL continues to run: another process of the testbed uses it")
             return
         time.sleep(0.05)

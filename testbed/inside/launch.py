@@ -1,7 +1,7 @@
-"""Runs in a Letta version's own Python: the server, which ends when the process that owns it is gone.
+"""Runs the server, in a Letta version's own Python, and ends it when the owner process is gone.
 
-Standard input is a pipe whose other end the owner holds. However the owner ends, the pipe closes, and the
-server's whole process group goes. An owner that sends a byte first lets the server stay.
+Standard input is a pipe whose other end the owner holds. When the owner ends in any way, the pipe closes, and the
+server's whole process group is killed. If the owner sends a byte first, the server continues to run.
 """
 
 import importlib
@@ -12,13 +12,13 @@ import threading
 
 
 def end_with_owner(pipe: int) -> None:
-    """Wait for the owner's word or end."""
+    """Waits for the owner's byte or its end."""
     if not os.read(pipe, 1):
         os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def main() -> None:
-    """Run `letta` with the given arguments."""
+    """Runs `letta` with the given arguments."""
     pipe = os.dup(0)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)

@@ -1,4 +1,4 @@
-"""Where a browser comes from; that it runs is shown by tests/browser."""
+"""Tests of where the browser comes from. tests/browser shows that it runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder in which programs are found."""
+    """The only folder in PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -33,18 +33,18 @@ def program(folder: Path, name: str, text: str = "") -> Path:
     return file
 
 
-def test_where_there_is_none_it_says_what_to_do(cache: Cache, programs: Path) -> None:
+def test_without_any_chromium_the_error_says_what_to_do(cache: Cache, programs: Path) -> None:
     with pytest.raises(BrowserMissing, match="Install a Chromium with your system's packages"):
         browser(cache)
 
 
-def test_without_debians_packages_that_of_the_system_is_taken(cache: Cache, programs: Path) -> None:
+def test_without_debians_packages_the_systems_chromium_is_used(cache: Cache, programs: Path) -> None:
     program(programs, "google-chrome")
     chromium = program(programs, "chromium")
     assert browser(cache).program == chromium
 
 
-def test_packages_that_can_not_be_fetched_are_said_with_the_reason(cache: Cache, programs: Path) -> None:
+def test_a_failed_download_is_reported_with_the_reason(cache: Cache, programs: Path) -> None:
     program(programs, "apt-get", "echo 'E: no such host'; exit 100")
     program(programs, "dpkg-deb")
     with pytest.raises(BrowserMissing, match="Are Debian's packages reachable") as failure:
@@ -53,7 +53,7 @@ def test_packages_that_can_not_be_fetched_are_said_with_the_reason(cache: Cache,
     assert not (cache.browser / "complete").exists()
 
 
-def test_what_was_fetched_once_is_used_again(cache: Cache, programs: Path) -> None:
+def test_a_downloaded_browser_is_used_again(cache: Cache, programs: Path) -> None:
     kept = program(cache.browser / "root" / "usr" / "lib" / "chromium", "chromium-headless-shell")
     (cache.browser / "root" / "usr" / "lib" / "x86_64-linux-gnu").mkdir(parents=True)
     (cache.browser / "complete").write_text(RECIPE)

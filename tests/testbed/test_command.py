@@ -1,4 +1,4 @@
-"""The command line, with a stand-in for Letta."""
+"""Tests of the command line, with a stand-in for Letta."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ VERSION = "0.11.7"
 
 
 class Command:
-    """A person at the command line."""
+    """Runs commands of the testbed, as a person would."""
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
@@ -41,17 +41,17 @@ def testbed(tmp_path: Path) -> Iterator[Command]:
     bring_down(cache)
 
 
-def test_up_prints_the_address_of_a_server_that_stays(testbed: Command) -> None:
+def test_up_prints_the_address_of_a_server_that_continues_to_run(testbed: Command) -> None:
     up = testbed("up", VERSION)
     assert up.returncode == 0
     assert health(up.stdout.strip()) == VERSION
 
 
-def test_up_twice_gives_the_same_server(testbed: Command) -> None:
+def test_a_second_up_returns_the_same_server(testbed: Command) -> None:
     assert testbed("up", VERSION).stdout == testbed("up", VERSION).stdout
 
 
-def test_two_that_bring_up_at_once_get_the_same_server(testbed: Command) -> None:
+def test_two_simultaneous_ups_get_the_same_server(testbed: Command) -> None:
     command = [sys.executable, "-m", "testbed", "up", VERSION]
     env = {"TESTBED_CACHE": str(testbed.cache.root), "PATH": "/usr/bin:/bin"}
     both = [
@@ -63,7 +63,7 @@ def test_two_that_bring_up_at_once_get_the_same_server(testbed: Command) -> None
     assert len(answers) == 1
 
 
-def test_status_lists_what_runs_and_says_so_by_its_exit_code(testbed: Command) -> None:
+def test_status_lists_the_running_servers_and_has_an_exit_code(testbed: Command) -> None:
     assert testbed("status").returncode == 3
     address = testbed("up", VERSION).stdout.strip()
     status = testbed("status")
@@ -71,7 +71,7 @@ def test_status_lists_what_runs_and_says_so_by_its_exit_code(testbed: Command) -
     assert status.stdout.split()[:4] == [VERSION, "up", "ready", address]
 
 
-def test_down_ends_what_is_up_and_is_content_with_nothing(testbed: Command) -> None:
+def test_down_ends_the_server_and_succeeds_without_one(testbed: Command) -> None:
     address = testbed("up", VERSION).stdout.strip()
     assert testbed("down", VERSION).returncode == 0
     assert health(address) is None
@@ -79,14 +79,14 @@ def test_down_ends_what_is_up_and_is_content_with_nothing(testbed: Command) -> N
     assert (nothing.returncode, nothing.stdout) == (0, "nothing to stop\n")
 
 
-def test_versions_says_which_are_installed(testbed: Command) -> None:
+def test_versions_shows_which_are_installed(testbed: Command) -> None:
     rows = testbed("versions").stdout.splitlines()
     assert [row.split()[0] for row in rows if row.endswith("installed")] == [VERSION]
     assert len(rows) == 12
 
 
 @pytest.mark.parametrize("command", ["up", "down", "install"])
-def test_an_unknown_version_is_one_line_on_standard_error(testbed: Command, command: str) -> None:
+def test_an_unknown_version_gives_one_line_on_standard_error(testbed: Command, command: str) -> None:
     failed = testbed(command, "9.9.9")
     assert failed.returncode == 1
     assert failed.stdout == ""
@@ -94,7 +94,7 @@ def test_an_unknown_version_is_one_line_on_standard_error(testbed: Command, comm
     assert len(failed.stderr.splitlines()) == 1
 
 
-def test_a_server_that_does_not_start_is_a_failure_with_its_log(testbed: Command) -> None:
+def test_a_server_that_does_not_start_is_reported_with_its_log(testbed: Command) -> None:
     install_fake(testbed.cache, "0.8.17", DYING)
     failed = testbed("up", "0.8.17")
     assert failed.returncode == 1
@@ -102,5 +102,5 @@ def test_a_server_that_does_not_start_is_a_failure_with_its_log(testbed: Command
     assert "Traceback" not in failed.stderr
 
 
-def test_wrong_usage_is_told_apart(testbed: Command) -> None:
+def test_wrong_usage_has_its_own_exit_code(testbed: Command) -> None:
     assert testbed("sideways").returncode == 2

@@ -1,4 +1,4 @@
-"""What `make run` says and asks for; that it starts is for tests/real."""
+"""Tests of the output and the requests of `make run`. tests/real shows that it starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODELS = {"data": [{"id": "ada"}]}
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[responses.RequestsMock]:
-    """Where the environment names a proxy, as where nothing can be installed without one."""
+    """Mocks HTTP with a proxy in the environment, as in networks that need one to install anything."""
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.test:3128")
     with responses.RequestsMock() as mock:
         yield mock
@@ -28,7 +28,7 @@ def proxies(answers: responses.RequestsMock) -> list[Any]:
     return [dict(call.request.req_kwargs["proxies"]) for call in answers.calls]
 
 
-def test_what_was_started_here_is_not_asked_through_a_proxy(answers: responses.RequestsMock) -> None:
+def test_requests_to_local_servers_use_no_proxy(answers: responses.RequestsMock) -> None:
     answers.get(f"{URL}/v1/agents/", json=[{"id": "agent-1", "llm_config": {"context_window": 32_000}}])
     answers.patch(f"{URL}/v1/agents/agent-1", json={})
     answers.get(f"{URL}/v1/models", json=MODELS)
@@ -38,12 +38,12 @@ def test_what_was_started_here_is_not_asked_through_a_proxy(answers: responses.R
     assert proxies(answers) == [{}, {}, {}]
 
 
-def test_the_service_is_not_waited_for_behind_a_proxy(
+def test_waiting_for_the_service_uses_no_proxy(
     answers: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Started:
         def __init__(self, *_: Any, **__: Any) -> None:
-            """It runs."""
+            """Pretends to run."""
 
         def poll(self) -> None:
             return None
@@ -54,30 +54,30 @@ def test_the_service_is_not_waited_for_behind_a_proxy(
     assert proxies(answers) == [{}]
 
 
-def test_a_port_that_is_set_to_nothing_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_port_means_the_default_port(monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setenv("DYNO", "no .env file")
     monkeypatch.setenv("PORT", "")
     monkeypatch.setattr(demo, "free_port", lambda preferred: preferred + 1)
     try:
-        with pytest.raises(SystemExit, match="port 8080 is taken"):
+        with pytest.raises(SystemExit, match="port 8080 is in use"):
             demo.main()
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("anonymous", ["0", "1"])
-def test_where_keys_are_set_the_example_has_one_and_nothing_is_asked(
+def test_with_keys_the_example_has_a_key_and_the_service_is_not_queried(
     answers: responses.RequestsMock, anonymous: str
 ) -> None:
     environment = {"BRIDGE_API_KEYS": "k" * 20, "BRIDGE_ALLOW_ANONYMOUS": anonymous}
-    said = demo._welcome(URL, environment, "secret")
-    assert "The bridge is ready." in said
-    assert "-H 'Authorization: Bearer YOUR_KEY'" in said
+    text = demo._welcome(URL, environment, "secret")
+    assert "The bridge is ready." in text
+    assert "-H 'Authorization: Bearer YOUR_KEY'" in text
 
 
-def test_where_no_key_is_needed_the_example_has_none(answers: responses.RequestsMock) -> None:
+def test_without_keys_the_example_has_no_key(answers: responses.RequestsMock) -> None:
     answers.get(f"{URL}/v1/models", json=MODELS)
-    said = demo._welcome(URL, {"BRIDGE_ALLOW_ANONYMOUS": "yes"}, "secret")
-    assert "Authorization" not in said
-    assert '"model": "ada"' in said
+    text = demo._welcome(URL, {"BRIDGE_ALLOW_ANONYMOUS": "yes"}, "secret")
+    assert "Authorization" not in text
+    assert '"model": "ada"' in text

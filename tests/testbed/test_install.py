@@ -1,4 +1,4 @@
-"""Installing, with a stand-in for uv."""
+"""Tests of installing, with a stand-in for uv."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ esac
 
 
 class FakeUv:
-    """Makes the folders that uv would make, and writes down what it was asked for."""
+    """Makes the folders that uv would make, and logs its arguments."""
 
     def __init__(self, folder: Path) -> None:
         self.program = folder / "uv-stand-in"
@@ -50,7 +50,7 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
 
 
-def test_a_version_is_installed_with_its_pins_and_its_date(uv: FakeUv, cache: Cache) -> None:
+def test_a_version_is_installed_with_its_pins_and_its_latest_date(uv: FakeUv, cache: Cache) -> None:
     installation = install("0.12.1", cache)
     assert installation.python == cache.letta("0.12.1") / "venv" / "bin" / "python"
     command = next(call for call in uv.calls if "letta[sqlite]==0.12.1" in call)
@@ -58,7 +58,7 @@ def test_a_version_is_installed_with_its_pins_and_its_date(uv: FakeUv, cache: Ca
     assert "sqlmodel==0.0.24" in command
 
 
-def test_what_is_installed_is_not_installed_again(uv: FakeUv, cache: Cache) -> None:
+def test_an_installed_version_is_not_installed_again(uv: FakeUv, cache: Cache) -> None:
     install("0.16.1", cache)
     before = uv.calls
     lines: list[str] = []
@@ -67,7 +67,7 @@ def test_what_is_installed_is_not_installed_again(uv: FakeUv, cache: Cache) -> N
     assert lines == []
 
 
-def test_what_was_left_half_made_is_made_anew(uv: FakeUv, cache: Cache) -> None:
+def test_an_incomplete_installation_is_made_again(uv: FakeUv, cache: Cache) -> None:
     remains = cache.letta("0.16.1") / "venv" / "remains"
     remains.mkdir(parents=True)
     install("0.16.1", cache)
@@ -75,7 +75,7 @@ def test_what_was_left_half_made_is_made_anew(uv: FakeUv, cache: Cache) -> None:
     assert any("letta[sqlite]==0.16.1" in call for call in uv.calls)
 
 
-def test_what_an_older_recipe_installed_is_made_anew(uv: FakeUv, cache: Cache) -> None:
+def test_an_installation_of_an_older_recipe_is_made_again(uv: FakeUv, cache: Cache) -> None:
     install("0.16.1", cache)
     (cache.letta("0.16.1") / "complete").write_text("of an older recipe")
     before = len(uv.calls)
@@ -83,14 +83,14 @@ def test_what_an_older_recipe_installed_is_made_anew(uv: FakeUv, cache: Cache) -
     assert any("letta[sqlite]==0.16.1" in call for call in uv.calls[before:])
 
 
-def test_an_environment_whose_python_is_gone_is_made_anew(uv: FakeUv, cache: Cache) -> None:
+def test_an_environment_without_its_python_is_made_again(uv: FakeUv, cache: Cache) -> None:
     python = install("0.16.1", cache).python
     python.unlink()
     install("0.16.1", cache)
     assert python.exists()
 
 
-def test_a_failure_is_one_sentence_with_the_end_of_what_uv_said(uv: FakeUv, cache: Cache) -> None:
+def test_a_failure_is_one_sentence_with_the_end_of_uvs_output(uv: FakeUv, cache: Cache) -> None:
     uv.does('case "$*" in *letta*==*) seq 1 99; echo "no route to host" >&2; exit 2;; esac')
     with pytest.raises(InstallFailed) as failure:
         install("0.16.1", cache)
@@ -142,7 +142,7 @@ def test_versions_of_one_line_do_not_wait_for_each_other(uv: FakeUv, cache: Cach
     assert not [line for line in lines if "waiting" in line and "encodings" not in line]
 
 
-def test_a_python_with_neither_uv_nor_pip_is_told_what_to_install(
+def test_without_uv_and_pip_the_error_says_what_to_install(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installer.sys, "executable", str(tmp_path / "python"))
@@ -151,7 +151,7 @@ def test_a_python_with_neither_uv_nor_pip_is_told_what_to_install(
         uv_program(cache)
 
 
-def test_a_newer_python_looks_for_one_that_letta_supports(
+def test_with_a_newer_python_a_supported_one_of_the_system_is_used(
     uv: FakeUv, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installer.sys, "version_info", (3, 15))
@@ -160,7 +160,7 @@ def test_a_newer_python_looks_for_one_that_letta_supports(
     assert any("venv --python /usr/bin/python3.12" in call for call in uv.calls)
 
 
-def test_a_newer_python_lets_uv_fetch_one_where_the_system_has_none(
+def test_with_a_newer_python_uv_downloads_a_supported_one_if_needed(
     uv: FakeUv, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installer.sys, "version_info", (3, 15))
@@ -170,7 +170,9 @@ def test_a_newer_python_lets_uv_fetch_one_where_the_system_has_none(
     assert any("venv --python 3.11" in call for call in uv.calls)
 
 
-def test_a_folder_of_another_user_is_named(cache: Cache, uv: FakeUv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_another_user_is_named_in_the_error(
+    cache: Cache, uv: FakeUv, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 

@@ -1,4 +1,4 @@
-"""Ports that are given to several processes at once."""
+"""Tests of free ports when several processes ask for them at once."""
 
 import socket
 import subprocess
@@ -17,24 +17,24 @@ def port_of_another_process(preferred: int) -> int:
 
 
 @pytest.mark.servers
-def test_a_port_that_nobody_listens_on_yet_is_given_to_one_process_only() -> None:
+def test_a_port_is_given_to_one_process_only_even_before_a_server_listens() -> None:
     port = free_port()
     assert port_of_another_process(port) != port
     assert free_port(port) == port
 
 
 @pytest.mark.servers
-def test_the_port_of_a_process_that_has_ended_is_free_again() -> None:
+def test_the_port_of_an_ended_process_is_free_again() -> None:
     port = port_of_another_process(free_port())
     assert port_of_another_process(port) == port
 
 
-def test_a_port_is_given_once_unless_it_is_asked_for() -> None:
+def test_a_port_is_given_once_unless_it_is_preferred() -> None:
     ports = [free_port() for _ in range(300)]
     assert len(set(ports)) == 300
 
 
-def test_a_port_that_somebody_listens_on_is_not_given() -> None:
+def test_a_port_with_a_listening_server_is_not_given() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         taken = listening.getsockname()[1]
         assert free_port(taken) != taken
