@@ -1,4 +1,4 @@
-"""A small HTTP server that stands behind the fault proxy in its tests."""
+"""A small HTTP server behind the fault proxy, for the tests of the proxy."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ EVENTS = [f'data: {{"n": {number}, "text": "é"}}\n\n'.encode() for number in ra
 
 
 class Target(ThreadingHTTPServer):
-    """A server whose answers are easy to check, and whose streams go on when they are told to."""
+    """A server with answers that are easy to check. /steps sends its next event when `go_on` is released."""
 
     daemon_threads = True
 
@@ -28,7 +28,7 @@ class Target(ThreadingHTTPServer):
 
 @contextmanager
 def started_target() -> Iterator[Target]:
-    """A target that serves until the end of the block."""
+    """Serves until the end of the block."""
     with Target() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
@@ -45,7 +45,7 @@ class _Answers(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:
         target = cast(Target, self.server)

@@ -1,6 +1,6 @@
-"""A Letta server over HTTP with one agent, Ada, that says its words one by one, as fast as the test wants.
+"""A small stand-in for Letta over HTTP, with one agent, Ada, that says its words one by one.
 
-For what has to be seen of the whole service as a process; what Letta does beyond that is for the real ones.
+It serves tests that run the whole service as a process. Tests of Letta's behaviour use real servers.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ AGENT = {"id": AGENT_ID, "name": "Ada", "agent_type": "letta_v1_agent", "created
 
 
 class LettaServerStub(ThreadingHTTPServer):
-    """`words` are said with `pause` seconds before each; `asked` lists the requests.
+    """Says `words` with `pause` seconds before each. `asked` lists the requests.
 
-    `refusal` (status, words) is the answer to every message, `redirect` (verb, status, address) to every call of that
-    verb, `answer` to every GET.
+    `refusal` (status, words) is the answer to every message. `redirect` (verb, status, address) redirects every call of
+    that verb. `answer` replaces the JSON of every answer but a stream.
     """
 
     daemon_threads = True
@@ -55,7 +55,7 @@ class LettaServerStub(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients go away."""
+        """Ignores clients that have closed their connection."""
 
 
 class _Answers(BaseHTTPRequestHandler):
@@ -67,7 +67,7 @@ class _Answers(BaseHTTPRequestHandler):
         return cast(LettaServerStub, self.server)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:
         self._note()

@@ -79,9 +79,9 @@ class LettaServer:
             return features
 
     def clock(self) -> float | None:
-        told = self._http.header("/v1/health/", "Date")
+        date = self._http.header("/v1/health/", "Date")
         try:
-            return parsedate_to_datetime(told).timestamp()
+            return parsedate_to_datetime(date).timestamp()
         except ValueError:
             return None
 

@@ -1,6 +1,6 @@
-"""The raw messages of a Letta stream -> Events. Pure: it is given what came over the wire, in order.
+"""Turns the raw messages of a Letta stream into events. Pure: the messages come in the order of the wire.
 
-Dispatch is on the string `message_type`: an unknown one is passed over, since later servers add kinds.
+Dispatch is on the string `message_type`. An unknown one is ignored, because later servers add kinds.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Reasonin
 
 
 def read_run(raws: Iterable[JsonObject | None]) -> Iterator[AgentEvent]:
-    """Events of one run. `raws` are the messages of its stream, then None when the server said that it is done.
+    """Yields the events of one run. `raws` are the messages of its stream, then None when the server says it is done.
 
-    The last event is Stopped, always. A run that failed, and a stream that breaks off before the server said how
-    the run ended, raise instead.
+    The last event is always Stopped. A run that failed raises instead, and so does a stream that breaks before the
+    server says how the run ended.
     """
     run = _Run()
     for raw in raws:
@@ -30,7 +30,7 @@ def read_run(raws: Iterable[JsonObject | None]) -> Iterator[AgentEvent]:
 
 
 class _Run:
-    """What a run's stream has to be remembered by: calls that come in pieces, the last step, how it stopped."""
+    """Keeps what the next messages of the stream need: a call that comes in pieces, the last step, the stop reason."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -40,7 +40,6 @@ class _Run:
         self.used: Used | None = None
         self.call: AgentCall | None = None
         self.counted: Counter[str] = Counter()
-        self.spoken: dict[str, str] = {}
 
     def read(self, raw: JsonObject) -> Iterator[AgentEvent]:
         if "error" in raw and "message_type" not in raw:
@@ -69,20 +68,21 @@ class _Run:
         yield Stopped(self.stop_reason or "end_turn")
 
     def reasoning(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        text = self._apart(raw, _content(raw.get("reasoning")))
+        text = _content(raw.get("reasoning"))
         if text:
-            yield Reasoning(text)
+            yield Reasoning(text, _text(raw.get("id")))
 
     def answer(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        text = self._apart(raw, _content(raw.get("content")))
+        text = _content(raw.get("content"))
         if text:
-            yield Text(text)
+            yield Text(text, _text(raw.get("id")))
 
     def calls(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """`tool_calls` holds all of them from 0.13 on; before, and in pieces, there is the one `tool_call`.
+        """Reads calls that may come in pieces.
 
-        0.16 puts the one piece into `tool_calls`, too, without a list around it. What is held of a step and what is not
-        are two messages, whose pieces come in the order in which the model made the calls.
+        From 0.13 on `tool_calls` has all calls of a message; before, and for pieces, `tool_call` has one. 0.16 puts a
+        piece into `tool_calls`, too, without a list around it. The held calls of a step and its other calls are two
+        messages; their pieces come in the order in which the model made the calls.
         """
         held = raw.get("message_type") == "approval_request_message"
         message_id = _text(raw.get("id"))
@@ -118,14 +118,6 @@ class _Run:
         raise _failure([raw.get("error_type"), raw.get("message"), raw.get("detail")], self.stop_reason)
         yield
 
-    def _apart(self, raw: JsonObject, text: str) -> str:
-        """The text, with an empty line before it where it opens a further message of its kind."""
-        kind, message_id = str(raw.get("message_type")), _text(raw.get("id"))
-        last = self.spoken.get(kind)
-        if text:
-            self.spoken[kind] = message_id
-        return f"\n\n{text}" if text and last is not None and last != message_id else text
-
     def _finish_call(self) -> Iterator[AgentEvent]:
         if self.call is not None:
             call, self.call = self.call, None
@@ -146,8 +138,7 @@ _READERS = {
 
 
 def _failure(words: Any, stop_reason: str) -> errors.BridgeError:
-    told = failures.from_words(str(words))
-    known = told or (failures.from_stop_reason(stop_reason) if stop_reason else None)
+    known = failures.from_words(str(words)) or (failures.from_stop_reason(stop_reason) if stop_reason else None)
     failure = known or errors.LettaError("The agent's run failed on the Letta server. Its log says why.", retry_after=5)
     failure.add_note(f"Letta said: {words!s:.2000}")
     return failure
@@ -162,7 +153,7 @@ def _count(value: Any) -> int:
 
 
 def _content(value: Any) -> str:
-    """Text as a string, or as a list of text parts (0.12.1 streams it so)."""
+    """Reads text that is a string or a list of text parts (0.12.1 streams a list)."""
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
     return _text(value)

@@ -31,7 +31,10 @@ def decision(request_id: str, *, approve: bool, reason: str = "") -> JsonObject:
 
 
 def rewritten_return(text: str, ok: bool) -> JsonObject:
-    """The content must be JSON as Letta packs returns, with `message`. Otherwise every later run of the agent fails."""
+    """Returns the change of a stored return to `text`.
+
+    Its content must be JSON with `message`, as Letta packs returns. Otherwise every later run of the agent fails.
+    """
     now = datetime.now(UTC).strftime("%Y-%m-%d %I:%M:%S %p UTC%z")
     packed = {"status": "OK" if ok else "Failed", "message": text, "time": now}
     return {"message_type": "user_message", "content": json.dumps(packed)}

@@ -20,7 +20,7 @@ from bridge.letta.capabilities import (
 from bridge.turn import SchemaForm
 
 # The parts of each server's OpenAPI document that its features are read from: fields of LettaRequest, fields of
-# ApprovalCreate (none: there is no such schema), whether messages may be changed, parameters of the list of tools,
+# ApprovalCreate (empty: the schema is missing), whether messages can be changed, parameters of the list of tools,
 # further paths.
 Document = tuple[list[str], list[str], str, list[str], list[str]]
 RECOMPILE = "/v1/agents/{agent_id}/recompile"
@@ -75,13 +75,13 @@ def openapi(version: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", DOCUMENTS)
-def test_the_features_of_every_server_are_read_from_its_document(version: str) -> None:
+def test_the_features_of_a_server_are_read_from_its_openapi_document(version: str) -> None:
     read = read_features(version, openapi(version))
     assert read == ServerFeatures(parse_version(version), *FEATURES[version])
 
 
 @pytest.mark.parametrize("openapi", [{}, {"components": None, "paths": []}, {"paths": {"/v1/tools/": {"get": None}}}])
-def test_a_document_that_says_nothing_promises_nothing(openapi: dict[str, Any]) -> None:
+def test_an_empty_or_malformed_document_gives_no_features(openapi: dict[str, Any]) -> None:
     read = read_features("0.16.8", openapi)
     assert read == ServerFeatures((0, 16, 8), False, False, False, False, False, False)
 
@@ -98,7 +98,7 @@ VERSIONS: list[tuple[str, Version]] = [
 
 
 @pytest.mark.parametrize(("text", "version"), VERSIONS)
-def test_a_version_is_read_and_a_hidden_one_taken_for_the_newest(text: str, version: Version) -> None:
+def test_a_version_is_read_and_a_hidden_one_counts_as_the_newest(text: str, version: Version) -> None:
     assert parse_version(text) == version
 
 
@@ -106,17 +106,20 @@ def test_versions_are_compared_as_numbers() -> None:
     assert parse_version("0.8.17") < parse_version("0.11.7") < parse_version("0.16.1")
 
 
-def test_a_version_reads_as_it_is_written() -> None:
+def test_a_version_is_written_as_it_was_read() -> None:
     assert [read_features(version, {}).version_text for version in DOCUMENTS] == list(DOCUMENTS)
 
 
 @pytest.mark.parametrize("version", DOCUMENTS)
-def test_what_a_server_does_follows_from_its_version(version: str) -> None:
+def test_some_abilities_follow_from_the_version(version: str) -> None:
     known = read_features(version, openapi(version))
     old = version in ("0.6.54", "0.7.29")
     assert known.attached_block_is_late == old
     assert known.continues_without_message == (old or version == "0.8.17")
     assert known.block_change_needs_recompile == (version == "0.16.8")
+    assert known.lists_active_runs == (not old and version != "0.8.17")
+    assert known.has_v1_agents == known.lists_runs_of_one_agent
+    assert known.has_v1_agents == (known.lists_active_runs and version != "0.11.7")
     assert known.cancels_runs == (version in ("0.14.0", "0.15.1", "0.16.1", "0.16.2", "0.16.4", "0.16.8"))
 
 
@@ -140,54 +143,56 @@ LOOPS: list[tuple[str, str, Loop]] = [
 
 
 @pytest.mark.parametrize(("version", "agent_type", "loop"), LOOPS)
-def test_the_loop_of_an_agent_depends_on_its_type_and_its_server(version: str, agent_type: str, loop: Loop) -> None:
+def test_the_loop_of_an_agent_depends_on_its_type_and_on_the_version(version: str, agent_type: str, loop: Loop) -> None:
     assert agent_loop(parse_version(version), agent_type) == loop
 
 
 @pytest.mark.parametrize("version", ["0.11.7", "0.12.1", "0.13.0", "0.14.0"])
 @pytest.mark.parametrize("sleeptime", [True, False])
-def test_an_agent_with_sleeptime_is_given_no_answer_that_its_server_fails_on(version: str, sleeptime: bool) -> None:
-    held = replace(read_features(version, {}), approvals=True)
-    assert features_for(held, sleeptime=sleeptime).approvals == (version == "0.14.0" or not sleeptime)
+def test_calls_are_not_held_for_an_agent_with_sleeptime_before_0_14(version: str, sleeptime: bool) -> None:
+    features = replace(read_features(version, {}), approvals=True)
+    assert features_for(features, sleeptime=sleeptime).approvals == (version == "0.14.0" or not sleeptime)
 
 
-def test_only_one_loop_streams_by_token_without_damage() -> None:
+def test_only_the_v3_loop_streams_by_token_without_damage() -> None:
     loops: list[Loop] = ["old", "v2", "v3"]
     assert [loop for loop in loops if streams_tokens_faithfully(loop)] == ["v3"]
 
 
-# --- what becomes of a tool's schema ------------------------------------------------------------------
+# --- the form of a tool's schema ----------------------------------------------------------------------
 
-AS_IT_STANDS = SchemaForm()
-CONVERTED = SchemaForm(letta_converts=True)
-SQUEEZED = SchemaForm(as_sent=False)
-IN_A_SCRIPT = SchemaForm(as_sent=False, nullable_types=False, python_names=True)
+AS_SENT = SchemaForm()
+LETTA_CONVERTS = SchemaForm(letta_converts=True)
+STRICT = SchemaForm(as_sent=False)
+PYTHON_NAMES = SchemaForm(as_sent=False, nullable_types=False, python_names=True)
 
 
 @pytest.mark.parametrize(
     ("version", "loop", "model", "form"),
     [
-        ("0.6.54", "old", "gpt-4o-mini", IN_A_SCRIPT),
-        ("0.7.29", "old", "gpt-4o-mini", IN_A_SCRIPT),
-        ("0.8.17", "v2", "gpt-4o-mini", SQUEEZED),
-        ("0.11.7", "v2", "gpt-4o-mini", SQUEEZED),
-        ("0.12.1", "v3", "gpt-4o-mini", SQUEEZED),
-        ("0.13.0", "v2", "gpt-4o-mini", CONVERTED),
-        ("0.16.1", "v3", "gpt-4o-mini", CONVERTED),
-        ("0.16.2", "v3", "gpt-4o-mini", CONVERTED),
-        ("0.16.1", "v3", "gpt-5-mini", SQUEEZED),
-        ("0.16.1", "v2", "gpt-5-mini", CONVERTED),
-        ("0.16.4", "v3", "gpt-5-mini", AS_IT_STANDS),
-        ("0.16.8", "v2", "gpt-4o-mini", AS_IT_STANDS),
+        ("0.6.54", "old", "gpt-4o-mini", PYTHON_NAMES),
+        ("0.7.29", "old", "gpt-4o-mini", PYTHON_NAMES),
+        ("0.8.17", "v2", "gpt-4o-mini", STRICT),
+        ("0.11.7", "v2", "gpt-4o-mini", STRICT),
+        ("0.12.1", "v3", "gpt-4o-mini", STRICT),
+        ("0.13.0", "v2", "gpt-4o-mini", LETTA_CONVERTS),
+        ("0.16.1", "v3", "gpt-4o-mini", LETTA_CONVERTS),
+        ("0.16.2", "v3", "gpt-4o-mini", LETTA_CONVERTS),
+        ("0.16.1", "v3", "gpt-5-mini", STRICT),
+        ("0.16.1", "v2", "gpt-5-mini", LETTA_CONVERTS),
+        ("0.16.4", "v3", "gpt-5-mini", AS_SENT),
+        ("0.16.8", "v2", "gpt-4o-mini", AS_SENT),
     ],
 )
-def test_a_schema_is_made_for_the_way_it_goes(version: str, loop: Loop, model: str, form: SchemaForm) -> None:
+def test_the_form_of_a_schema_depends_on_server_loop_and_model(
+    version: str, loop: Loop, model: str, form: SchemaForm
+) -> None:
     features = read_features(version, openapi(version))
     assert schema_form(features, loop, AgentModel(model, "openai"), runs_stubs=False) == form
-    assert schema_form(features, loop, AgentModel(model, "openai"), runs_stubs=True) == IN_A_SCRIPT
+    assert schema_form(features, loop, AgentModel(model, "openai"), runs_stubs=True) == PYTHON_NAMES
 
 
-def test_google_takes_no_lists_of_types() -> None:
+def test_a_schema_for_google_has_no_lists_of_types() -> None:
     features = read_features("0.16.8", openapi("0.16.8"))
     form = schema_form(features, "v3", AgentModel("gemini", "google_ai"), runs_stubs=False)
     assert form == SchemaForm(as_sent=False, nullable_types=False)

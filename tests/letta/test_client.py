@@ -164,6 +164,12 @@ def test_text_that_is_not_an_agent_id_is_reported_as_missing_without_a_call(
     assert http.calls == []
 
 
+def test_whole_agents_are_all_agents_in_one_call_with_hidden_ones(server: LettaServer, http: LettaHttp) -> None:
+    http.on("GET", "/v1/agents/", [AGENT])
+    assert [agent.id for agent in server.whole_agents()] == [ID]
+    assert http.queries == [{"limit": ["1000000"], "include_relationships": ["tools"], "show_hidden_agents": ["true"]}]
+
+
 @pytest.mark.parametrize(
     ("answer", "tokens"), [({"prompt_tokens": 900}, 900), ({"prompt_tokens": None}, None), ({}, None)]
 )

@@ -19,7 +19,7 @@ from urllib3.util import connection as urllib3_connection
 from bridge import errors
 from bridge.config import read_settings
 from bridge.errors import BridgeError
-from bridge.letta import connection
+from bridge.letta import connection as module
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
 from bridge.letta.gateway import AgentChange, Say
@@ -69,7 +69,20 @@ def server_at(url: str, calls: list[str] | None = None, **changes: Any) -> Letta
     """Makes the adapter to a server. `calls` gets the calls, also those that do not reach the server."""
     environment = {"LETTA_BASE_URL": url, "BRIDGE_ALLOW_ANONYMOUS": "1", "LETTA_API_KEY": "canary-secret"}
     seen = [] if calls is None else calls
-    return LettaServer(replace(read_settings(environment), **changes), observe=lambda call, _: seen.append(call))
+    settings = replace(read_settings(environment), **changes)
+    connection = Connection(settings, observe=lambda call, _: seen.append(call))
+    OPEN.append(connection)
+    return LettaServer(settings, connection)
+
+
+OPEN: list[Connection] = []
+
+
+@pytest.fixture(autouse=True)
+def _close_connections() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 def ask(server: LettaServer) -> Iterator[AgentEvent]:
@@ -241,7 +254,7 @@ def test_messages_that_were_not_sent_are_sent_once_more(monkeypatch: pytest.Monk
             return real(places.pop(0) or address, *more, **fields)
 
         monkeypatch.setattr(urllib3_connection, "create_connection", connect)
-        monkeypatch.setattr(connection, "PAUSE", (0, 0))
+        monkeypatch.setattr(module, "PAUSE", (0, 0))
         assert list(ask(server_at(server.url))) == [Text("Hello"), Stopped("end_turn")]
         with pytest.raises(errors.LettaUnreachable):
             ask(server_at(server.url))

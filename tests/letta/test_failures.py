@@ -31,22 +31,22 @@ WORDS: list[tuple[str, type[BridgeError], str]] = [
 
 
 @pytest.mark.parametrize(("words", "kind", "code"), WORDS)
-def test_the_words_of_letta_are_recognised(words: str, kind: type[BridgeError], code: str) -> None:
-    told = failures.from_words(words)
-    assert type(told) is kind
-    assert told.code == code
+def test_lettas_words_become_the_right_error(words: str, kind: type[BridgeError], code: str) -> None:
+    found = failures.from_words(words)
+    assert type(found) is kind
+    assert found.code == code
 
 
 @pytest.mark.parametrize("words", ["", "Internal Server Error", "An unknown error occurred", "message-4290"])
-def test_words_that_say_nothing_are_not_made_to_say_something(words: str) -> None:
+def test_words_without_a_known_cause_become_no_error(words: str) -> None:
     assert failures.from_words(words) is None
 
 
 @pytest.mark.parametrize(("words", "kind", "code"), WORDS)
-def test_the_words_of_letta_do_not_reach_a_client(words: str, kind: type[BridgeError], code: str) -> None:
-    told = failures.from_words(words)
-    assert told is not None
-    assert words not in told.message
+def test_lettas_words_are_not_in_the_message_for_the_client(words: str, kind: type[BridgeError], code: str) -> None:
+    found = failures.from_words(words)
+    assert found is not None
+    assert words not in found.message
     assert failures.from_status(400, f"{words} canary-7421").message.count("canary") == 0
 
 
@@ -78,16 +78,16 @@ STATUSES: list[tuple[int, str, type[BridgeError], int]] = [
 
 
 @pytest.mark.parametrize(("status", "words", "kind", "answer"), STATUSES)
-def test_a_status_of_letta_becomes_the_right_one_for_the_client(
+def test_a_status_of_letta_becomes_the_right_status_for_the_client(
     status: int, words: str, kind: type[BridgeError], answer: int
 ) -> None:
-    told = failures.from_status(status, words)
-    assert type(told) is kind
-    assert told.status == answer
+    found = failures.from_status(status, words)
+    assert type(found) is kind
+    assert found.status == answer
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
-def test_what_may_pass_by_itself_says_when_to_come_again(status: int) -> None:
+def test_a_failure_that_may_pass_has_a_time_to_retry(status: int) -> None:
     assert failures.from_status(status, "").retry_after == 5
 
 
@@ -108,15 +108,15 @@ def test_the_bridges_own_credentials_are_named_as_the_cause() -> None:
         ("something_new", errors.ModelFailed, "model_failed"),
     ],
 )
-def test_a_stop_that_is_no_orderly_end_is_a_failure(reason: str, kind: type[BridgeError], code: str) -> None:
-    told = failures.from_stop_reason(reason)
-    assert type(told) is kind
-    assert told.code == code
+def test_a_stop_reason_other_than_a_normal_end_is_a_failure(reason: str, kind: type[BridgeError], code: str) -> None:
+    found = failures.from_stop_reason(reason)
+    assert type(found) is kind
+    assert found.code == code
 
 
 @pytest.mark.parametrize("words", ["context length", "context window", "maximum context", "too many tokens"])
-def test_a_full_context_is_told_in_words_that_clients_look_for(words: str) -> None:
-    """Some clients compact the conversation only when the message of a 400 has one of a few phrases."""
-    told = failures.from_words("context_length_exceeded")
-    assert told is not None
-    assert any(phrase in told.message for phrase in (words, "context length"))
+def test_a_full_context_is_reported_with_a_phrase_that_clients_search_for(words: str) -> None:
+    """Some clients shorten the conversation only when the message of a 400 has one of these phrases."""
+    found = failures.from_words("context_length_exceeded")
+    assert found is not None
+    assert any(phrase in found.message for phrase in (words, "context length"))

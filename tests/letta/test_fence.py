@@ -1,4 +1,4 @@
-"""A turn that lost its agent does nothing more to it."""
+"""A turn that has lost its hold on the agent makes no further call for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bridge.letta.gateway import AgentChange
 from tests.fakes import FakeGateway
 
 
-def test_calls_go_through_until_the_hold_is_lost(letta: FakeGateway) -> None:
+def test_calls_are_made_only_while_the_turn_holds_its_agent(letta: FakeGateway) -> None:
     lost: list[HoldLost] = []
 
     def check() -> None:

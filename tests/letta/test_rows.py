@@ -30,7 +30,7 @@ AGENT = {
 }
 
 
-def test_an_agent_is_read_with_all_that_it_has() -> None:
+def test_an_agent_is_read_with_its_tools_rules_messages_and_blocks() -> None:
     assert rows.agent(AGENT) == Agent(
         id="agent-1",
         name="Ada",
@@ -42,40 +42,40 @@ def test_an_agent_is_read_with_all_that_it_has() -> None:
     )
 
 
-@pytest.mark.parametrize(("told", "sleeptime"), [(True, True), (False, False), (None, False)])
-def test_an_agent_with_sleeptime_is_known(told: bool | None, sleeptime: bool) -> None:
-    assert rows.agent({**AGENT, "enable_sleeptime": told}).sleeptime is sleeptime
+@pytest.mark.parametrize(("sent", "sleeptime"), [(True, True), (False, False), (None, False)])
+def test_sleeptime_is_read_from_the_agent(sent: bool | None, sleeptime: bool) -> None:
+    assert rows.agent({**AGENT, "enable_sleeptime": sent}).sleeptime is sleeptime
 
 
-def test_blocks_are_found_where_later_servers_put_them() -> None:
+def test_blocks_are_read_also_where_later_servers_put_them() -> None:
     assert rows.agent({**AGENT, "memory": {}, "blocks": [BLOCK]}).blocks == rows.agent(AGENT).blocks
 
 
 @pytest.mark.parametrize("field", ["tools", "tool_rules", "message_ids", "memory"])
 @pytest.mark.parametrize("empty", [None, [], {}])
-def test_what_a_server_leaves_out_is_taken_for_nothing(field: str, empty: Any) -> None:
+def test_a_missing_field_counts_as_empty(field: str, empty: Any) -> None:
     found = rows.agent({**AGENT, field: empty})
     parts = {"tools": found.tools, "tool_rules": found.rules, "message_ids": found.message_ids, "memory": found.blocks}
     assert [name for name, part in parts.items() if part == ()] == [field]
 
 
-def test_an_empty_row_is_an_agent_without_anything() -> None:
+def test_empty_rows_become_values_with_defaults() -> None:
     assert rows.agent({}) == Agent("", "", "")
     assert rows.tool({}) == Tool("", "")
     assert rows.block({}) == Block("", "", "")
 
 
-def test_a_tool_without_a_type_counts_as_somebodys_own() -> None:
+def test_a_tool_without_a_type_counts_as_custom() -> None:
     assert rows.tool({**TOOL, "tool_type": None}).type == "custom"
     assert rows.tool({**TOOL, "tool_type": "letta_core"}).type == "letta_core"
 
 
-def test_a_block_without_metadata_is_nobodys() -> None:
+def test_a_block_without_metadata_has_no_marks() -> None:
     assert rows.block({**BLOCK, "metadata": None}).metadata == {}
 
 
 @pytest.fixture
-def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def local_time_is_not_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "Pacific/Auckland")
     time.tzset()
     yield
@@ -83,7 +83,7 @@ def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.usefixtures("far_from_greenwich")
+@pytest.mark.usefixtures("local_time_is_not_utc")
 @pytest.mark.parametrize(
     ("created", "seconds"),
     [
@@ -96,7 +96,7 @@ def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("yesterday", 0),
     ],
 )
-def test_times_without_a_zone_are_those_of_greenwich(created: str | None, seconds: int) -> None:
-    """Servers on SQLite leave the zone out."""
+def test_a_time_without_a_zone_is_utc(created: str | None, seconds: int) -> None:
+    """Servers on SQLite leave the time zone out."""
     summary = rows.agent_summary({"id": "agent-1", "name": "Ada", "created_at": created})
     assert summary == AgentSummary("agent-1", "Ada", seconds)
