@@ -1,4 +1,4 @@
-"""Writes what the golden tools become: `python -m tests.regenerate_goldens`, then read the difference."""
+"""Writes the files of the golden tools again: run `python -m tests.regenerate_goldens`, then read the difference."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def regenerate_bad_tool(path: Path) -> None:
     case = read(path)
     with pytest.raises(InvalidRequest) as caught:
         make_stub(spec_of(case["tool"]), AS_SENT, where="tools[2].function")
-    told = {"param": caught.value.param, "message": caught.value.message}
-    path.write_text(json.dumps({"tool": case["tool"], **told}, indent=2) + "\n", encoding="utf-8")
+    refusal = {"param": caught.value.param, "message": caught.value.message}
+    path.write_text(json.dumps({"tool": case["tool"], **refusal}, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

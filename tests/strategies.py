@@ -1,4 +1,4 @@
-"""Hostile input for property tests: names, texts and JSON Schemas as nobody should write them."""
+"""Hostile input for property tests: names, texts and JSON Schemas that no client should send."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ schemas: st.SearchStrategy[Any] = st.recursive(st.one_of(st.booleans(), _some_of
 
 @st.composite
 def parameter_schemas(draw: st.DrawFn) -> dict[str, Any]:
-    """What might come as the parameters of a tool: of type object, everything below it odd."""
+    """The parameters of a tool: of type object, with strange content."""
     root = dict(draw(_nested(schemas)))
     root["type"] = "object"
     root["properties"] = draw(st.dictionaries(parameter_names, schemas, max_size=5))
@@ -144,7 +144,7 @@ def parameter_schemas(draw: st.DrawFn) -> dict[str, Any]:
 
 # --- schemas together with the values that fit them ---------------------------------------------------
 
-# "null" as a text can't be told from the word null that leaves something out, where null itself can't be given.
+# Where null itself can't be given, the word null leaves a value out, so the text "null" can't be given.
 plain_values = st.text(storable, max_size=12).filter(lambda text: text.strip() != "null")
 Fitting = tuple[dict[str, Any], st.SearchStrategy[Any]]
 _LEAVES: tuple[Fitting, ...] = (

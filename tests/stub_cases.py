@@ -1,6 +1,6 @@
 """The golden tools in cases/tools: what a client sends, what Letta gets, what comes back.
 
-`tool.json` and `calls.json` are written by hand; `stub.<form>.json` and the `.py` files by regenerate_goldens.
+`tool.json` and `calls.json` are written by hand; regenerate_goldens writes `stub.<form>.json` and the `.py` files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BAD_TOOLS = Path(__file__).parent / "cases" / "tools_bad"
 
 @dataclass(frozen=True)
 class Call:
-    """Arguments from the model, and what the client must get; texts when they are no plain objects."""
+    """The model's arguments, and those that the client must get, as texts."""
 
     model: str
     client: str
@@ -54,7 +54,7 @@ def calls_of(folder: Path, form: str) -> list[Call]:
 
 
 def golden(stub: Stub, form: str) -> dict[str, Any]:
-    """What is kept of a stub beside its source."""
+    """Returns the content of a stub's golden file; its source is in another one."""
     seen = seen_by_model(stub.json_schema, form)
     return {
         "json_schema": stub.json_schema,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from bridge.errors import Busy
-from bridge.sync.concurrently import at_once
+from bridge.sync.concurrently import concurrently
 from bridge.trace import Trace, counted_as_waiting, current, current_or_none, set_current
 from tests.waiting import SOON
 
@@ -64,7 +64,7 @@ def test_parallel_calls_are_all_counted_but_their_time_only_once() -> None:
             assert current().letta_seconds >= before
         return current()
 
-    assert at_once(call, [1, 2, 3, 4]) == [trace] * 4
+    assert concurrently(call, [1, 2, 3, 4]) == [trace] * 4
     assert (trace.letta_calls, dict(trace.calls)) == (4, {"PUT /v1/tools/": 4})
     assert 0 < trace.letta_seconds < trace.seconds
     ended = trace.letta_seconds

@@ -1,4 +1,4 @@
-"""A Letta on which others work, too, and a bridge that sets the toolset of its agents."""
+"""A Letta server that other people change, too, and a bridge that sets the toolset of its agents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
-from bridge.sync.names import alternative_names
+from bridge.sync.names import possible_names
 from bridge.sync.ownership import is_ours
 from bridge.sync.registry import Registry
 from bridge.sync.toolset import sync_toolset
@@ -28,11 +28,11 @@ def stub(name: str = "read_file", description: str = "Reads a file.", kind: Stub
 
 def second_name(one: Stub) -> str:
     """The name that the stub gets if another tool has its own name."""
-    return alternative_names(one)[1]
+    return possible_names(one)[1]
 
 
 def lasting(tags: Iterable[str]) -> list[str]:
-    """Without the time at which the tool was made."""
+    """Returns the tags without the time at which the tool was made."""
     return [tag for tag in tags if ":made=" not in tag]
 
 
@@ -41,29 +41,29 @@ def gates(bindings: Sequence[Binding]) -> list[JsonObject]:
 
 
 class SharedLetta(FakeGateway):
-    """What people do in Letta's own interface while a bridge works; as Letta does, it adds to the rules it is given."""
+    """Does what people do in Letta's own interface while a bridge works. It adds fields to rules, as Letta does."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rules_seen: list[JsonObject] = []
-        self._meanwhile: list[list[Any]] = []
+        self._actions: list[list[Any]] = []
 
-    def meanwhile(self, verb: str, action: Callable[[], object], nth: int = 1) -> None:
-        """Just before the nth next call of the verb."""
-        self._meanwhile.append([verb, nth, action])
+    def before_call(self, verb: str, action: Callable[[], object], nth: int = 1) -> None:
+        """Does the action just before the nth next call of the verb."""
+        self._actions.append([verb, nth, action])
 
-    def forget_meanwhile(self) -> None:
-        """What has not happened yet does not happen."""
-        self._meanwhile.clear()
+    def forget_actions(self) -> None:
+        """Drops the actions that have not happened yet."""
+        self._actions.clear()
 
-    def gives(self, agent: Agent, *tools: Tool, rules: Sequence[JsonObject] = ()) -> None:
+    def attaches(self, agent: Agent, *tools: Tool, rules: Sequence[JsonObject] = ()) -> None:
         """Somebody attaches tools and adds rules."""
         kept = self._agents[agent.id]
         kept.agent = replace(
             kept.agent, tools=(*kept.agent.tools, *tools), rules=(*kept.agent.rules, *map(_completed, rules))
         )
 
-    def takes(self, agent: Agent, name: str) -> None:
+    def detaches(self, agent: Agent, name: str) -> None:
         """Somebody detaches a tool; its rules stay."""
         kept = self._agents[agent.id]
         kept.agent = replace(kept.agent, tools=tuple(tool for tool in kept.agent.tools if tool.name != name))
@@ -89,32 +89,30 @@ class SharedLetta(FakeGateway):
 
     def _called(self, verb: str) -> None:
         super()._called(verb)
-        for awaited in [one for one in self._meanwhile if one[0] == verb]:
+        for awaited in [one for one in self._actions if one[0] == verb]:
             awaited[1] -= 1
             if not awaited[1]:
-                self._meanwhile.remove(awaited)
+                self._actions.remove(awaited)
                 calls = list(self.calls)
                 awaited[2]()
                 self.calls = calls
 
 
 class Bridge:
-    """One process of the bridge: its registry is all that it remembers."""
+    """One process of the bridge. It remembers only its registry."""
 
     def __init__(self, letta: SharedLetta) -> None:
         self.letta = letta
         self.registry = Registry(letta)
         self.counts: Counter[str] = Counter()
 
-    def sync(
-        self, agent: Agent, *stubs: Stub, rules_for: Callable[[Sequence[Binding]], Sequence[JsonObject]] = gates
-    ) -> list[str]:
-        """A turn on the agent; the names under which its model is offered the stubs."""
+    def sync(self, agent: Agent, *stubs: Stub) -> list[str]:
+        """Runs a turn on the agent. Returns the names under which its model is offered the stubs."""
         found = self.letta.agent(agent.id)
         before = len(self.letta.calls)
         self.counts = Counter()
         try:
-            synced, bindings = sync_toolset(self.letta, self.registry, found, stubs, rules_for)
+            synced, bindings = sync_toolset(self.letta, self.registry, found, stubs, gates)
         finally:
             self.counts = Counter(self.letta.calls[before:])
         assert [binding.stub.digest for binding in bindings] == [one.digest for one in stubs]
@@ -123,7 +121,7 @@ class Bridge:
 
 
 def offered(letta: SharedLetta, agent: Agent) -> dict[str, JsonObject]:
-    """What the agent's model is offered: schemas by name."""
+    """Returns the schemas that the agent's model is offered, by name."""
     return {tool.name: tool.json_schema for tool in letta.agent(agent.id).tools}
 
 

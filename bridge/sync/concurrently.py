@@ -1,4 +1,4 @@
-"""Several calls to Letta at a time, but not so many that they keep other turns waiting."""
+"""Makes several calls to Letta at the same time, but not so many that other turns have to wait for them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from bridge.trace import in_current_trace
 
-AT_ONCE = 8
+MAX_THREADS = 8
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def at_once(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """The results in order. When one fails, those that have begun still end before its failure is raised."""
+def concurrently(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Returns the results in order. If an action fails, those that have begun end before its failure is raised."""
     if not items:
         return []
-    with ThreadPoolExecutor(min(AT_ONCE, len(items)), thread_name_prefix="sync") as pool:
+    with ThreadPoolExecutor(min(MAX_THREADS, len(items)), thread_name_prefix="sync") as pool:
         return list(pool.map(in_current_trace(action), items))

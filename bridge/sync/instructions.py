@@ -1,7 +1,7 @@
-"""The client's system prompt as one read-only memory block of ours on the agent.
+"""Keeps the client's system prompt in one read-only memory block of ours on the agent.
 
-Written only when it changed, in force in the turn that brings it, gone when a client sends none. The agent's own
-blocks are never touched: ours is known by its metadata, not by its label.
+The block is written only when the prompt changed, and removed when a client sends none; both hold for the turn that
+brings the change. The agent's own blocks are never touched: ours is recognised by its metadata, not by its label.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DESCRIPTION = "Instructions of the application the user talks through. They hold
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """What to do with our block; `add` and `set` hold a value, "" means there is nothing to add or set."""
+    """What to do with our block. `add` and `set` are its new value; "" means that nothing is added or set."""
 
     label: str = ""
     add: str = ""
@@ -26,13 +26,13 @@ class BlockChange:
 
 
 def plan_instructions(agent: Agent, wanted: str) -> BlockChange:
-    ours = [block for block in agent.blocks if is_ours(block)]
+    ours = tuple(block for block in agent.blocks if is_ours(block))
     if not wanted:
-        return BlockChange(remove=tuple(ours))
+        return BlockChange(remove=ours)
     if not ours:
         return BlockChange(label=_free_label(agent), add=wanted)
-    kept, surplus = ours[0], tuple(ours[1:])
-    return BlockChange(label=kept.label, set="" if kept.value == wanted else wanted, remove=surplus)
+    kept, *surplus = ours
+    return BlockChange(label=kept.label, set="" if kept.value == wanted else wanted, remove=tuple(surplus))
 
 
 def apply_instructions(gateway: Gateway, agent: Agent, change: BlockChange) -> None:
@@ -50,9 +50,5 @@ def is_ours(block: Block) -> bool:
 
 def _free_label(agent: Agent) -> str:
     taken = {block.label for block in agent.blocks}
-    number = 1
-    label = LABEL
-    while label in taken:
-        number += 1
-        label = f"{LABEL}_{number}"
-    return label
+    labels = (LABEL, *(f"{LABEL}_{number}" for number in range(2, len(taken) + 2)))
+    return next(label for label in labels if label not in taken)

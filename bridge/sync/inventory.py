@@ -1,4 +1,4 @@
-"""What the bridge has on the server: read from the server each time, the bridge keeps no list."""
+"""Lists what the bridge has on the server. It is read from the server each time; the bridge keeps no list."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bridge.sync.plan import OUR_RULES
 class OwnTool:
     """A tool of ours and the agents that have it.
 
-    `ruled` are agents that have only a rule for it, as somebody detached it by hand: the tool is what tells that the
-    rule is ours, so it stays until the agent's next turn has removed the rule.
+    `ruled` are agents that have only a rule for it, because somebody detached the tool by hand. The tool shows that
+    the rule is ours, so it stays until the agent's next turn has removed the rule.
     """
 
     tool: Tool
@@ -29,18 +29,18 @@ class OwnTool:
 
 
 def inventory(gateway: Gateway) -> list[OwnTool]:
-    """Every tool of ours, by name; the agents are listed only where there is one."""
+    """Returns all tools of ours, sorted by name. The agents are only listed if there is such a tool."""
     tools = sorted(filter(is_ours, gateway.tools()), key=lambda tool: tool.name)
     return with_users(tools, gateway.whole_agents()) if tools else []
 
 
 def with_users(tools: Sequence[Tool], agents: Sequence[Agent]) -> list[OwnTool]:
     having: defaultdict[str, list[Agent]] = defaultdict(list)
-    ruling: defaultdict[str, list[Agent]] = defaultdict(list)
+    ruled: defaultdict[str, list[Agent]] = defaultdict(list)
     for agent in agents:
         for tool in agent.tools:
             having[tool.id].append(agent)
         attached = {tool.name for tool in agent.tools}
         for name in {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES} - attached:
-            ruling[name].append(agent)
-    return [OwnTool(tool, tuple(having[tool.id]), tuple(ruling[tool.name])) for tool in tools]
+            ruled[name].append(agent)
+    return [OwnTool(tool, tuple(having[tool.id]), tuple(ruled[tool.name])) for tool in tools]

@@ -1,6 +1,6 @@
-"""How the bridge knows its own tools on the server: by tags, which every Letta keeps with the tool, and by its source.
+"""How the bridge recognises its own tools on the server: by tags, which every Letta keeps with a tool, and by source.
 
-Whatever carries no mark of ours is foreign and is never changed or removed.
+A tool without our marks is foreign. It is never changed or removed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from bridge.letta.gateway import Tool
 from bridge.turn import Stub
 
 OWNER = "letta-tool-bridge"
-# Digits of a time; more are none for centuries, and beyond what a date can say.
-LONGEST_SECONDS = 10
+# Unix times have at most 10 digits until the year 2286; Python's dates end in the year 9999.
+MAX_TIME_DIGITS = 10
 _DIGEST = f"{OWNER}:digest="
 _CLIENT_NAME = f"{OWNER}:client-name="
 _KIND = f"{OWNER}:kind="
@@ -28,11 +28,11 @@ def tags_for(stub: Stub, now: float | None = None) -> list[str]:
 
 
 def is_ours(tool: Tool) -> bool:
-    return _has_our_tags(tool) and not was_taken(tool)
+    return _has_our_tags(tool) and not was_replaced(tool)
 
 
-def was_taken(tool: Tool) -> bool:
-    """Whether somebody put a tool of his own under a stub's name: Letta keeps our tags on it, and agents have it."""
+def was_replaced(tool: Tool) -> bool:
+    """Whether somebody put another tool under a stub's name. Letta keeps our tags on it, and agents still have it."""
     return _has_our_tags(tool) and tool.source != "" and OWNER not in tool.source
 
 
@@ -41,22 +41,22 @@ def _has_our_tags(tool: Tool) -> bool:
 
 
 def digest_of(tool: Tool) -> str:
-    """The digest on a tool of ours, "" when it has none."""
+    """Returns the digest on a tool of ours; "" if it has none."""
     return _tagged(tool, _DIGEST)
 
 
 def client_name_of(tool: Tool) -> str:
-    """The client's name of a tool of ours."""
+    """Returns the client's name of a tool of ours."""
     return _tagged(tool, _CLIENT_NAME) or tool.name
 
 
 def made_at(tool: Tool) -> int:
-    """When the bridge put the tool there, in seconds since 1970; Letta itself does not tell. 0 when it has no mark."""
+    """Returns the Unix time at which the bridge made the tool, which Letta itself does not say; 0 without a mark."""
     return _seconds(tool, _MADE) or 0
 
 
-def stands_for(tool: Tool, stub: Stub) -> bool:
-    """Whether the tool is this stub: as it was put there, changed by hand, or made by another version of the bridge."""
+def represents(tool: Tool, stub: Stub) -> bool:
+    """Whether the tool is this stub: unchanged, changed by hand, or made by another version of the bridge."""
     if not is_ours(tool) or is_leaving(tool):
         return False
     made_alike = f"{_KIND}{stub.kind}" in tool.tags and client_name_of(tool) == stub.spec.name
@@ -64,7 +64,7 @@ def stands_for(tool: Tool, stub: Stub) -> bool:
 
 
 def drifted(tool: Tool, stub: Stub) -> bool:
-    """Whether the stub on the server is no more what was put there."""
+    """Whether the stub on the server differs from what the bridge puts there."""
     return digest_of(tool) != stub.digest or tool.json_schema != stub.json_schema or tool.source != stub.source_code
 
 
@@ -72,12 +72,12 @@ def drifted(tool: Tool, stub: Stub) -> bool:
 
 
 def idle_since(tool: Tool) -> int | None:
-    """When the sweep first found the tool attached to no agent; None while nothing is known of that."""
+    """Returns when the sweep first found the tool attached to no agent; None if it did not."""
     return _seconds(tool, _IDLE_SINCE)
 
 
 def is_leaving(tool: Tool) -> bool:
-    """Whether the tool is about to be deleted: from then on nobody may begin to use it."""
+    """Whether the tool is about to be deleted: no turn may begin to use it."""
     return _LEAVING in tool.tags
 
 
@@ -86,24 +86,24 @@ def is_marked(tool: Tool) -> bool:
 
 
 def marked_idle(tool: Tool, since: int) -> list[str]:
-    """The tool's tags with the sweep's first mark."""
+    """Returns the tool's tags with the sweep's first mark."""
     return [*unmarked(tool), f"{_IDLE_SINCE}{since}"]
 
 
 def marked_leaving(tool: Tool) -> list[str]:
-    """The tool's tags with the sweep's last mark besides."""
+    """Returns the tool's tags with the sweep's last mark added."""
     return [*(tag for tag in tool.tags if tag != _LEAVING), _LEAVING]
 
 
 def unmarked(tool: Tool) -> list[str]:
-    """The tool's tags without the marks of the sweep."""
+    """Returns the tool's tags without the marks of the sweep."""
     return [tag for tag in tool.tags if tag != _LEAVING and not tag.startswith(_IDLE_SINCE)]
 
 
 def _seconds(tool: Tool, prefix: str) -> int | None:
-    """A mark that somebody changed to what is no time is none."""
+    """Returns the time in a mark; None if there is no mark, or if somebody changed it to an invalid time."""
     value = _tagged(tool, prefix)
-    return int(value) if value.isdecimal() and len(value) <= LONGEST_SECONDS else None
+    return int(value) if value.isdecimal() and len(value) <= MAX_TIME_DIGITS else None
 
 
 def _tagged(tool: Tool, prefix: str) -> str:

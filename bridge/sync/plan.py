@@ -1,4 +1,4 @@
-"""Wanted, attached -> what to change on the agent. Pure."""
+"""Plans what to change on an agent, from what it has and what is wanted. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bridge.letta.gateway import Agent
-from bridge.sync.ownership import is_ours, was_taken
+from bridge.sync.ownership import is_ours, was_replaced
 from bridge.turn import Binding, JsonObject
 
 # The types of rules that the bridge makes. A rule of another type for a stub was made by somebody else.
@@ -16,7 +16,7 @@ OUR_RULES = frozenset({"requires_approval", "exit_loop", "run_first"})
 
 @dataclass(frozen=True, slots=True)
 class ToolsetChange:
-    """The whole of the agent's tools and rules after the change: its own first, in their order, then ours."""
+    """All of the agent's tools and rules after the change: its own first, in their order, then ours."""
 
     tool_ids: tuple[str, ...]
     rules: tuple[JsonObject, ...]
@@ -28,16 +28,16 @@ def plan_toolset(
     rules: Sequence[JsonObject],
     left_behind: Collection[str] = (),
 ) -> ToolsetChange | None:
-    """What makes the agent's toolset its own tools plus `bindings` with `rules`; None when it is so already.
+    """Returns the change after which the agent has its own tools plus `bindings` with `rules`; None if it has them.
 
-    `left_behind` are names of stubs that the agent had: a stub that somebody detached or deleted leaves its rule. So
-    does one whose name somebody took for his own tool, and the agent would wait at each call of that.
+    `left_behind` are names of stubs that the agent had: the rule of a stub stays when somebody detaches or deletes the
+    stub. It also stays when somebody puts another tool under its name; the agent would wait at each call of that tool.
     """
     own = [tool for tool in agent.tools if not is_ours(tool)]
     attached = [tool for tool in agent.tools if is_ours(tool)]
     our_names = {tool.name for tool in attached} | {binding.stub.name for binding in bindings} | {*left_behind}
-    taken = {tool.name for tool in own if was_taken(tool)}
-    kept = _without_ours(agent.rules, (our_names - {tool.name for tool in own}) | taken)
+    replaced = {tool.name for tool in own if was_replaced(tool)}
+    kept = _without_ours(agent.rules, (our_names - {tool.name for tool in own}) | replaced)
     same_tools = {tool.id for tool in attached} == {binding.tool_id for binding in bindings}
     if same_tools and _counted(agent.rules) == _counted([*kept, *rules]):
         return None
@@ -50,5 +50,5 @@ def _without_ours(rules: Sequence[JsonObject], our_names: Collection[str]) -> li
 
 
 def _counted(rules: Sequence[JsonObject]) -> Counter[tuple[object, object]]:
-    """Rules by what they say: Letta adds fields of its own to each."""
+    """Counts rules by their type and tool, because Letta adds fields of its own to each."""
     return Counter((rule.get("type"), rule.get("tool_name")) for rule in rules)

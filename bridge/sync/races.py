@@ -1,4 +1,4 @@
-"""Which failures of Letta may only mean that somebody else changed the same things at the same time."""
+"""Recognises failures of Letta that may be races: somebody else changed the same things at the same time."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from bridge.errors import LettaConflict, LettaError, LettaNotFound
 
 
 def may_be_a_race(fault: LettaError) -> bool:
-    """Letta answers 404, 409 or 500, by version, when it is given a tool that is gone."""
+    """Letta answers 404, 409 or 500, depending on its version, to the id of a tool that was deleted."""
     return isinstance(fault, LettaConflict | LettaNotFound) or fault.code == LettaError.code

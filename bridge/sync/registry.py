@@ -1,4 +1,4 @@
-"""Which stubs stand on the server, by digest: a cache of what the server itself says, rebuilt from it at any time."""
+"""Knows where each stub is on the server, by its digest. It is a cache that can be read from the server at any time."""
 
 from __future__ import annotations
 
@@ -11,59 +11,61 @@ from typing import Any
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Agent, Gateway, Tool
 from bridge.stubs.converter import renamed_stub
-from bridge.sync.concurrently import at_once
-from bridge.sync.names import alternative_names, first_free_name
+from bridge.sync.concurrently import concurrently
+from bridge.sync.names import first_free_name, possible_names
 from bridge.sync.ownership import digest_of, drifted, is_leaving, is_ours, tags_for
 from bridge.sync.plan import OUR_RULES
 from bridge.turn import Binding, Stub
 
-MOST_STUBS = 20_000
-MOST_AGENTS = 5_000
+MAX_STUBS = 20_000
+MAX_AGENTS = 5_000
 
 
 class Registry:
-    """Puts stubs on the server and remembers where they are. A name that another tool has is never taken.
+    """Puts stubs on the server and remembers where they are. It never takes a name that another tool has.
 
-    `naming` keeps others from putting tools there while names are looked up and taken: Letta overwrites a tool whose
-    name is put a second time. Without one it holds for the threads of this process.
+    `lock_names` keeps others from putting tools on the server while names are looked up and taken, because Letta
+    overwrites a tool when its name is put a second time. Without it, only threads of this process are kept out.
     """
 
-    def __init__(self, gateway: Gateway, naming: Callable[[], AbstractContextManager[object]] | None = None) -> None:
+    def __init__(
+        self, gateway: Gateway, lock_names: Callable[[], AbstractContextManager[object]] | None = None
+    ) -> None:
         self._gateway = gateway
         own = threading.Lock()
-        self._naming = naming or (lambda: own)
-        self._places: OrderedDict[str, tuple[str, str]] = OrderedDict()
-        self._names: OrderedDict[str, set[str]] = OrderedDict()
-        self._foreign: OrderedDict[str, set[str]] = OrderedDict()
+        self._lock_names = lock_names or (lambda: own)
+        self._places: OrderedDict[str, tuple[str, str]] = OrderedDict()  # digest: (id, name) of the tool
+        self._names: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names of its stubs and their rules
+        self._foreign: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names in rules of somebody else
         self._lock = threading.Lock()
 
     def place(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
-        """Every stub's binding, in order, and whether the server had to be called for it.
+        """Returns every stub's binding, in order, and whether that took calls to the server.
 
-        What the agent has and what was placed before is known; the others are looked up by name.
+        Stubs that the agent has or that were placed before are known. The others are looked up by name.
         """
         self._learn(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
-        known = {binding.stub.digest: binding for binding in self._known(stubs) if not unfit(attached, binding)}
+        known = {binding.stub.digest: binding for binding in self._known(stubs) if not is_unusable(attached, binding)}
         missing = [stub for stub in stubs if stub.digest not in known]
         if missing:
-            with self._naming():
-                found = self._settle(missing, agent.tools)
+            with self._lock_names():
+                found = self._find_or_put(missing, agent.tools)
             known.update((binding.stub.digest, binding) for binding in found)
         bindings = [known[stub.digest] for stub in stubs]
         self._remember(agent, bindings)
         return bindings, bool(missing)
 
     def forget(self, stubs: Iterable[Stub]) -> None:
-        """What was believed of these stubs is in doubt: they are looked up anew when next wanted."""
+        """Makes the next `place` look the stubs up again, because what is known of them may be wrong."""
         with self._lock:
             for stub in stubs:
                 self._places.pop(stub.digest, None)
 
     def left_behind(self, agent: Agent) -> set[str]:
-        """Names of stubs that the agent has no more, though their rules are still there.
+        """Returns the names of stubs that somebody detached from the agent by hand: their rules are still there.
 
-        Somebody detached them by hand. Names that this process has not seen on the agent are looked up, once.
+        Names that this process has not seen on the agent are looked up once.
         """
         attached = {tool.name for tool in agent.tools}
         loose = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES} - attached
@@ -75,7 +77,7 @@ class Registry:
         ours = {tool.name for tool in self._gateway.tools_named(sorted(unknown)) if is_ours(tool)}
         with self._lock:
             self._foreign[agent.id] = loose - known - ours
-            _drop_oldest(self._foreign, MOST_AGENTS)
+            _drop_oldest(self._foreign, MAX_AGENTS)
         return known | ours
 
     def _learn(self, tools: Iterable[Tool]) -> None:
@@ -85,32 +87,34 @@ class Registry:
                 if digest:
                     self._places[digest] = (tool.id, tool.name)
                     self._places.move_to_end(digest)
-            _drop_oldest(self._places, MOST_STUBS)
+            _drop_oldest(self._places, MAX_STUBS)
 
     def _known(self, stubs: Sequence[Stub]) -> list[Binding]:
+        """Returns bindings for the stubs that are on the server under a name that this method can use."""
         with self._lock:
             found = [(stub, self._places.get(stub.digest)) for stub in stubs]
         return [
             Binding(renamed_stub(stub, place[1]), place[0])
             for stub, place in found
-            if place is not None and (place[1] == stub.name or place[1] in alternative_names(stub))
+            if place is not None and (place[1] == stub.name or place[1] in possible_names(stub))
         ]
 
-    def _settle(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:
-        """Names are chosen as if those not asked for were free, until all that were chosen have been asked for."""
+    def _find_or_put(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:
+        """Chooses names as if unseen ones were free, looks those up, and repeats until all chosen names are seen."""
         tools = {tool.name: tool for tool in seen}
-        asked = set(tools)
+        looked_up = set(tools)
         while True:
             chosen = _named(stubs, tools)
-            unasked = [name for name in chosen if name not in asked]
-            if not unasked:
+            unseen = [name for name in chosen if name not in looked_up]
+            if not unseen:
                 return self._put(chosen, tools)
-            tools.update((tool.name, tool) for tool in self._gateway.tools_named(unasked))
-            asked.update(unasked)
+            tools.update((tool.name, tool) for tool in self._gateway.tools_named(unseen))
+            looked_up.update(unseen)
 
     def _put(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
+        """Puts the stubs on the server that are missing there, or that differ from what they should be."""
         wanting = [stub for name, stub in chosen.items() if name not in tools or drifted(tools[name], stub)]
-        made = at_once(self._put_one, wanting)
+        made = concurrently(self._put_one, wanting)
         tools |= {stub.name: tool for stub, tool in zip(wanting, made, strict=True)}
         self._learn(tools[name] for name in chosen)
         return [Binding(stub, tools[name].id) for name, stub in chosen.items()]
@@ -131,7 +135,7 @@ class Registry:
             names.update(tool.name for tool in agent.tools if is_ours(tool))
             names.update(binding.stub.name for binding in bindings)
             self._names[agent.id] = names
-            _drop_oldest(self._names, MOST_AGENTS)
+            _drop_oldest(self._names, MAX_AGENTS)
 
 
 def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
@@ -140,12 +144,12 @@ def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
 
 
 def beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Binding]:
-    """Bindings of tools that are named in the request only: no name of the agent's own tools may be used."""
+    """Returns bindings for tools that only the request names; they avoid the names of the agent's own tools."""
     return [Binding(stub, "") for stub in _named(stubs, {tool.name: tool for tool in agent.tools}).values()]
 
 
 def _named(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
-    """The stubs under names of their own, in order, none of which another tool has."""
+    """Returns the stubs, in order, by names that no other tool and no other of these stubs has."""
     chosen: dict[str, Stub] = {}
     for stub in stubs:
         name = first_free_name(stub, tools, chosen)
@@ -153,7 +157,7 @@ def _named(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
     return chosen
 
 
-def unfit(attached: Mapping[str, Tool], binding: Binding) -> bool:
-    """Whether the agent has the stub in another form than was put on the server, or as one that is about to leave."""
+def is_unusable(attached: Mapping[str, Tool], binding: Binding) -> bool:
+    """Whether the stub that the agent has differs from what was put on the server, or is about to leave."""
     tool = attached.get(binding.tool_id)
     return tool is not None and (drifted(tool, binding.stub) or is_leaving(tool))

@@ -1,4 +1,4 @@
-"""The agent's toolset becomes the request's toolset: plan, apply, and repair what another writer did meanwhile."""
+"""Makes the agent's toolset equal to the request's: plans, applies, and repairs what others change at that time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from bridge.errors import LettaError, LettaUnavailable
 from bridge.letta.gateway import Agent, AgentChange, Gateway
-from bridge.sync.concurrently import at_once
+from bridge.sync.concurrently import concurrently
 from bridge.sync.ownership import is_marked, is_ours, unmarked
 from bridge.sync.plan import plan_toolset
 from bridge.sync.races import may_be_a_race
-from bridge.sync.registry import Registry, unfit
+from bridge.sync.registry import Registry, is_unusable
 from bridge.turn import Binding, JsonObject, Stub
 
 REPAIRS = 2
@@ -21,10 +21,10 @@ RulesFor = Callable[[Sequence[Binding]], Sequence[JsonObject]]
 def sync_toolset(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]]:
-    """The agent with exactly its own tools and `stubs`, and the stubs' bindings. An unchanged toolset costs no call.
+    """Returns the agent with exactly its own tools and `stubs`, and their bindings. An unchanged toolset costs no call.
 
-    A stub that vanished or was changed by somebody else is put back, a tool of the agent's own that vanished
-    meanwhile is read anew; at most twice, then it is a LettaUnavailable.
+    If somebody else removes or changes tools at the same time, the agent is read again and the stubs are put back: at
+    most twice, then a LettaUnavailable is raised.
     """
     last = "they are changed by somebody else at the same time"
     for attempt in range(1 + REPAIRS):
@@ -47,10 +47,10 @@ def sync_toolset(
 def _attempt(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]] | None:
-    """The agent and the bindings, or None when the agent has them otherwise than was wanted."""
+    """Returns the agent and the bindings, or None if the agent does not have them as they were wanted."""
     bindings, called = registry.place(agent, stubs)
     if called:
-        # It took a while, in which somebody may have changed the agent's own tools.
+        # That took time, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)
     change = plan_toolset(agent, bindings, rules_for(bindings), registry.left_behind(agent))
     if change is not None:
@@ -58,11 +58,11 @@ def _attempt(
     if not _has(agent, bindings):
         return None
     marked = [tool for tool in agent.tools if is_ours(tool) and is_marked(tool)]
-    at_once(lambda tool: gateway.tag_tool(tool.id, unmarked(tool)), marked)
+    concurrently(lambda tool: gateway.tag_tool(tool.id, unmarked(tool)), marked)
     return agent, bindings
 
 
 def _has(agent: Agent, bindings: Sequence[Binding]) -> bool:
     attached = {tool.id: tool for tool in agent.tools}
     ours = {tool.id for tool in agent.tools if is_ours(tool)}
-    return ours == {binding.tool_id for binding in bindings} and not any(unfit(attached, b) for b in bindings)
+    return ours == {binding.tool_id for binding in bindings} and not any(is_unusable(attached, b) for b in bindings)

@@ -1,4 +1,4 @@
-"""The model's arguments, brought back to what the client's schema asks for."""
+"""The model's arguments become those that the client's schema asks for."""
 
 import json
 from typing import Any
@@ -24,22 +24,22 @@ def test_no_arguments_are_an_empty_object(arguments: str, form: SchemaForm) -> N
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("arguments", ["[1]", '"a"', "1", "null", "{", "{'a': 1}", '{"a": NaN}', "[" * 100_000])
-def test_what_is_no_json_object_is_handed_on(arguments: str, form: SchemaForm) -> None:
+def test_arguments_that_are_not_a_json_object_stay_unchanged(arguments: str, form: SchemaForm) -> None:
     assert restored({"a": {"type": "string"}}, [], form, arguments) == arguments
 
 
-def test_nothing_is_rewritten_that_need_not_be() -> None:
+def test_arguments_without_a_change_keep_their_form() -> None:
     arguments = '{ "b" :1.50,"a":"\\u00fc", "c": 12345678901234567890123456789 , "d":1E5}'
     assert restored({"a": {"type": "string"}}, ["a"], AS_SENT, arguments) == arguments
 
 
 @pytest.mark.parametrize("number", ["1.0", "-0.0", "1e400", "0.1E-7", "9" * 5000, "12345678901234567890.123456789"])
-def test_numbers_are_rewritten_as_they_came(number: str) -> None:
+def test_numbers_keep_their_form(number: str) -> None:
     arguments = f'{{"a": {number}, "b": [{number}], "thinking": "x"}}'
     assert restored({"a": {}, "b": {}}, [], AS_SENT, arguments) == f'{{"a": {number}, "b": [{number}]}}'
 
 
-def test_texts_are_rewritten_as_they_came() -> None:
+def test_texts_keep_their_characters() -> None:
     text = 'ü🦊 "quoted" \\ \n \u2028 \x7f'
     arguments = json.dumps({"a": text, "request_heartbeat": False})
     assert json.loads(restored({"a": {"type": "string"}}, ["a"], AS_SENT, arguments)) == {"a": text}
@@ -52,12 +52,12 @@ def test_half_a_surrogate_pair_stays_escaped_so_that_it_can_be_sent() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_lettas_arguments_go_and_a_clients_own_of_that_name_comes_back(form: SchemaForm) -> None:
+def test_lettas_arguments_are_removed_and_the_clients_of_that_name_restored(form: SchemaForm) -> None:
     given = '{"thinking": "Letta", "thinking_": "client", "inner_thoughts": "", "request_heartbeat": true}'
     assert restored({"thinking": {"type": "string"}}, ["thinking"], form, given) == '{"thinking": "client"}'
 
 
-def test_lettas_names_further_in_are_the_clients() -> None:
+def test_lettas_names_inside_of_values_belong_to_the_client() -> None:
     given = '{"a": {"thinking": "x", "request_heartbeat": true}}'
     inner = {"type": "object", "properties": {"thinking": {"type": "string"}}}
     assert restored({"a": inner}, ["a"], AS_SENT, given) == given
@@ -87,7 +87,7 @@ def test_empty_values_stay(value: str) -> None:
         ({"$ref": "#/properties/b"}, False, False),
     ],
 )
-def test_a_null_is_dropped_only_where_it_means_left_out(
+def test_a_null_is_dropped_only_if_it_means_left_out(
     schema: dict[str, Any], required: bool, kept: bool, form: SchemaForm
 ) -> None:
     properties = {"a": schema, "b": {"type": "integer"}}
@@ -95,7 +95,7 @@ def test_a_null_is_dropped_only_where_it_means_left_out(
     assert json.loads(result) == ({"a": None, "b": 1} if kept else {"b": 1})
 
 
-def test_nulls_are_dropped_further_in_and_in_every_alternative() -> None:
+def test_nulls_are_dropped_inside_of_values_and_in_every_alternative() -> None:
     box = {"type": "object", "properties": {"w": {"type": "number"}, "h": {"type": "number"}}, "required": ["w"]}
     circle = {"type": "object", "properties": {"r": {"type": "number"}, "h": {"type": "number"}}, "required": ["r"]}
     properties = {"shapes": {"type": "array", "items": {"anyOf": [box, circle]}}}
@@ -104,7 +104,7 @@ def test_nulls_are_dropped_further_in_and_in_every_alternative() -> None:
     assert json.loads(result) == {"shapes": [{"w": 1}, {"r": None}, {"w": None}, {"x": None}]}
 
 
-def test_json_text_is_read_where_it_was_asked_for_and_nowhere_else() -> None:
+def test_json_text_is_read_only_where_it_was_asked_for() -> None:
     properties = {"map": {"type": "object"}, "text": {"type": "string"}}
     given = '{"map": "{\\"a\\": [1.0, null]}", "text": "{\\"a\\": 1}"}'
     assert restored(properties, ["map", "text"], STRICT, given) == '{"map": {"a": [1.0, null]}, "text": "{\\"a\\": 1}"}'
@@ -112,12 +112,12 @@ def test_json_text_is_read_where_it_was_asked_for_and_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize("text", ["not JSON", "[1", "5", "true"])
-def test_text_that_does_not_fit_is_left_to_the_client_to_complain_about(text: str) -> None:
+def test_text_of_the_wrong_kind_stays_for_the_client_to_refuse(text: str) -> None:
     given = json.dumps({"map": text})
     assert restored({"map": {"type": "object"}}, ["map"], STRICT, given) == given
 
 
-def test_a_value_given_as_it_is_instead_of_as_text_is_taken() -> None:
+def test_a_plain_value_is_accepted_where_json_text_was_asked_for() -> None:
     given = '{"map": {"a": null}, "n": 5}'
     properties = {"map": {"type": "object", "properties": {"a": {"type": "string"}}}, "n": {"type": "integer"}}
     assert restored(properties, [], SANDBOXED, given) == '{"map": {}, "n": 5}'
@@ -130,6 +130,6 @@ def test_the_word_null_leaves_out_only_what_is_optional() -> None:
 
 
 @pytest.mark.parametrize("key", ["$filter", "filter"])
-def test_the_clients_own_name_is_taken_too_when_the_model_uses_it(key: str) -> None:
+def test_the_clients_name_of_a_parameter_is_accepted_too(key: str) -> None:
     result = restored({"$filter": {"type": "string"}}, ["$filter"], AS_SENT, json.dumps({key: "x"}))
     assert json.loads(result) == {"$filter": "x"}

@@ -37,16 +37,16 @@ def test_a_tool_always_has_a_description() -> None:
     assert make_stub(ToolSpec("stop", "  "), AS_SENT).description == "Calls the client's tool stop."
 
 
-def test_a_description_stays_as_it_is_but_for_what_cant_be_stored() -> None:
+def test_only_characters_that_cannot_be_stored_leave_a_description() -> None:
     assert make_stub(ToolSpec("a", " x\n\ty "), AS_SENT).description == " x\n\ty "
     assert make_stub(ToolSpec("a", "x\x00y\ud800z"), AS_SENT).description == "xy\ufffdz"
 
 
-def test_the_model_is_told_the_clients_name_when_it_sees_another() -> None:
+def test_the_description_names_the_clients_name_if_the_model_sees_another() -> None:
     assert "fs.read" in make_stub(ToolSpec("fs.read", "Reads."), AS_SENT).description
 
 
-def test_strict_mode_is_asked_for_only_where_the_client_does_and_the_schema_is_strict() -> None:
+def test_strict_mode_needs_a_client_that_asks_for_it_and_a_strict_schema() -> None:
     loose = {"type": "object", "properties": {"a": {"type": "string"}}, "required": []}
     for spec, marked in (
         (SPEC, True),
@@ -56,7 +56,7 @@ def test_strict_mode_is_asked_for_only_where_the_client_does_and_the_schema_is_s
         assert ("mcp:SCHEMA_STATUS" in make_stub(spec, AS_SENT).json_schema) is marked
 
 
-def test_the_digest_changes_with_all_that_matters() -> None:
+def test_the_digest_changes_with_everything_that_makes_a_stub_different() -> None:
     other_schema = {**PATH, "required": []}
     stubs = [
         make_stub(SPEC, AS_SENT),
@@ -70,7 +70,7 @@ def test_the_digest_changes_with_all_that_matters() -> None:
     assert all(len(stub.digest) == 64 for stub in stubs)
 
 
-def test_the_digest_is_the_same_where_nothing_changes() -> None:
+def test_the_digest_does_not_depend_on_the_request() -> None:
     assert (
         make_stub(SPEC, AS_SENT).digest == make_stub(ToolSpec("read_file", "Reads a file.", dict(PATH)), AS_SENT).digest
     )
@@ -78,7 +78,7 @@ def test_the_digest_is_the_same_where_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize("form", [AS_SENT, SANDBOXED])
-def test_a_second_name_changes_the_name_alone(form: SchemaForm) -> None:
+def test_a_second_name_changes_only_the_name(form: SchemaForm) -> None:
     stub = make_stub(SPEC, form)
     second = renamed_stub(stub, suffixed(stub.name, stub.digest))
     assert second.name == second.json_schema["name"] == f"read_file_{stub.digest[:8]}"
@@ -88,12 +88,12 @@ def test_a_second_name_changes_the_name_alone(form: SchemaForm) -> None:
     assert (second.spec, second.renamed, second.as_text) == (stub.spec, stub.renamed, stub.as_text)
 
 
-def test_the_kind_of_a_stub_survives_a_second_name() -> None:
+def test_a_stub_with_a_second_name_keeps_its_kind() -> None:
     relay = make_stub(SPEC, SANDBOXED, kind="relay")
     assert "os.environ" in renamed_stub(relay, "other").source_code
 
 
-def test_the_clients_schema_is_not_touched() -> None:
+def test_the_clients_schema_is_not_modified() -> None:
     schema = {"type": "object", "properties": {"thinking": {"type": "array"}}, "anyOf": [{"required": ["thinking"]}]}
     before = json.dumps(schema)
     for form in (AS_SENT, CONVERTING, STRICT, SANDBOXED):
@@ -101,7 +101,7 @@ def test_the_clients_schema_is_not_touched() -> None:
     assert json.dumps(schema) == before
 
 
-def test_a_schema_within_the_limits_is_taken() -> None:
+def test_a_schema_within_the_limits_is_accepted() -> None:
     make_stub(ToolSpec("a", "", nested(30)), AS_SENT)
 
 
@@ -121,13 +121,13 @@ def test_a_schema_that_is_too_large_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"x", object()])
-def test_what_json_does_not_have_is_refused(value: Any) -> None:
+def test_values_that_json_does_not_have_are_refused(value: Any) -> None:
     with pytest.raises(InvalidRequest) as caught:
         make_stub(ToolSpec("a", "", {"type": "object", "properties": {"a": {"default": value}}}), AS_SENT)
     assert caught.value.param == "tools[0].function.parameters"
 
 
-def test_definitions_that_multiply_are_spelt_out_to_a_limit() -> None:
+def test_definitions_that_multiply_are_spelt_out_up_to_a_limit() -> None:
     definitions: dict[str, Any] = {
         f"d{level}": {
             "type": "object",
@@ -164,7 +164,7 @@ REFERENCES = [{"$ref": f"#/$defs/d{number}"} for number in range(25)]
         {"$ref": "#", "allOf": [{"$ref": "#"}] * 20},
         {"properties": {"a": REFERENCES[0]}, "$defs": {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(1500)}},
     ],
-    ids=["alternatives", "parts", "parts at the top", "alternatives at the top", "the whole", "a long way"],
+    ids=["alternatives", "parts", "parts at the top", "alternatives at the top", "the whole", "a long chain"],
 )
 def test_references_in_circles_come_to_an_end(schema: dict[str, Any]) -> None:
     for form in (AS_SENT, CONVERTING, STRICT, SANDBOXED):
@@ -173,7 +173,7 @@ def test_references_in_circles_come_to_an_end(schema: dict[str, Any]) -> None:
         assert json.loads(restore_arguments(stub, '{"a": {"b": [1]}, "thinking": ""}')) == {"a": {"b": [1]}}
 
 
-def test_what_was_changed_is_told_in_sentences() -> None:
+def test_changes_are_described_in_sentences() -> None:
     schema = {"type": "object", "properties": {"class": {"type": "integer", "minimum": 1}, "env": {"type": "object"}}}
     changes = make_stub(ToolSpec("fs.read", "", schema), SANDBOXED).changes
     assert changes == (
@@ -187,7 +187,7 @@ def test_what_was_changed_is_told_in_sentences() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_reference_to_where_openapi_keeps_schemas_is_followed(form: str) -> None:
+def test_a_reference_to_the_components_of_openapi_is_followed(form: str) -> None:
     shop = {"type": "object", "properties": {"open": True, "goods": {"type": "array"}}, "required": None}
     schema = {
         "type": "object",
@@ -205,7 +205,7 @@ def test_a_reference_to_where_openapi_keeps_schemas_is_followed(form: str) -> No
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("stray", [{"anyOf": "text"}, {"properties": 5}, {"allOf": [{"required": True}]}, 7])
-def test_a_reference_to_what_is_no_schema_leads_nowhere(stray: Any, form: str) -> None:
+def test_a_reference_to_an_invalid_schema_leads_nowhere(stray: Any, form: str) -> None:
     schema = {"type": "object", "properties": {"shop": {"$ref": "#/shops/Shop"}}, "shops": {"Shop": stray}}
     stub = make_stub(ToolSpec("tool", "Buys.", schema), FORMS[form])
     assert "leads nowhere" in stub.changes[0]
@@ -213,7 +213,7 @@ def test_a_reference_to_what_is_no_schema_leads_nowhere(stray: Any, form: str) -
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_of_several_alternatives_at_the_top_none_is_lost(form: str) -> None:
+def test_all_of_several_alternatives_at_the_top_are_described(form: str) -> None:
     target = {"anyOf": [{"required": ["path"]}, {"required": ["url"]}]}
     content = {"anyOf": [{"properties": {"text": {"type": "string"}}}, {"properties": {"lines": {"type": "array"}}}]}
     names = ["path", "url"]
@@ -225,7 +225,7 @@ def test_of_several_alternatives_at_the_top_none_is_lost(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_alternatives_within_alternatives_at_the_top_are_not_lost(form: str) -> None:
+def test_alternatives_within_alternatives_at_the_top_are_described(form: str) -> None:
     inner = {
         "properties": {"kind": {"const": "old"}},
         "required": ["kind"],
@@ -240,7 +240,7 @@ def test_alternatives_within_alternatives_at_the_top_are_not_lost(form: str) -> 
     assert {"kind", "text", "lines", "path"} == stub.json_schema["parameters"]["properties"].keys()
 
 
-def test_a_long_way_of_alternatives_comes_to_an_end() -> None:
+def test_a_long_chain_of_alternatives_comes_to_an_end() -> None:
     chain = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": "#/$defs/d0"}]} for n in range(3000)}
     stub = make_stub(ToolSpec("tool", "", {"anyOf": [{"$ref": "#/$defs/d0"}], "$defs": chain}), AS_SENT)
     assert stub.json_schema["parameters"]["properties"] == {}

@@ -1,4 +1,4 @@
-"""Every tool in cases/tools: as Letta gets it, as the model sees it, and as the client gets the model's arguments."""
+"""Every tool in cases/tools: what Letta gets, what the model sees, and which arguments the client gets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_client_gets_its_own_arguments(folder: Path) -> None:
 
 
 @each_tool
-def test_neither_letta_nor_the_model_chokes_on_it(folder: Path) -> None:
+def test_letta_and_the_model_accept_the_schema(folder: Path) -> None:
     for form in FORMS:
         stub = stub_of(folder, form)
         jsonschema.Draft202012Validator.check_schema(stub.json_schema["parameters"])
@@ -77,7 +77,7 @@ def test_the_source_is_one_harmless_function(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(BAD_TOOLS.glob("*.json")), ids=lambda path: path.stem)
-def test_a_bad_tool_is_refused_with_its_place_and_the_fault(path: Path) -> None:
+def test_an_invalid_tool_is_refused_with_its_place_and_fault(path: Path) -> None:
     case = read(path)
     with pytest.raises(InvalidRequest) as caught:
         make_stub(spec_of(case["tool"]), AS_SENT, where="tools[2].function")

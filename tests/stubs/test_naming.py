@@ -1,4 +1,4 @@
-"""Names that everybody on the way can take, and that lead back to the client's."""
+"""Names that every server and model provider accepts, and that lead back to the client's."""
 
 import pytest
 
@@ -16,7 +16,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_a_name_that_everybody_takes_is_kept(name: str) -> None:
+def test_a_name_that_every_server_accepts_is_kept(name: str) -> None:
     assert server_name(name, python_names=False) == name
 
 
@@ -27,7 +27,7 @@ def test_another_name_stays_readable_and_gets_a_digest(name: str, expected: str)
 
 
 @pytest.mark.parametrize("name", ["read-file", "class", "2fa", "print", "_x", "thinking", "a" * 64 + "b", "result_of"])
-def test_a_sandboxed_tool_has_the_name_of_a_function(name: str) -> None:
+def test_a_sandboxed_tool_gets_a_name_for_a_python_function(name: str) -> None:
     changed = server_name(name, python_names=True)
     assert changed != name
     assert changed.isidentifier()
@@ -45,7 +45,7 @@ def test_a_second_name_fits_into_64_characters() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\n", "x'", "a;b", "n" * 129, "a\u202eb", "a\x00", "{{x}}", "a\ud800"])
-def test_an_impossible_name_is_refused_with_its_place(name: str) -> None:
+def test_an_invalid_name_is_refused_with_its_place(name: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         check_tool_name(name, "tools[3].function")
     assert caught.value.param == "tools[3].function.name"
@@ -53,11 +53,11 @@ def test_an_impossible_name_is_refused_with_its_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "n" * 128, "fs.read", "repo/tools:search", "天気", "_", "--"])
-def test_what_real_clients_send_is_taken(name: str) -> None:
+def test_names_that_real_clients_send_are_accepted(name: str) -> None:
     check_tool_name(name, "tools[0].function")
 
 
-def test_parameters_keep_their_names_but_for_three_of_lettas_own() -> None:
+def test_parameters_keep_their_names_except_for_three_of_lettas_own() -> None:
     names = ["path", "class", "max-results", "x.y", "thinking", "inner_thoughts", "request_heartbeat"]
     assert parameter_names(names, python_names=False) == {
         "path": "path",
@@ -70,7 +70,7 @@ def test_parameters_keep_their_names_but_for_three_of_lettas_own() -> None:
     }
 
 
-def test_signs_and_other_alphabets_are_dropped_from_parameters() -> None:
+def test_symbols_and_other_alphabets_are_dropped_from_parameters() -> None:
     names = ["$filter", "@type", "ünïcode", "名前", "a b"]
     assert list(parameter_names(names, python_names=False).values()) == [
         "filter",
@@ -81,7 +81,7 @@ def test_signs_and_other_alphabets_are_dropped_from_parameters() -> None:
     ]
 
 
-def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_need() -> None:
+def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_use() -> None:
     names = ["class", "max-results", "x.y", "str", "agent_state", "_x", "0", "None", "result_type"]
     changed = parameter_names(names, python_names=True)
     assert list(changed.values()) == [
@@ -97,7 +97,7 @@ def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_need() 
     ]
 
 
-def test_no_two_parameters_end_up_with_one_name_whatever_their_order() -> None:
+def test_no_two_parameters_get_the_same_name_in_any_order() -> None:
     names = ["a b", "a$b", "a_b", "a_b_2"]
     changed = parameter_names(names, python_names=False)
     assert changed == {"a b": "a_b_3", "a$b": "a_b_4", "a_b": "a_b", "a_b_2": "a_b_2"}

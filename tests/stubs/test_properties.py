@@ -1,4 +1,4 @@
-"""What holds for every tool, however hostile. HYPOTHESIS_EXAMPLES=5000 looks longer, each time elsewhere."""
+"""Properties of all tools, hostile ones too. HYPOTHESIS_EXAMPLES=5000 tries more examples, other ones each time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ hostile = settings(
     max_examples=EXAMPLES or 30,
     derandomize=not EXAMPLES,
     deadline=None,
-    # Schemas are large by nature; the strategies are as small as they can be.
+    # Schemas are large, and the strategies are already as small as they can be.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
@@ -43,14 +43,14 @@ def shuffled(value: Any, order: random.Random) -> Any:
 
 
 def schemas_in(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parameters, and what is within them; not within the JSON Schema that their descriptions quote."""
+    """Returns the parameters and all schemas inside of them, except those that descriptions quote."""
     inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
     return [found for part in inner for found in [part, *schemas_in(part)]]
 
 
 @hostile
 @given(tool_names, texts, parameter_schemas(), st.sampled_from(["placeholder", "relay"]))
-def test_nothing_of_a_tool_but_its_name_gets_into_the_source(
+def test_only_the_name_of_a_tool_gets_into_the_source(
     name: str, description: str, schema: dict[str, Any], kind: Any
 ) -> None:
     for form in FORMS.values():
@@ -64,7 +64,7 @@ def test_nothing_of_a_tool_but_its_name_gets_into_the_source(
 
 @hostile
 @given(st.lists(tool_names, min_size=2, max_size=6, unique=True), st.booleans())
-def test_names_of_tools_are_legal_and_never_meet(names: list[str], python_names: bool) -> None:
+def test_names_of_tools_are_valid_and_different(names: list[str], python_names: bool) -> None:
     for name in names:
         check_tool_name(name, "tools[0].function")
     given_names = [server_name(name, python_names) for name in names]
@@ -75,7 +75,7 @@ def test_names_of_tools_are_legal_and_never_meet(names: list[str], python_names:
 
 @hostile
 @given(st.lists(hostile_names, max_size=12, unique=True), st.booleans())
-def test_names_of_parameters_are_legal_and_lead_back(names: list[str], python_names: bool) -> None:
+def test_names_of_parameters_are_valid_and_different(names: list[str], python_names: bool) -> None:
     changed = parameter_names(names, python_names)
     assert list(changed) == names
     assert len(set(changed.values())) == len(names)
@@ -116,7 +116,7 @@ def test_no_schema_makes_letta_or_the_model_fail(schema: dict[str, Any], descrip
 
 @hostile
 @given(parameter_schemas())
-def test_the_model_sees_the_schema_as_it_stands(schema: dict[str, Any]) -> None:
+def test_the_model_sees_the_schema_that_letta_gets(schema: dict[str, Any]) -> None:
     for form in ("verbatim", "converting"):
         parameters = make_stub(ToolSpec("tool", "", schema), FORMS[form]).json_schema["parameters"]
         seen = seen_by_model(make_stub(ToolSpec("tool", "", schema), FORMS[form]).json_schema, form)
@@ -129,7 +129,7 @@ def test_the_model_sees_the_schema_as_it_stands(schema: dict[str, Any]) -> None:
 
 @hostile
 @given(parameter_schemas())
-def test_where_letta_squeezes_schemas_everything_has_one_type(schema: dict[str, Any]) -> None:
+def test_in_the_strict_forms_everything_has_one_type(schema: dict[str, Any]) -> None:
     for form in ("strict", "sandboxed"):
         stub = make_stub(ToolSpec("tool", "", schema), FORMS[form])
         for part in schemas_in(stub.json_schema["parameters"]):

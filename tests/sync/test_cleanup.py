@@ -1,4 +1,4 @@
-"""Stubs that nobody uses leave the server, and nothing else does."""
+"""The sweep removes unused stubs from the server, and nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def letta() -> SharedLetta:
 @pytest.fixture
 def ada(letta: SharedLetta) -> Agent:
     agent = letta.has_agent("Ada")
-    letta.gives(agent, letta.has_tool("mine"))
+    letta.attaches(agent, letta.has_tool("mine"))
     return letta.agent(agent.id)
 
 
@@ -73,7 +73,7 @@ def leaving(tool: Tool) -> Tool:
         (leaving(idle(DAY)), (), "deleted"),
     ],
 )
-def test_every_stub_has_its_fate(tool: Tool, agents: tuple[Agent, ...], fate: str) -> None:
+def test_a_sweep_decides_by_the_stubs_mark_and_agents(tool: Tool, agents: tuple[Agent, ...], fate: str) -> None:
     assert plan_sweep([OwnTool(tool, agents)], NOW, DAY) == Sweep(**{fate: (tool,)})
 
 
@@ -81,7 +81,7 @@ def test_without_stubs_nothing_is_planned() -> None:
     assert plan_sweep([], NOW, DAY) == Sweep()
 
 
-def test_what_is_not_ours_is_in_no_inventory(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_the_inventory_lists_only_tools_of_ours(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     letta.has_tool("theirs", tags=["letta-tool-bridges"])
     letta.has_tool("from_mcp", "external_mcp", tags=["letta-tool-bridge"])
     bridge.sync(ada, WRITE, READ)
@@ -91,7 +91,7 @@ def test_what_is_not_ours_is_in_no_inventory(letta: SharedLetta, bridge: Bridge,
     ]
 
 
-def test_where_no_stub_is_the_agents_are_not_listed(letta: SharedLetta, ada: Agent) -> None:
+def test_without_stubs_the_agents_are_not_listed(letta: SharedLetta, ada: Agent) -> None:
     assert swept(letta, NOW) == Sweep()
     assert letta.calls[-1] == "tools"
 
@@ -112,7 +112,7 @@ def test_a_stub_is_deleted_a_day_after_it_was_first_seen_unused(letta: SharedLet
     assert [*offered(letta, ada)] == ["mine", "write_file"]
 
 
-def test_a_stub_that_is_used_again_lives_another_day(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_a_stub_that_is_used_again_stays_another_day(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
     bridge.sync(ada)
     swept(letta, NOW)
@@ -122,19 +122,19 @@ def test_a_stub_that_is_used_again_lives_another_day(letta: SharedLetta, bridge:
     assert names(swept(letta, NOW + 2 * DAY).deleted) == ["read_file"]
 
 
-def test_a_stub_that_a_hidden_agent_or_one_without_a_bridge_has_is_used(
+def test_a_stub_of_a_hidden_agent_or_of_one_without_a_bridge_is_used(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     hidden = letta.has_agent("Hid", hidden=True)
     bridge.sync(hidden, READ)
     bob = letta.has_agent("Bob")
-    letta.gives(bob, letta.put_tool(WRITE, tags_for(WRITE)))
+    letta.attaches(bob, letta.put_tool(WRITE, tags_for(WRITE)))
     assert swept(letta, NOW) == swept(letta, NOW + 9 * DAY)
     assert letta.has("read_file")
     assert letta.has("write_file")
 
 
-def test_a_helper_agent_goes_when_its_request_must_be_over(letta: SharedLetta, ada: Agent) -> None:
+def test_a_helper_agent_is_removed_when_its_request_must_be_over(letta: SharedLetta, ada: Agent) -> None:
     helper = letta.make_helper(ada.id, "Answer in one word.")
     assert swept(letta, 3599).helpers == ()
     assert [agent.id for agent in swept(letta, 3600, dry_run=True).helpers] == [helper.id]
@@ -146,9 +146,9 @@ def test_a_helper_agent_goes_when_its_request_must_be_over(letta: SharedLetta, a
 def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
-    """It is what a bridge that was restarted meanwhile knows the rule by."""
+    """A bridge that was restarted recognises the rule by the stub."""
     bridge.sync(ada, READ)
-    letta.takes(ada, "read_file")
+    letta.detaches(ada, "read_file")
     assert names(swept(letta, NOW).kept) == names(swept(letta, NOW + 9 * DAY).kept) == ["read_file"]
     Bridge(letta).sync(ada)
     assert rules_of(letta, ada) == []
@@ -174,21 +174,21 @@ def test_foreign_tools_are_never_touched(letta: SharedLetta, bridge: Bridge, ada
     assert [*letta._tools.values()] == foreign
 
 
-def test_a_dry_run_tells_the_same_and_does_nothing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_a_dry_run_reports_the_same_and_changes_nothing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ, WRITE)
     bridge.sync(ada, READ)
     letta.edits(letta.tool("write_file"), tags=tuple(marked_idle(letta.tool("write_file"), 5)))
     before = dict(letta._tools)
-    told = swept(letta, NOW, dry_run=True)
+    planned = swept(letta, NOW, dry_run=True)
     assert letta._tools == before
-    assert swept(letta, NOW) == told
-    assert names(told.deleted) == ["write_file"]
+    assert swept(letta, NOW) == planned
+    assert names(planned.deleted) == ["write_file"]
 
 
 def test_two_sweeps_at_once_do_not_disturb_each_other(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ, WRITE)
     bridge.sync(ada)
-    letta.meanwhile("tag_tool", lambda: swept(letta, NOW))
+    letta.before_call("tag_tool", lambda: swept(letta, NOW))
     swept(letta, NOW)
     second: list[Sweep] = []
     first = swept(letta, NOW + DAY, pause=lambda _: second.append(swept(letta, NOW + DAY)))
@@ -210,7 +210,7 @@ def overdue(letta: SharedLetta, bridge: Bridge, ada: Agent) -> Tool:
 @pytest.mark.usefixtures("overdue")
 def test_a_stub_attached_before_it_was_marked_as_leaving_stays(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     offers: list[list[str]] = []
-    letta.meanwhile("tag_tool", lambda: offers.append(bridge.sync(ada, READ)))
+    letta.before_call("tag_tool", lambda: offers.append(bridge.sync(ada, READ)))
     assert names(swept(letta, NOW).deleted) == []
     assert offers == [["read_file"]]
     assert "read_file" in offered(letta, ada)
@@ -234,37 +234,37 @@ def test_a_stub_attached_while_the_sweep_waits_stays_as_long_as_it_is_used(
 
 @pytest.mark.parametrize("verb", ["whole_agents", "tools_named", "delete_tool"])
 @pytest.mark.usefixtures("overdue")
-def test_whatever_a_turn_begins_to_use_is_there_when_it_is_used(
+def test_a_stub_that_a_turn_begins_to_use_is_not_deleted(
     letta: SharedLetta, bridge: Bridge, ada: Agent, verb: str
 ) -> None:
     offers: list[list[str]] = []
-    letta.meanwhile(verb, lambda: offers.append(bridge.sync(ada, READ)), nth=2 if verb == "whole_agents" else 1)
+    letta.before_call(verb, lambda: offers.append(bridge.sync(ada, READ)), nth=2 if verb == "whole_agents" else 1)
     swept(letta, NOW)
     assert [[*offered(letta, ada)]] == [["mine", *offer] for offer in offers]
 
 
 @pytest.mark.usefixtures("overdue")
 def test_a_stub_attached_by_hand_while_the_sweep_waits_stays(letta: SharedLetta, ada: Agent) -> None:
-    done = swept(letta, NOW, pause=lambda _: letta.gives(ada, letta.tool("read_file")))
+    done = swept(letta, NOW, pause=lambda _: letta.attaches(ada, letta.tool("read_file")))
     assert names(done.deleted) == []
     assert "read_file" in offered(letta, ada)
     assert not is_marked(letta.tool("read_file"))
 
 
 @pytest.mark.usefixtures("overdue")
-def test_a_stub_put_anew_while_the_sweep_waits_stays(letta: SharedLetta) -> None:
+def test_a_stub_put_again_while_the_sweep_waits_stays(letta: SharedLetta) -> None:
     done = swept(letta, NOW, pause=lambda _: letta.put_tool(READ, tags_for(READ)))
     assert names(done.deleted) == []
     assert lasting(letta.tool("read_file").tags) == lasting(tags_for(READ))
 
 
-def test_a_stub_deleted_between_put_and_attaching_is_made_anew(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
-    letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id))
+def test_a_stub_deleted_between_put_and_attaching_is_made_again(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.before_call("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id))
     assert bridge.sync(ada, READ) == ["read_file"]
     assert offered(letta, ada)["read_file"] == READ.json_schema
 
 
-def test_the_sweep_waits_long_enough_and_only_where_something_leaves(letta: SharedLetta, overdue: Tool) -> None:
+def test_the_sweep_waits_only_if_a_stub_is_leaving(letta: SharedLetta, overdue: Tool) -> None:
     waits: list[float] = []
     swept(letta, NOW, pause=waits.append)
     assert waits == [GRACE]
@@ -283,15 +283,15 @@ def test_a_sweep_that_was_killed_is_finished_by_the_next_one(letta: SharedLetta)
 
 
 @pytest.mark.parametrize("fault", [errors.LettaNotFound("gone"), errors.LettaError("500"), errors.LettaConflict("409")])
-def test_one_stub_that_cannot_be_changed_does_not_keep_the_others(
+def test_the_sweep_goes_on_after_a_stub_that_cannot_be_changed(
     letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.LettaError
 ) -> None:
     bridge.sync(ada, READ, WRITE)
     bridge.sync(ada)
-    letta.meanwhile("tag_tool", lambda: _raise(fault))
+    letta.before_call("tag_tool", lambda: _raise(fault))
     assert names(swept(letta, NOW).marked) == ["write_file"]
     assert names(swept(letta, NOW).marked) == ["read_file"]
-    letta.meanwhile("delete_tool", lambda: _raise(fault))
+    letta.before_call("delete_tool", lambda: _raise(fault))
     assert names(swept(letta, NOW + DAY).deleted) == ["write_file"]
     assert names(swept(letta, NOW + DAY).deleted) == ["read_file"]
 
@@ -300,7 +300,7 @@ def test_one_stub_that_cannot_be_changed_does_not_keep_the_others(
 def test_a_server_that_is_down_ends_the_sweep(letta: SharedLetta, bridge: Bridge, ada: Agent, verb: str) -> None:
     bridge.sync(ada, READ)
     bridge.sync(ada)
-    letta.meanwhile(verb, lambda: _raise(errors.LettaUnreachable("It is down.")))
+    letta.before_call(verb, lambda: _raise(errors.LettaUnreachable("It is down.")))
     with pytest.raises(errors.LettaUnreachable):
         swept(letta, NOW)
     assert letta.has("read_file")

@@ -34,7 +34,7 @@ def agent(*blocks: Block) -> Agent:
         ((THEIRS, OURS), LONG, BlockChange(label=LABEL, set=LONG)),
     ],
 )
-def test_a_change_is_as_small_as_can_be(blocks: tuple[Block, ...], wanted: str, change: BlockChange) -> None:
+def test_a_change_is_as_small_as_possible(blocks: tuple[Block, ...], wanted: str, change: BlockChange) -> None:
     assert plan_instructions(agent(*blocks), wanted) == change
 
 
@@ -58,7 +58,7 @@ def test_our_block_keeps_the_label_that_it_has() -> None:
 
 
 @pytest.mark.parametrize("metadata", [{}, {"owner": "letta-tool-bridge"}, {**OWNER, "purpose": "other"}])
-def test_a_block_is_ours_only_by_its_whole_mark(metadata: dict[str, str]) -> None:
+def test_a_block_is_ours_only_with_all_of_our_metadata(metadata: dict[str, str]) -> None:
     assert not is_ours(Block("block-1", LABEL, "x", metadata))
     assert is_ours(Block("block-1", "any", "x", {**OWNER, "more": 1}))
 
@@ -72,7 +72,7 @@ def test_the_model_sees_what_was_applied_and_the_agents_own_blocks_stay(letta: F
         assert blocks == {"persona": "I am Ada.", **({LABEL: wanted} if wanted else {})}
 
 
-def test_what_has_not_changed_costs_no_call(letta: FakeGateway) -> None:
+def test_an_unchanged_system_prompt_costs_no_call(letta: FakeGateway) -> None:
     apply_instructions(letta, agent(OURS), plan_instructions(agent(OURS), "be kind"))
     apply_instructions(letta, agent(), plan_instructions(agent(), ""))
     assert letta.calls == []

@@ -17,7 +17,7 @@ from bridge.sync.ownership import (
     made_at,
     marked_idle,
     marked_leaving,
-    stands_for,
+    represents,
     tags_for,
     unmarked,
 )
@@ -31,11 +31,11 @@ def tagged(*tags: str) -> Tool:
     return replace(PUT, tags=tags)
 
 
-def test_a_stub_on_the_server_tells_all_that_a_bridge_needs_to_know() -> None:
+def test_a_stub_on_the_server_shows_all_that_a_bridge_needs_to_know() -> None:
     assert is_ours(PUT)
     assert digest_of(PUT) == STUB.digest
     assert client_name_of(PUT) == "fs.read-file"
-    assert stands_for(PUT, STUB)
+    assert represents(PUT, STUB)
     assert not drifted(PUT, STUB)
     assert not is_marked(PUT)
 
@@ -48,13 +48,13 @@ def test_only_a_custom_tool_can_be_ours(type: str) -> None:
 @pytest.mark.parametrize("tags", [(), ("mine",), (OWNER.upper(),), (f"{OWNER}s",), (f"{OWNER}:digest={STUB.digest}",)])
 def test_a_tool_without_our_own_tag_is_not_ours(tags: tuple[str, ...]) -> None:
     assert not is_ours(tagged(*tags))
-    assert not stands_for(tagged(*tags), STUB)
+    assert not represents(tagged(*tags), STUB)
 
 
-def test_a_tool_with_our_tag_alone_is_ours_and_stands_for_nothing() -> None:
+def test_a_tool_with_only_our_tag_is_ours_and_represents_no_stub() -> None:
     assert is_ours(tagged(OWNER))
     assert (digest_of(tagged(OWNER)), client_name_of(tagged(OWNER))) == ("", PUT.name)
-    assert not stands_for(tagged(OWNER), STUB)
+    assert not represents(tagged(OWNER), STUB)
     assert not is_ours(replace(PUT, source="def read_file():\n    return 1\n"))
 
 
@@ -71,19 +71,19 @@ def test_a_stub_that_somebody_changed_has_drifted(changed: Tool) -> None:
 
 
 def test_a_stub_that_somebody_changed_is_still_the_same_stub() -> None:
-    assert stands_for(replace(PUT, json_schema={}, source=""), STUB)
+    assert represents(replace(PUT, json_schema={}, source=""), STUB)
 
 
-def test_a_stub_of_another_version_of_the_bridge_is_the_same_if_the_model_is_shown_the_same() -> None:
+def test_a_stub_of_another_version_of_the_bridge_is_the_same_if_its_schema_is() -> None:
     older = replace(STUB, digest="0" * 64)
-    assert stands_for(replace(PUT, tags=tuple(tags_for(older))), STUB)
-    assert not stands_for(replace(PUT, tags=tuple(tags_for(older)), json_schema={}), STUB)
+    assert represents(replace(PUT, tags=tuple(tags_for(older))), STUB)
+    assert not represents(replace(PUT, tags=tuple(tags_for(older)), json_schema={}), STUB)
 
 
 def test_a_stub_that_returns_something_else_is_another_one() -> None:
     relay = stub("fs.read-file", kind="relay")
     assert relay.json_schema == STUB.json_schema
-    assert not stands_for(PUT, relay)
+    assert not represents(PUT, relay)
 
 
 def test_marks_come_and_go_and_leave_the_other_tags_alone() -> None:
@@ -94,14 +94,14 @@ def test_marks_come_and_go_and_leave_the_other_tags_alone() -> None:
     leaving = replace(PUT, tags=tuple(marked_leaving(idle)))
     assert is_leaving(leaving)
     assert idle_since(leaving) == 1_800_000_000
-    assert not stands_for(leaving, STUB)
-    assert stands_for(idle, STUB)
+    assert not represents(leaving, STUB)
+    assert represents(idle, STUB)
     assert unmarked(leaving) == list(PUT.tags)
     assert marked_idle(leaving, 5) == [*PUT.tags, f"{OWNER}:idle-since=5"]
     assert marked_leaving(leaving) == list(leaving.tags)
 
 
 @pytest.mark.parametrize("value", ["", "soon", "-5", "1.5", "²", "18000000000000", "9" * 5000])
-def test_a_mark_that_is_no_time_is_none(value: str) -> None:
+def test_a_mark_with_an_invalid_time_is_ignored(value: str) -> None:
     assert idle_since(tagged(OWNER, f"{OWNER}:idle-since={value}")) is None
     assert made_at(tagged(OWNER, f"{OWNER}:made={value}")) == 0

@@ -42,7 +42,7 @@ def test_an_agent_without_client_tools_needs_no_change() -> None:
     assert plan(agent(SAY, MINE, rules=[EXIT, LIMIT])) is None
 
 
-def test_the_agents_own_come_first_in_their_order_and_ours_after_them() -> None:
+def test_the_agents_own_tools_come_first_in_their_order_and_ours_after_them() -> None:
     change = plan(agent(SAY, MINE, rules=[LIMIT, EXIT]), READ, WRITE)
     assert change == ToolsetChange(
         ("tool-say", "tool-mine", "tool-read_file", "tool-write_file"),
@@ -50,7 +50,7 @@ def test_the_agents_own_come_first_in_their_order_and_ours_after_them() -> None:
     )
 
 
-def test_a_toolset_that_is_there_needs_no_change_in_whatever_order_it_stands() -> None:
+def test_a_complete_toolset_needs_no_change_in_any_order() -> None:
     rules = [gate("write_file", prompt_template=None), EXIT, gate("read_file", prompt_template=None)]
     assert plan(agent(tool(WRITE), SAY, tool(READ), rules=rules), READ, WRITE) is None
 
@@ -63,14 +63,14 @@ def test_rules_of_ours_leave_with_their_tools() -> None:
     assert plan(found) == ToolsetChange(("tool-say", "tool-mine"), (EXIT, LIMIT))
 
 
-def test_a_rule_that_changed_is_replaced_though_the_tools_are_the_same() -> None:
+def test_a_changed_rule_is_replaced_while_the_tools_stay() -> None:
     found = agent(tool(READ), rules=[{"type": "run_first", "tool_name": "read_file"}, gate("read_file")])
     assert plan(found, READ) == ToolsetChange(("tool-read_file",), (gate("read_file"),))
     assert plan(agent(tool(READ)), READ) == ToolsetChange(("tool-read_file",), (gate("read_file"),))
     assert plan(agent(tool(READ), rules=[gate("read_file")] * 2), READ) is not None
 
 
-def test_a_rule_left_behind_by_a_stub_that_was_detached_goes_too() -> None:
+def test_a_rule_left_behind_by_a_detached_stub_is_removed() -> None:
     found = agent(SAY, rules=[EXIT, gate("read_file")])
     assert plan(found, left_behind=("read_file",)) == ToolsetChange(("tool-say",), (EXIT,))
 
@@ -79,12 +79,12 @@ def test_a_rule_for_a_tool_that_never_was_ours_here_stays() -> None:
     assert plan(agent(SAY, rules=[EXIT, gate("read_file")])) is None
 
 
-def test_a_rule_of_a_type_that_we_do_not_make_stays_though_its_tool_leaves() -> None:
+def test_a_rule_of_another_type_stays_when_its_tool_leaves() -> None:
     odd: JsonObject = {"type": "max_count_per_step", "tool_name": "read_file", "max_count_limit": 2}
     assert plan(agent(tool(READ), rules=[odd, gate("read_file")])) == ToolsetChange((), (odd,))
 
 
-def test_a_rule_for_the_agents_own_tool_stays_though_a_stub_had_its_name_once() -> None:
+def test_a_rule_for_the_agents_own_tool_stays_even_if_a_stub_had_that_name() -> None:
     own = Tool("tool-own", "read_file")
     assert plan(agent(own, rules=[gate("read_file")]), left_behind=("read_file",)) is None
 
@@ -97,7 +97,7 @@ def test_a_stub_attached_twice_by_two_ids_is_attached_once() -> None:
 
 @pytest.mark.parametrize("loop", ["old", "v2", "v3"])
 @pytest.mark.parametrize("mode", ["auto", "required", "function"])
-def test_no_method_makes_a_rule_that_would_not_be_known_for_ours(loop: str, mode: str) -> None:
+def test_every_rule_of_a_method_is_recognised_as_ours(loop: str, mode: str) -> None:
     for method in possible_methods(FEATURES, loop).values():  # type: ignore[arg-type]
         made = method.rules([bound(READ)], ToolChoice(mode, "read_file"))  # type: ignore[arg-type]
         assert {rule["type"] for rule in made} <= OUR_RULES

@@ -1,4 +1,4 @@
-"""Whatever several bridges, the sweep and people do to a server in whatever order, these things hold."""
+"""Several bridges, the sweep and people change one server in any order, and the invariants hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bridge.letta.gateway import Tool
-from bridge.sync import concurrently as parallel
+from bridge.sync import concurrently
 from bridge.sync.cleanup import sweep
 from bridge.sync.ownership import client_name_of, is_leaving, is_ours
 from bridge.turn import JsonObject, Stub
@@ -46,14 +46,14 @@ Item = TypeVar("Item")
 
 
 class OneServer(RuleBasedStateMachine):
-    """`own_tools` and `own_rules` are what each agent has of its owner, `foreign` the tools that people made.
+    """`own_tools` and `own_rules` are what people gave each agent, `foreign` the tools that people made.
 
-    `orphans` are names of deleted stubs that an agent had rules for: nobody can tell any more whose those are.
+    `orphans` are names of deleted stubs that an agent had rules for: nobody knows any more whose these rules are.
     """
 
     @initialize()
     def start(self) -> None:
-        self.patch = patch.object(parallel, "AT_ONCE", 1)  # else no two runs would be the same
+        self.patch = patch.object(concurrently, "MAX_THREADS", 1)  # with more, no two runs would be the same
         self.patch.start()
         self.letta = SharedLetta()
         self.now = 1_800_000_000.0
@@ -84,15 +84,15 @@ class OneServer(RuleBasedStateMachine):
         self, agent: int, bridge: int, stubs: list[Stub], verb: str, act: int, pick: int
     ) -> None:
         acts = [self._sweep_later]
-        # Letta can't be told to make a tool only if its name is free, nor to change an agent only if it is as it was:
-        # who comes between reading and writing is too late. And what is deleted after the last reading is not missed.
+        # Letta can't make a tool only if its name is free, nor change an agent only if nobody else changed it: what
+        # others do between the bridge's reading and its writing is lost. What they delete later is not noticed.
         acts += [self._add_foreign] if verb != "put_tool" else []
         acts += [self._attach] if verb in ("put_tool", "agent", "tag_tool") else []
         acts += [self._delete_stub] if verb != "tag_tool" else []
-        happening = acts[act % len(acts)]
-        self.letta.meanwhile(verb, lambda: happening(pick))
+        chosen = acts[act % len(acts)]
+        self.letta.before_call(verb, lambda: chosen(pick))
         self.bridges[bridge].sync(self.agents[agent], *stubs)
-        self.letta.forget_meanwhile()
+        self.letta.forget_actions()
         self._check_toolset(agent, stubs)
 
     @rule(bridge=bridges)
@@ -131,7 +131,7 @@ class OneServer(RuleBasedStateMachine):
     @rule(agent=agents, pick=picks)
     def somebody_detaches_a_tool(self, agent: int, pick: int) -> None:
         for tool in _picked(self.letta.agent(self.agents[agent].id).tools, pick):
-            self.letta.takes(self.agents[agent], tool.name)
+            self.letta.detaches(self.agents[agent], tool.name)
             self.own_tools[agent] = [one for one in self.own_tools[agent] if one != tool.id]
 
     @rule(pick=picks, change=st.sampled_from(EDITS))
@@ -155,8 +155,8 @@ class OneServer(RuleBasedStateMachine):
         for number, agent in enumerate(self.agents):
             found = self.letta.agent(agent.id)
             assert sorted(tool.id for tool in found.tools if not is_ours(tool)) == sorted(self.own_tools[number])
-            said = [_said(one) for one in self.own_rules[number]]
-            assert [_said(one) for one in found.rules if _said(one) in said] == said
+            own = [_rule_key(one) for one in self.own_rules[number]]
+            assert [_rule_key(one) for one in found.rules if _rule_key(one) in own] == own
 
     @invariant()
     def no_two_tools_have_one_name(self) -> None:
@@ -164,20 +164,20 @@ class OneServer(RuleBasedStateMachine):
         assert len(set(names)) == len(names)
 
     def _check_toolset(self, number: int, stubs: list[Stub]) -> None:
-        """Exactly the request's, each as it was described, each with its rule, and no rule of any other stub."""
+        """Checks for exactly the request's tools, each as described and with its rule, and no other stub's rule."""
         found = self.letta.agent(self.agents[number].id)
         ours = [tool for tool in found.tools if is_ours(tool)]
         shown = sorted((client_name_of(tool), tool.json_schema["description"], _kind(tool)) for tool in ours)
         assert shown == sorted((one.spec.name, one.description, one.kind) for one in stubs)
         assert not any(is_leaving(tool) for tool in ours)
-        ruled = Counter((GATE, tool.name) for tool in ours) + Counter(map(_said, self.own_rules[number]))
-        assert {name for _, name in Counter(map(_said, found.rules)) - ruled} <= self.orphans[number]
-        assert not ruled - Counter(map(_said, found.rules))
+        ruled = Counter((GATE, tool.name) for tool in ours) + Counter(map(_rule_key, self.own_rules[number]))
+        assert {name for _, name in Counter(map(_rule_key, found.rules)) - ruled} <= self.orphans[number]
+        assert not ruled - Counter(map(_rule_key, found.rules))
 
     # --- how it is done -------------------------------------------------------------------------------
 
     def _give(self, number: int, tool: Tool, made: JsonObject) -> None:
-        self.letta.gives(self.agents[number], tool, rules=[made])
+        self.letta.attaches(self.agents[number], tool, rules=[made])
         self.own_tools[number].append(tool.id)
         self.own_rules[number].append(made)
 
@@ -207,11 +207,11 @@ class OneServer(RuleBasedStateMachine):
 
 
 def _picked(items: Sequence[Item], pick: int) -> Sequence[Item]:
-    """One of them, if there are any."""
+    """Returns one of them, if there are any."""
     return items[pick % len(items) :][:1] if items else ()
 
 
-def _said(one: JsonObject) -> tuple[str, str]:
+def _rule_key(one: JsonObject) -> tuple[str, str]:
     return one["type"], one["tool_name"]
 
 

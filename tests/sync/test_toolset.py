@@ -1,4 +1,4 @@
-"""The toolset of an agent on a server where other people and other bridges work, too."""
+"""The toolset of an agent on a server that other people and other bridges change, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from bridge import errors
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
-from bridge.sync.names import alternative_names
+from bridge.sync.names import possible_names
 from bridge.sync.ownership import OWNER, idle_since, is_leaving, is_ours, marked_idle, marked_leaving, tags_for
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.turn import SchemaForm, ToolSpec
@@ -34,7 +34,7 @@ def letta() -> SharedLetta:
 def ada(letta: SharedLetta) -> Agent:
     """An agent with tools and rules of its own."""
     agent = letta.has_agent("Ada", "memgpt_v2_agent")
-    letta.gives(
+    letta.attaches(
         agent,
         letta.has_tool("send_message", "letta_core"),
         letta.has_tool("mine"),
@@ -64,7 +64,7 @@ def test_the_toolset_is_the_agents_own_and_the_requests(letta: SharedLetta, brid
         assert rules_of(letta, ada) == [*own, *((GATE, one.name) for one in wanted)]
 
 
-def test_an_agent_is_after_the_last_client_as_it_was_before_the_first(
+def test_an_agent_without_clients_is_as_it_was_before_the_first_client(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     bridge.sync(ada, *FIFTY)
@@ -72,17 +72,19 @@ def test_an_agent_is_after_the_last_client_as_it_was_before_the_first(
     assert letta.agent(ada.id) == ada
 
 
-def test_what_somebody_added_a_moment_ago_is_kept(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_a_tool_that_somebody_adds_at_the_same_time_is_kept(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     new = letta.has_tool("new")
     rule = {"type": "max_count_per_step", "tool_name": "new", "max_count_limit": 1}
-    letta.meanwhile("put_tool", lambda: letta.gives(ada, new, rules=[rule]))
+    letta.before_call("put_tool", lambda: letta.attaches(ada, new, rules=[rule]))
     bridge.sync(ada, READ)
     assert [*offered(letta, ada)] == ["send_message", "mine", "new", "read_file"]
     assert ("max_count_per_step", "new") in rules_of(letta, ada)
 
 
-def test_what_somebody_removed_a_moment_ago_stays_away(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
-    letta.meanwhile("put_tool", lambda: letta.takes(ada, "mine"))
+def test_a_tool_that_somebody_detaches_at_the_same_time_stays_away(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    letta.before_call("put_tool", lambda: letta.detaches(ada, "mine"))
     bridge.sync(ada, READ)
     assert [*offered(letta, ada)] == ["send_message", "read_file"]
 
@@ -98,7 +100,7 @@ def test_an_unchanged_toolset_costs_no_call(bridge: Bridge, ada: Agent) -> None:
     assert bridge.counts == {}
 
 
-def test_new_tools_cost_one_look_one_put_each_one_reading_and_one_change(bridge: Bridge, ada: Agent) -> None:
+def test_new_tools_cost_one_lookup_one_put_each_one_reading_and_one_change(bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, *FIFTY)
     assert bridge.counts == {"tools_named": 1, "put_tool": 50, "agent": 1, "change_agent": 1}
 
@@ -125,7 +127,7 @@ def test_tools_that_another_agent_has_are_not_put_again(bridge: Bridge, ada: Age
     assert bridge.counts == {"change_agent": 1}
 
 
-def test_a_bridge_that_was_restarted_knows_what_the_agent_has(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_a_restarted_bridge_knows_what_the_agent_has(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, *FIFTY)
     second = Bridge(letta)
     second.sync(ada, *FIFTY)
@@ -134,7 +136,7 @@ def test_a_bridge_that_was_restarted_knows_what_the_agent_has(letta: SharedLetta
     assert second.counts == {"change_agent": 1}
 
 
-def test_a_bridge_that_was_restarted_finds_what_no_agent_has(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_a_restarted_bridge_finds_stubs_that_no_agent_has(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, *FIFTY)
     bridge.sync(ada)
     second = Bridge(letta)
@@ -172,7 +174,7 @@ def test_a_foreign_tool_of_the_same_name_is_untouched(
 def test_a_foreign_tool_of_the_same_name_that_the_agent_has_stays_beside_the_stub(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
-    letta.gives(ada, letta.has_tool("read_file"), rules=[{"type": GATE, "tool_name": "read_file"}])
+    letta.attaches(ada, letta.has_tool("read_file"), rules=[{"type": GATE, "tool_name": "read_file"}])
     (name,) = bridge.sync(ada, READ)
     assert {"read_file", name} <= {*offered(letta, ada)}
     bridge.sync(ada)
@@ -199,7 +201,7 @@ def test_two_schemas_of_one_name_are_two_tools_and_the_first_keeps_the_plain_nam
     assert offered(letta, bob)[second_name(OTHER_READ)]["description"] == "Reads another file."
 
 
-def test_a_changed_schema_is_in_force_at_once_and_the_old_one_is_gone(
+def test_a_changed_schema_replaces_the_old_one_on_the_agent_at_once(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     bridge.sync(ada, READ)
@@ -209,8 +211,8 @@ def test_a_changed_schema_is_in_force_at_once_and_the_old_one_is_gone(
     assert letta.tool("read_file").json_schema == READ.json_schema
 
 
-def test_there_is_always_another_name(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
-    names = alternative_names(READ)
+def test_a_stub_has_nine_possible_names(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    names = possible_names(READ)
     assert len(set(names)) == 9
     for name in names[:-1]:
         letta.has_tool(name)
@@ -222,7 +224,7 @@ def test_there_is_always_another_name(letta: SharedLetta, bridge: Bridge, ada: A
         bridge.sync(ada, READ)
 
 
-def test_a_client_cannot_name_a_tool_as_another_of_its_tools_is_going_to_be_named(
+def test_a_tool_cannot_take_the_second_name_of_another_tool_in_the_request(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     letta.has_tool("read_file")
@@ -235,7 +237,7 @@ def test_a_client_cannot_name_a_tool_as_another_of_its_tools_is_going_to_be_name
     assert bridge.counts == {}
 
 
-def test_stubs_of_another_version_of_the_bridge_are_renewed_under_the_names_they_have(
+def test_stubs_of_another_version_of_the_bridge_are_renewed_and_keep_their_names(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     bridge.sync(ada, READ)
@@ -256,10 +258,10 @@ def test_a_stub_that_returns_something_else_has_a_name_of_its_own(
     assert letta.tool(name).source != letta.tool("read_file").source
 
 
-def test_a_name_that_one_method_cannot_use_is_not_used_by_it(
+def test_a_method_does_not_use_a_name_that_it_cannot_use(
     letta: SharedLetta, bridge: Bridge, ada: Agent, bob: Agent
 ) -> None:
-    """Where the server runs stubs, names must be Python's; the stubs are otherwise equal."""
+    """If the server runs stubs, their names must be valid in Python. The stubs are equal in everything else."""
     spec = ToolSpec("read-file", "", {"type": "object", "properties": {}})
     any_name = make_stub(spec, SchemaForm())
     python_name = make_stub(spec, SchemaForm(python_names=True))
@@ -270,7 +272,7 @@ def test_a_name_that_one_method_cannot_use_is_not_used_by_it(
         assert name.isidentifier() == (one is python_name)
 
 
-def test_tools_that_go_with_the_request_avoid_the_names_of_the_agents_own(letta: SharedLetta, ada: Agent) -> None:
+def test_tools_that_are_only_in_the_request_avoid_the_names_of_the_agents_own(letta: SharedLetta, ada: Agent) -> None:
     mine = stub("mine")
     rival = stub(second_name(mine), "A rival.")
     names = [binding.stub.name for binding in beside_own_tools(ada, [mine, READ, rival])]
@@ -308,10 +310,10 @@ def test_a_stub_changed_by_hand_while_no_agent_has_it_is_put_back_too(
     assert offered(letta, ada)["read_file"] == READ.json_schema
 
 
-def test_a_tool_that_somebody_puts_under_a_stubs_name_is_theirs_from_then_on(
+def test_a_tool_that_somebody_puts_under_a_stubs_name_is_foreign(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
-    """Letta keeps the tags of the stub with it."""
+    """Letta keeps the stub's tags on that tool."""
     bridge.sync(ada, READ, WRITE)
     schema = {"name": "read_file", "description": "Theirs.", "parameters": {}}
     theirs = letta.edits(letta.tool("read_file"), source="def read_file():\n    return 1\n", json_schema=schema)
@@ -334,38 +336,38 @@ def test_a_stub_detached_by_hand_is_attached_again_and_leaves_with_its_rule(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     bridge.sync(ada, READ)
-    letta.takes(ada, "read_file")
+    letta.detaches(ada, "read_file")
     bridge.sync(ada, READ)
     assert "read_file" in offered(letta, ada)
-    letta.takes(ada, "read_file")
+    letta.detaches(ada, "read_file")
     bridge.sync(ada)
     assert letta.agent(ada.id) == ada
 
 
-def test_the_rule_of_a_stub_that_was_deleted_by_hand_goes(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_the_rule_of_a_stub_deleted_by_hand_is_removed(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
     letta.delete_tool(letta.tool("read_file").id)
     bridge.sync(ada)
     assert letta.agent(ada.id) == ada
 
 
-def test_the_rule_of_a_stub_that_was_detached_by_hand_goes_though_another_bridge_made_it(
+def test_the_rule_of_a_stub_detached_by_hand_is_removed_even_if_another_bridge_made_it(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     bridge.sync(ada, READ)
-    letta.takes(ada, "read_file")
+    letta.detaches(ada, "read_file")
     second = Bridge(letta)
     second.sync(ada)
     assert letta.agent(ada.id) == ada
     assert second.counts == {"tools_named": 1, "change_agent": 1}
 
 
-def test_a_rule_of_somebody_else_for_a_tool_that_is_not_there_stays_and_is_looked_at_once(
+def test_somebody_elses_rule_for_a_missing_tool_stays_and_is_looked_up_once(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     letta.has_tool("theirs")
     loose = [{"type": "run_first", "tool_name": name} for name in ("theirs", "nobodys")]
-    letta.gives(ada, rules=loose)
+    letta.attaches(ada, rules=loose)
     bridge.sync(ada)
     assert bridge.counts == {"tools_named": 1}
     bridge.sync(ada, READ)
@@ -374,7 +376,7 @@ def test_a_rule_of_somebody_else_for_a_tool_that_is_not_there_stays_and_is_looke
     assert rules_of(letta, ada)[2:] == [("run_first", "theirs"), ("run_first", "nobodys")]
 
 
-def test_a_stub_deleted_by_hand_is_made_anew(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_a_stub_deleted_by_hand_is_made_again(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ, WRITE)
     letta.delete_tool(letta.tool("read_file").id)
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
@@ -396,33 +398,31 @@ def test_a_race_is_repaired_by_reading_again(
     bridge.sync(ada, READ)
     bridge.sync(ada)
     letta.edits(letta.tool("read_file"), tags=(*letta.tool("read_file").tags, f"{OWNER}:idle-since=5"))
-    letta.meanwhile(verb, lambda: _raise(fault))
+    letta.before_call(verb, lambda: _raise(fault))
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
     assert [*offered(letta, ada)] == ["send_message", "mine", "read_file", "write_file"]
 
 
-def test_a_stub_that_vanishes_between_put_and_change_is_made_anew(
+def test_a_stub_that_vanishes_between_put_and_change_is_made_again(
     letta: SharedLetta, bridge: Bridge, ada: Agent
 ) -> None:
     for nth in (1, 2):
-        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
+        letta.before_call("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
     assert bridge.counts["put_tool"] == 4
     assert bridge.counts["change_agent"] == 3
 
 
-def test_a_tool_of_the_agents_own_that_vanishes_is_not_asked_for_again(
-    letta: SharedLetta, bridge: Bridge, ada: Agent
-) -> None:
-    letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("mine").id))
+def test_an_own_tool_of_the_agent_that_vanishes_is_left_out(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.before_call("change_agent", lambda: letta.delete_tool(letta.tool("mine").id))
     assert bridge.sync(ada, READ) == ["read_file"]
     assert [*offered(letta, ada)] == ["send_message", "read_file"]
 
 
-def test_a_server_that_ignores_a_tool_that_is_gone_is_not_believed(
+def test_a_server_that_ignores_a_deleted_tool_is_not_believed(
     letta: SharedLetta, bridge: Bridge, ada: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0.7 answers 200 and sets what is there."""
+    """0.7 answers 200 and sets the tools that exist."""
     strict = letta.change_agent
 
     def lenient(agent_id: str, change: AgentChange) -> Agent:
@@ -437,9 +437,9 @@ def test_a_server_that_ignores_a_tool_that_is_gone_is_not_believed(
     assert "read_file" in offered(letta, ada)
 
 
-def test_after_two_repairs_the_client_is_told_to_try_again(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_after_two_repairs_the_client_is_asked_to_try_again(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     for nth in (1, 2, 3):
-        letta.meanwhile("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
+        letta.before_call("change_agent", lambda: letta.delete_tool(letta.tool("read_file").id), nth)
     with pytest.raises(errors.LettaUnavailable, match="could not be set, 3 times in a row") as caught:
         bridge.sync(ada, READ)
     assert caught.value.status == 503
@@ -458,25 +458,25 @@ def test_after_two_repairs_the_client_is_told_to_try_again(letta: SharedLetta, b
     ],
 )
 @pytest.mark.parametrize("verb", ["change_agent", "put_tool", "tools_named", "agent"])
-def test_a_failure_that_is_no_race_is_told_at_once(
+def test_a_failure_that_is_not_a_race_is_raised_at_once(
     letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.BridgeError, verb: str
 ) -> None:
-    letta.meanwhile(verb, lambda: _raise(fault), nth=2 if verb == "agent" else 1)
+    letta.before_call(verb, lambda: _raise(fault), nth=2 if verb == "agent" else 1)
     with pytest.raises(type(fault)):
         bridge.sync(ada, READ, WRITE)
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
 
 
-def test_an_agent_that_is_deleted_meanwhile_is_missing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
-    letta.meanwhile("put_tool", lambda: letta.loses_agent(ada.id))
+def test_an_agent_deleted_at_the_same_time_is_missing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.before_call("put_tool", lambda: letta.loses_agent(ada.id))
     with pytest.raises(errors.LettaNotFound):
         bridge.sync(ada, READ)
 
 
-def test_a_tool_that_letta_does_not_take_is_named(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_the_error_names_a_tool_that_letta_rejects(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     fault = errors.LettaRejected("422")
     fault.add_note("Letta said: no")
-    letta.meanwhile("put_tool", lambda: _raise(fault))
+    letta.before_call("put_tool", lambda: _raise(fault))
     with pytest.raises(errors.LettaRejected, match="'read_file'") as caught:
         bridge.sync(ada, READ)
     assert caught.value.__notes__ == ["Letta said: no"]
@@ -496,7 +496,7 @@ def test_a_stub_marked_idle_is_used_again_and_loses_the_mark(letta: SharedLetta,
     assert digest_tags(letta.tool(FIFTY[0].name)) == lasting(tags_for(FIFTY[0]))
 
 
-def test_a_stub_that_is_about_to_leave_is_not_used_any_more(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+def test_a_leaving_stub_is_not_used_any_more(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
     bridge.sync(ada)
     leaving = letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
@@ -507,9 +507,7 @@ def test_a_stub_that_is_about_to_leave_is_not_used_any_more(letta: SharedLetta, 
     assert bridge.counts == {}
 
 
-def test_a_stub_that_the_agent_has_is_left_when_it_is_about_to_leave(
-    letta: SharedLetta, bridge: Bridge, ada: Agent
-) -> None:
+def test_a_leaving_stub_is_replaced_on_its_agent(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
     letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
     for one in (bridge, Bridge(letta)):
@@ -523,16 +521,16 @@ def test_a_stub_that_the_agent_has_is_left_when_it_is_about_to_leave(
 def test_a_tool_that_another_bridge_overwrote_before_it_was_attached_is_not_offered(
     letta: SharedLetta, bridge: Bridge, ada: Agent, bob: Agent
 ) -> None:
-    """Both looked at the same time and found the name free."""
+    """Both bridges looked at the same time and found the name free."""
     other = Bridge(letta)
-    letta.meanwhile("change_agent", lambda: letta.put_tool(OTHER_READ, tags_for(OTHER_READ)))
+    letta.before_call("change_agent", lambda: letta.put_tool(OTHER_READ, tags_for(OTHER_READ)))
     (name,) = bridge.sync(ada, READ)
     assert offered(letta, ada)[name]["description"] == "Reads a file."
     assert other.sync(bob, OTHER_READ) == ["read_file"]
     assert offered(letta, bob)["read_file"]["description"] == "Reads another file."
 
 
-def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(
+def test_many_agents_get_their_own_schemas_for_one_name_at_the_same_time(
     letta: SharedLetta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looking = letta.tools_named
@@ -561,7 +559,7 @@ def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(
     assert letta.has("read_file")
 
 
-def test_names_are_looked_up_and_taken_while_nobody_else_does(letta: SharedLetta, ada: Agent) -> None:
+def test_names_are_looked_up_and_taken_under_the_lock(letta: SharedLetta, ada: Agent) -> None:
     held: list[Sequence[str]] = []
 
     @contextmanager
