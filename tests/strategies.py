@@ -25,37 +25,11 @@ CODE = (
     "None",
     "__import__('os')",
 )
-ODD_NAMES = (
-    "class",
-    "from",
-    "self",
-    "None",
-    "request_heartbeat",
-    "thinking",
-    "inner_thoughts",
-    "thinking_",
-    "agent_state",
-    "kwargs",
-    "str",
-    "result_type",
-    "max-results",
-    "max_results",
-    "$filter",
-    "filter",
-    "@type",
-    "x.y",
-    "ünïcode",
-    "unicode",
-    "名前",
-    "a b",
-    "a/b[0]",
-    "0",
-    "_",
-    "properties",
-    "$ref",
-    "x" * 70,
-    "x" * 71,
-)
+PYTHONS_NAMES = ("class", "from", "self", "None", "str", "kwargs", "agent_state", "result_type")
+LETTAS_NAMES = ("request_heartbeat", "thinking", "thinking_", "inner_thoughts")
+SYMBOLS = ("$filter", "filter", "$ref", "@type", "properties", "max-results", "max_results", "x.y", "a/b[0]", "a b")
+OTHER_NAMES = ("ünïcode", "unicode", "名前", "0", "_", "x" * 70, "x" * 71)
+ODD_NAMES = (*PYTHONS_NAMES, *LETTAS_NAMES, *SYMBOLS, *OTHER_NAMES)
 KINDS = ("string", "number", "integer", "boolean", "array", "object", "null")
 
 storable = st.characters(codec="utf-8", exclude_characters="\x00")

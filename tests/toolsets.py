@@ -10,7 +10,7 @@ from typing import Any
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
 from bridge.sync.names import possible_names
-from bridge.sync.ownership import is_ours
+from bridge.sync.ownership import is_ours, tags_for
 from bridge.sync.registry import Registry
 from bridge.sync.toolset import sync_toolset
 from bridge.turn import AgentCall, Binding, JsonObject, SchemaForm, Stub, StubKind, ToolSpec
@@ -24,6 +24,11 @@ def stub(name: str = "read_file", description: str = "Reads a file.", kind: Stub
     """Another description makes another stub of the same name."""
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     return make_stub(ToolSpec(name, description, parameters), SchemaForm(), kind=kind)
+
+
+def tool_of(one: Stub) -> Tool:
+    """The stub as it is on the server."""
+    return Tool(f"tool-{one.name}", one.name, "custom", tuple(tags_for(one)), one.json_schema, one.source_code)
 
 
 def second_name(one: Stub) -> str:

@@ -146,19 +146,12 @@ def _refuse(where: str, fault: str) -> None:
 
 _KEYWORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "type": (_is_type, "one of " + ", ".join(sorted(KINDS)) + ", or a list of them"),
-    "description": (_is(str), "a string"),
-    "title": (_is(str), "a string"),
-    "$ref": (_is(str), "a string"),
-    "properties": (_is(dict), "an object"),
-    "$defs": (_is(dict), "an object"),
-    "definitions": (_is(dict), "an object"),
-    "patternProperties": (_is(dict), "an object"),
+    **dict.fromkeys(("description", "title", "$ref"), (_is(str), "a string")),
+    **dict.fromkeys(("properties", "$defs", "definitions", "patternProperties"), (_is(dict), "an object")),
     "required": (_is_names, "a list of property names"),
     "enum": (_is(list), "a list of values"),
     "items": (_is(dict, bool, list), "a schema"),
     "prefixItems": (_is(list), "a list of schemas"),
     "additionalProperties": (is_schema, "a schema, true or false"),
-    "allOf": (_is_non_empty_list, "a list of one or more schemas"),
-    "anyOf": (_is_non_empty_list, "a list of one or more schemas"),
-    "oneOf": (_is_non_empty_list, "a list of one or more schemas"),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), (_is_non_empty_list, "a list of one or more schemas")),
 }

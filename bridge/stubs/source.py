@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -27,6 +26,13 @@ RELAY_COUNT = "LETTA_TOOL_BRIDGE_PIECES"
 RELAY_PIECE = "LETTA_TOOL_BRIDGE_PIECE_"
 # Letta keeps a variable unchanged and unencrypted if it looks like an API key.
 RELAY_PREFIX = "sk-"
+_TEXTS = {
+    "purpose": PURPOSE,
+    "placeholder": PLACEHOLDER,
+    "relay_count": RELAY_COUNT,
+    "relay_piece": RELAY_PIECE,
+    "relay_prefix": RELAY_PREFIX,
+}
 
 
 class UnsafeSource(Exception):
@@ -38,21 +44,8 @@ def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
     if not is_server_name(server_name):
         raise UnsafeSource(f"{server_name!r} is not a name that may stand in source code")
     function = function_name(server_name)
-    source = (
-        _environment()
-        .get_template(TEMPLATE)
-        .render(
-            tool=server_name,
-            function=function,
-            kind=kind,
-            purpose=PURPOSE,
-            placeholder=PLACEHOLDER,
-            relay_count=RELAY_COUNT,
-            relay_piece=RELAY_PIECE,
-            relay_prefix=RELAY_PREFIX,
-            relay_prefix_length=len(RELAY_PREFIX),
-        )
-    )
+    values = {"tool": server_name, "function": function, "kind": kind, "relay_prefix_length": len(RELAY_PREFIX)}
+    source = _environment().get_template(TEMPLATE).render(values | _TEXTS)
     if ast.dump(ast.parse(source)) != ast.dump(_expected(function, kind)):
         raise UnsafeSource(f"the source of {server_name!r} does more or less than it should:\n{source}")
     compile(source, f"<stub {server_name}>", "exec")
@@ -63,9 +56,7 @@ def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
 def template_digest() -> str:
     """Changes with the template, so that stubs of an older template are recognised."""
     text = (TEMPLATES / TEMPLATE).read_text(encoding="utf-8")
-    return hashlib.sha256(
-        "\0".join((text, PURPOSE, PLACEHOLDER, RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX)).encode()
-    ).hexdigest()
+    return hashlib.sha256("\0".join((text, *_TEXTS.values())).encode()).hexdigest()
 
 
 @cache
@@ -88,17 +79,15 @@ def _expected(function: str, kind: StubKind) -> ast.Module:
     definition = module.body[0]
     assert isinstance(definition, ast.FunctionDef)
     definition.name = function
-    definition.body = [ast.Expr(ast.Constant(PURPOSE)), *_BODIES[kind]()]
+    definition.body = [ast.Expr(ast.Constant(PURPOSE)), *ast.parse(_BODIES[kind]).body]
     return module
 
 
-def _placeholder() -> list[ast.stmt]:
-    return [ast.Return(ast.Constant(PLACEHOLDER))]
-
-
-def _relay() -> list[ast.stmt]:
-    pieces = f"(os.environ.get({RELAY_PIECE!r} + str(i), {RELAY_PREFIX!r})[{len(RELAY_PREFIX)}:] for i in range(count))"
-    return ast.parse(f"import os\ncount = int(os.environ.get({RELAY_COUNT!r}, '0'))\nreturn ''.join({pieces})").body
-
-
-_BODIES: dict[StubKind, Callable[[], list[ast.stmt]]] = {"placeholder": _placeholder, "relay": _relay}
+_BODIES: dict[StubKind, str] = {
+    "placeholder": f"return {PLACEHOLDER!r}",
+    "relay": f"""
+import os
+count = int(os.environ.get({RELAY_COUNT!r}, '0'))
+return ''.join(os.environ.get({RELAY_PIECE!r} + str(i), {RELAY_PREFIX!r})[{len(RELAY_PREFIX)}:] for i in range(count))
+""",
+}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bridge.letta.gateway import Agent, Gateway, Tool
 from bridge.sync.ownership import is_ours
-from bridge.sync.plan import OUR_RULES
+from bridge.sync.plan import names_in_loose_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,6 @@ def with_users(tools: Sequence[Tool], agents: Sequence[Agent]) -> list[OwnTool]:
     for agent in agents:
         for tool in agent.tools:
             having[tool.id].append(agent)
-        attached = {tool.name for tool in agent.tools}
-        for name in {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES} - attached:
+        for name in names_in_loose_rules(agent):
             ruled[name].append(agent)
     return [OwnTool(tool, tuple(having[tool.id]), tuple(ruled[tool.name])) for tool in tools]

@@ -45,6 +45,12 @@ def plan_toolset(
     return ToolsetChange(tuple(tool_ids), (*kept, *rules))
 
 
+def names_in_loose_rules(agent: Agent) -> set[str]:
+    """Returns the names of tools for which the agent has rules of our types, but which it does not have."""
+    ruled = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES}
+    return ruled - {tool.name for tool in agent.tools}
+
+
 def _without_ours(rules: Sequence[JsonObject], our_names: Collection[str]) -> list[JsonObject]:
     return [rule for rule in rules if rule.get("type") not in OUR_RULES or rule.get("tool_name") not in our_names]
 

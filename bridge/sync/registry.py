@@ -14,7 +14,7 @@ from bridge.stubs.converter import renamed_stub
 from bridge.sync.concurrently import concurrently
 from bridge.sync.names import first_free_name, possible_names
 from bridge.sync.ownership import digest_of, drifted, is_leaving, is_ours, tags_for
-from bridge.sync.plan import OUR_RULES
+from bridge.sync.plan import names_in_loose_rules
 from bridge.turn import Binding, Stub
 
 MAX_STUBS = 20_000
@@ -67,8 +67,7 @@ class Registry:
 
         Names that this process has not seen on the agent are looked up once.
         """
-        attached = {tool.name for tool in agent.tools}
-        loose = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES} - attached
+        loose = names_in_loose_rules(agent)
         with self._lock:
             known = loose.intersection(self._names.get(agent.id, ()))
             unknown = loose - known - self._foreign.get(agent.id, set())

@@ -58,43 +58,21 @@ def test_names_that_real_clients_send_are_accepted(name: str) -> None:
 
 
 def test_parameters_keep_their_names_except_for_three_of_lettas_own() -> None:
-    names = ["path", "class", "max-results", "x.y", "thinking", "inner_thoughts", "request_heartbeat"]
-    assert parameter_names(names, python_names=False) == {
-        "path": "path",
-        "class": "class",
-        "max-results": "max-results",
-        "x.y": "x.y",
-        "thinking": "thinking_",
-        "inner_thoughts": "inner_thoughts_",
-        "request_heartbeat": "request_heartbeat_",
-    }
+    kept, changed = ["path", "class", "max-results", "x.y"], ["thinking", "inner_thoughts", "request_heartbeat"]
+    expected = {name: name for name in kept} | {name: f"{name}_" for name in changed}
+    assert parameter_names([*kept, *changed], python_names=False) == expected
 
 
 def test_symbols_and_other_alphabets_are_dropped_from_parameters() -> None:
-    names = ["$filter", "@type", "ünïcode", "名前", "a b"]
-    assert list(parameter_names(names, python_names=False).values()) == [
-        "filter",
-        "type",
-        "unicode",
-        "parameter",
-        "a_b",
-    ]
+    changed = parameter_names(["$filter", "@type", "ünïcode", "名前", "a b"], python_names=False)
+    assert list(changed.values()) == ["filter", "type", "unicode", "parameter", "a_b"]
 
 
 def test_a_sandboxed_parameter_is_an_identifier_that_the_script_does_not_use() -> None:
-    names = ["class", "max-results", "x.y", "str", "agent_state", "_x", "0", "None", "result_type"]
-    changed = parameter_names(names, python_names=True)
-    assert list(changed.values()) == [
-        "class_",
-        "max_results",
-        "x_y",
-        "str_",
-        "agent_state_",
-        "x",
-        "parameter_0",
-        "None_",
-        "parameter_result_type",
-    ]
+    expected = {"max-results": "max_results", "x.y": "x_y", "_x": "x", "0": "parameter_0"}
+    expected |= {name: f"{name}_" for name in ("class", "str", "agent_state", "None")}
+    expected["result_type"] = "parameter_result_type"
+    assert parameter_names(expected, python_names=True) == expected
 
 
 def test_no_two_parameters_get_the_same_name_in_any_order() -> None:

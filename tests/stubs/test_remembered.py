@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,17 +86,12 @@ def test_a_new_tool_is_checked_and_identified_once(stubs: RememberedStubs, work:
     assert work == ["_schema_key", "check_schema", "make_stub"]
 
 
-def test_a_known_tool_is_identified_and_not_checked_again(stubs: RememberedStubs, work: list[str]) -> None:
-    first = made(stubs, checked(stubs, spec()))
+@pytest.mark.parametrize("known", [spec(), spec(parameters=None)], ids=["with a schema", "without a schema"])
+def test_a_known_tool_is_not_checked_again(stubs: RememberedStubs, work: list[str], known: ToolSpec) -> None:
+    first = made(stubs, checked(stubs, known))
     work.clear()
-    assert made(stubs, checked(stubs, spec())) is first
+    assert made(stubs, checked(stubs, replace(known))) is first
     assert work == ["_schema_key"]
-
-
-def test_a_tool_without_a_schema_is_known_too(stubs: RememberedStubs, work: list[str]) -> None:
-    for _ in range(2):
-        assert checked(stubs, spec(parameters=None)).parameters is None
-    assert work == ["_schema_key", "check_schema", "_schema_key"]
 
 
 def test_each_refusal_names_the_place_in_its_own_request(stubs: RememberedStubs) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,12 +13,12 @@ from bridge.letta.gateway import Agent, Tool
 from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep
 from bridge.sync.inventory import OwnTool, inventory
 from bridge.sync.ownership import idle_since, is_leaving, is_marked, marked_idle, marked_leaving, tags_for
-from tests.toolsets import Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub
+from tests.toolsets import Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub, tool_of
 
 DAY = 86_400.0
 NOW = 1_800_000_000.0
 READ, WRITE = stub("read_file"), stub("write_file")
-STUB = Tool("tool-1", READ.name, "custom", tuple(tags_for(READ)), READ.json_schema, READ.source_code)
+STUB = tool_of(READ)
 ADA = Agent("agent-1", "Ada", "letta_v1_agent")
 
 
@@ -274,7 +275,8 @@ def test_the_sweep_waits_only_if_a_stub_is_leaving(letta: SharedLetta, overdue: 
 
 @pytest.mark.usefixtures("overdue")
 def test_a_sweep_that_was_killed_is_finished_by_the_next_one(letta: SharedLetta) -> None:
-    _sweeps_until_it_waits(letta)
+    with pytest.raises(KeyboardInterrupt):
+        swept(letta, NOW, pause=Mock(side_effect=KeyboardInterrupt))
     assert is_leaving(letta.tool("read_file"))
     assert names(swept(letta, NOW).deleted) == ["read_file"]
 
@@ -288,10 +290,10 @@ def test_the_sweep_goes_on_after_a_stub_that_cannot_be_changed(
 ) -> None:
     bridge.sync(ada, READ, WRITE)
     bridge.sync(ada)
-    letta.before_call("tag_tool", lambda: _raise(fault))
+    letta.before_call("tag_tool", Mock(side_effect=fault))
     assert names(swept(letta, NOW).marked) == ["write_file"]
     assert names(swept(letta, NOW).marked) == ["read_file"]
-    letta.before_call("delete_tool", lambda: _raise(fault))
+    letta.before_call("delete_tool", Mock(side_effect=fault))
     assert names(swept(letta, NOW + DAY).deleted) == ["write_file"]
     assert names(swept(letta, NOW + DAY).deleted) == ["read_file"]
 
@@ -300,20 +302,7 @@ def test_the_sweep_goes_on_after_a_stub_that_cannot_be_changed(
 def test_a_server_that_is_down_ends_the_sweep(letta: SharedLetta, bridge: Bridge, ada: Agent, verb: str) -> None:
     bridge.sync(ada, READ)
     bridge.sync(ada)
-    letta.before_call(verb, lambda: _raise(errors.LettaUnreachable("It is down.")))
+    letta.before_call(verb, Mock(side_effect=errors.LettaUnreachable("It is down.")))
     with pytest.raises(errors.LettaUnreachable):
         swept(letta, NOW)
     assert letta.has("read_file")
-
-
-class _Killed(Exception):
-    pass
-
-
-def _sweeps_until_it_waits(letta: SharedLetta) -> None:
-    with pytest.raises(_Killed):
-        swept(letta, NOW, pause=lambda _: _raise(_Killed()))
-
-
-def _raise(fault: BaseException) -> None:
-    raise fault

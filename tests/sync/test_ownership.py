@@ -21,10 +21,10 @@ from bridge.sync.ownership import (
     tags_for,
     unmarked,
 )
-from tests.toolsets import stub
+from tests.toolsets import stub, tool_of
 
 STUB = stub("fs.read-file")
-PUT = Tool("tool-1", STUB.name, "custom", tuple(tags_for(STUB)), STUB.json_schema, STUB.source_code)
+PUT = tool_of(STUB)
 
 
 def tagged(*tags: str) -> Tool:

@@ -8,7 +8,7 @@ from bridge.sync.ownership import tags_for
 from bridge.sync.plan import OUR_RULES, ToolsetChange, plan_toolset
 from bridge.turn import Binding, JsonObject, Stub, ToolChoice
 from tests.fakes import FEATURES
-from tests.toolsets import GATE, gates, stub
+from tests.toolsets import GATE, gates, stub, tool_of
 
 READ, WRITE = stub("read_file"), stub("write_file")
 MINE = Tool("tool-mine", "mine")
@@ -19,10 +19,6 @@ LIMIT: JsonObject = {"type": "max_count_per_step", "tool_name": "mine", "max_cou
 
 def bound(one: Stub) -> Binding:
     return Binding(one, f"tool-{one.name}")
-
-
-def tool(one: Stub) -> Tool:
-    return Tool(f"tool-{one.name}", one.name, "custom", tuple(tags_for(one)), one.json_schema, one.source_code)
 
 
 def gate(name: str, **more: object) -> JsonObject:
@@ -52,11 +48,11 @@ def test_the_agents_own_tools_come_first_in_their_order_and_ours_after_them() ->
 
 def test_a_complete_toolset_needs_no_change_in_any_order() -> None:
     rules = [gate("write_file", prompt_template=None), EXIT, gate("read_file", prompt_template=None)]
-    assert plan(agent(tool(WRITE), SAY, tool(READ), rules=rules), READ, WRITE) is None
+    assert plan(agent(tool_of(WRITE), SAY, tool_of(READ), rules=rules), READ, WRITE) is None
 
 
 def test_rules_of_ours_leave_with_their_tools() -> None:
-    found = agent(SAY, tool(READ), MINE, tool(WRITE), rules=[gate("read_file"), EXIT, gate("write_file"), LIMIT])
+    found = agent(SAY, tool_of(READ), MINE, tool_of(WRITE), rules=[gate("read_file"), EXIT, gate("write_file"), LIMIT])
     assert plan(found, READ) == ToolsetChange(
         ("tool-say", "tool-mine", "tool-read_file"), (EXIT, LIMIT, gate("read_file"))
     )
@@ -64,10 +60,10 @@ def test_rules_of_ours_leave_with_their_tools() -> None:
 
 
 def test_a_changed_rule_is_replaced_while_the_tools_stay() -> None:
-    found = agent(tool(READ), rules=[{"type": "run_first", "tool_name": "read_file"}, gate("read_file")])
+    found = agent(tool_of(READ), rules=[{"type": "run_first", "tool_name": "read_file"}, gate("read_file")])
     assert plan(found, READ) == ToolsetChange(("tool-read_file",), (gate("read_file"),))
-    assert plan(agent(tool(READ)), READ) == ToolsetChange(("tool-read_file",), (gate("read_file"),))
-    assert plan(agent(tool(READ), rules=[gate("read_file")] * 2), READ) is not None
+    assert plan(agent(tool_of(READ)), READ) == ToolsetChange(("tool-read_file",), (gate("read_file"),))
+    assert plan(agent(tool_of(READ), rules=[gate("read_file")] * 2), READ) is not None
 
 
 def test_a_rule_left_behind_by_a_detached_stub_is_removed() -> None:
@@ -81,7 +77,7 @@ def test_a_rule_for_a_tool_that_never_was_ours_here_stays() -> None:
 
 def test_a_rule_of_another_type_stays_when_its_tool_leaves() -> None:
     odd: JsonObject = {"type": "max_count_per_step", "tool_name": "read_file", "max_count_limit": 2}
-    assert plan(agent(tool(READ), rules=[odd, gate("read_file")])) == ToolsetChange((), (odd,))
+    assert plan(agent(tool_of(READ), rules=[odd, gate("read_file")])) == ToolsetChange((), (odd,))
 
 
 def test_a_rule_for_the_agents_own_tool_stays_even_if_a_stub_had_that_name() -> None:
@@ -91,7 +87,7 @@ def test_a_rule_for_the_agents_own_tool_stays_even_if_a_stub_had_that_name() -> 
 
 def test_a_stub_attached_twice_by_two_ids_is_attached_once() -> None:
     twin = Tool("tool-twin", "read_file_2", "custom", tuple(tags_for(READ)), READ.json_schema)
-    change = plan(agent(tool(READ), twin, rules=[gate("read_file"), gate("read_file_2")]), READ)
+    change = plan(agent(tool_of(READ), twin, rules=[gate("read_file"), gate("read_file_2")]), READ)
     assert change == ToolsetChange(("tool-read_file",), (gate("read_file"),))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +16,7 @@ from bridge import errors
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
 from bridge.sync.names import possible_names
-from bridge.sync.ownership import OWNER, idle_since, is_leaving, is_ours, marked_idle, marked_leaving, tags_for
+from bridge.sync.ownership import OWNER, idle_since, is_leaving, marked_idle, marked_leaving, tags_for
 from bridge.sync.registry import Registry, beside_own_tools
 from bridge.turn import SchemaForm, ToolSpec
 from tests.toolsets import GATE, Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub
@@ -398,7 +399,7 @@ def test_a_race_is_repaired_by_reading_again(
     bridge.sync(ada, READ)
     bridge.sync(ada)
     letta.edits(letta.tool("read_file"), tags=(*letta.tool("read_file").tags, f"{OWNER}:idle-since=5"))
-    letta.before_call(verb, lambda: _raise(fault))
+    letta.before_call(verb, Mock(side_effect=fault))
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
     assert [*offered(letta, ada)] == ["send_message", "mine", "read_file", "write_file"]
 
@@ -461,7 +462,7 @@ def test_after_two_repairs_the_client_is_asked_to_try_again(letta: SharedLetta, 
 def test_a_failure_that_is_not_a_race_is_raised_at_once(
     letta: SharedLetta, bridge: Bridge, ada: Agent, fault: errors.BridgeError, verb: str
 ) -> None:
-    letta.before_call(verb, lambda: _raise(fault), nth=2 if verb == "agent" else 1)
+    letta.before_call(verb, Mock(side_effect=fault), nth=2 if verb == "agent" else 1)
     with pytest.raises(type(fault)):
         bridge.sync(ada, READ, WRITE)
     assert bridge.sync(ada, READ, WRITE) == ["read_file", "write_file"]
@@ -476,7 +477,7 @@ def test_an_agent_deleted_at_the_same_time_is_missing(letta: SharedLetta, bridge
 def test_the_error_names_a_tool_that_letta_rejects(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     fault = errors.LettaRejected("422")
     fault.add_note("Letta said: no")
-    letta.before_call("put_tool", lambda: _raise(fault))
+    letta.before_call("put_tool", Mock(side_effect=fault))
     with pytest.raises(errors.LettaRejected, match="'read_file'") as caught:
         bridge.sync(ada, READ)
     assert caught.value.__notes__ == ["Letta said: no"]
@@ -493,7 +494,7 @@ def test_a_stub_marked_idle_is_used_again_and_loses_the_mark(letta: SharedLetta,
     assert bridge.sync(ada, *FIFTY[:3]) == [one.name for one in FIFTY[:3]]
     assert bridge.counts == {"change_agent": 1, "tag_tool": 2}
     assert [idle_since(tool) for tool in letta.agent(ada.id).tools] == [None] * 5
-    assert digest_tags(letta.tool(FIFTY[0].name)) == lasting(tags_for(FIFTY[0]))
+    assert lasting(letta.tool(FIFTY[0].name).tags) == lasting(tags_for(FIFTY[0]))
 
 
 def test_a_leaving_stub_is_not_used_any_more(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
@@ -576,12 +577,3 @@ def test_names_are_looked_up_and_taken_under_the_lock(letta: SharedLetta, ada: A
     bridge.sync(ada)
     bridge.sync(ada, READ)
     assert len(held) == 1
-
-
-def digest_tags(tool: Tool) -> list[str]:
-    assert is_ours(tool)
-    return lasting(tool.tags)
-
-
-def _raise(fault: BaseException) -> None:
-    raise fault
