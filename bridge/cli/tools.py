@@ -41,8 +41,7 @@ def add_tools(group: click.Group, service: Service) -> None:
     @as_json
     @report_failures
     def gone(as_json: bool) -> None:
-        rows = [_row(row) for row in _rows(service.parts) if not row.tool_id]
-        show(rows, as_json, "No tool is gone.")
+        show([_row(row) for row in _rows(service.parts) if not row.tool_id], as_json, "No tool is gone.")
 
     @tools.command("show", help="One tool, by name, digest or id: both schemas, agents, last calls.")
     @click.argument("name")
@@ -57,14 +56,12 @@ def add_tools(group: click.Group, service: Service) -> None:
     @report_failures
     def sweep(dry_run: bool, as_json: bool) -> None:
         done = cleanup.sweep(service.parts.gateway, service.settings.stub_idle, dry_run=dry_run)
-        fates = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
-        rows = [_swept_row(fate, client_name_of(tool), tool.name) for fate, tools in fates.items() for tool in tools]
+        changes = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
+        rows = [_swept_row(what, client_name_of(tool), tool.name) for what, tools in changes.items() for tool in tools]
         rows += [_swept_row("removed helper agent", "", agent.name) for agent in done.helpers]
         show(rows, as_json, f"Nothing to do: {counted(len(done.kept), 'tool')} of clients, none of them idle for long.")
 
-    @group.command(
-        "purge", help="Remove everything that the bridge ever put on this Letta server, before you uninstall it."
-    )
+    @group.command("purge", help="Remove all that the bridge ever put on this Letta server, before you uninstall it.")
     @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
     @click.option("--yes", is_flag=True, help="Do not ask.")
     @as_json
@@ -163,8 +160,8 @@ def _call_row(call: PastCall) -> Row:
     }
 
 
-def _swept_row(fate: str, client_name: str, server_name: str) -> Row:
-    return {"done": fate, "client_name": client_name, "server_name": server_name}
+def _swept_row(what: str, client_name: str, server_name: str) -> Row:
+    return {"done": what, "client_name": client_name, "server_name": server_name}
 
 
 def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:

@@ -39,12 +39,6 @@ class SignedSessions(SecureCookieSessionInterface):
     def get_cookie_secure(self, app: Flask) -> bool:
         return is_encrypted(request)
 
-    def get_cookie_samesite(self, app: Flask) -> str:
-        return "Lax"
-
-    def get_cookie_path(self, app: Flask) -> str:
-        return "/"
-
 
 def is_encrypted(request: Request) -> bool:
     """Believes the header of the platform's router. A client that lies only gets a stricter cookie."""
@@ -55,17 +49,14 @@ def secret_key(password: str) -> bytes:
     return hashlib.scrypt(password.encode(), salt=b"letta-tool-bridge admin session", n=2**14, r=8, p=1)
 
 
-def is_from_here(request: Request) -> bool:
-    """Returns whether the request comes from a page of this service, or from no page."""
-    site = request.headers.get("Sec-Fetch-Site")
+def refuse_other_sites(request: Request) -> None:
+    """Raises if a page of another site sent the request. Requests that no page sent are accepted."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
-        return site in ("same-origin", "none")
-    origin = request.headers.get("Origin")
-    return origin is None or origin.partition("://")[2] == request.host
-
-
-def refuse_others(request: Request) -> None:
-    if not is_from_here(request):
+        allowed = site in ("same-origin", "none")
+    else:
+        allowed = origin is None or origin.partition("://")[2] == request.host
+    if not allowed:
         raise Forbidden("This was sent by a page of another site; open the admin page and do it there.")
 
 

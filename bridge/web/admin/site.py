@@ -30,7 +30,7 @@ from bridge.operation.parts import Parts
 from bridge.web.admin import views
 from bridge.web.admin.filters import add_filters
 from bridge.web.admin.page_data import PageData
-from bridge.web.admin.sessions import SignedSessions, SignIn, refuse_others, secret_key
+from bridge.web.admin.sessions import SignedSessions, SignIn, refuse_other_sites, secret_key
 from bridge.web.faults import logged_failure
 
 View = Callable[..., views.Data]
@@ -44,6 +44,7 @@ def admin(app: Flask, parts: Parts) -> Blueprint:
     if password:
         app.secret_key = secret_key(password)
         app.session_interface = SignedSessions()
+        app.config["SESSION_COOKIE_SAMESITE"] = "Lax"
     site.before_request(partial(_require_sign_in, sign_in))
     site.after_request(_allow_own_referrer)
     site.register_error_handler(Exception, _error_reply)
@@ -66,7 +67,7 @@ def _require_sign_in(sign_in: SignIn) -> Response | None:
     if not sign_in.password:
         return make_response(render_template("admin/off.html"), 403)
     if request.method not in ("GET", "HEAD", "OPTIONS"):
-        refuse_others(request)
+        refuse_other_sites(request)
     if request.endpoint in _OPEN or sign_in.is_valid(session):
         return None
     if request.authorization is not None and request.authorization.type == "basic":
