@@ -1,4 +1,4 @@
-"""`python -m bench`: every leg through every lane, round by round in random order, and one table of it all."""
+"""Runs `python -m bench`: measures every system in every scenario, round by round, and prints one table."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import asked, growth, machine, real, starts, tools
+from bench import client_requests, growth, machine, real_letta, tools
 from bench.errors import BenchFailed
-from bench.lanes import AGENTS, LANES, Leg
-from bench.parties import (
+from bench.memory import memory
+from bench.plot import svg
+from bench.processes import (
     LITELLM,
-    Mock,
+    MockProcess,
     bridge,
     bridge_port,
     bridge_to_start,
@@ -29,10 +30,10 @@ from bench.parties import (
     mock,
     url,
 )
-from bench.plot import svg
 from bench.samples import BRIDGE, DIRECT, Samples
-from bench.samples import LITELLM as THIRD
-from bench.table import table, trust
+from bench.samples import LITELLM as LITELLM_SYSTEM
+from bench.scenarios import AGENTS, SCENARIOS, System
+from bench.table import load_of_others, table
 from testbed.cache import Cache
 from testbed.errors import TestbedError
 
@@ -45,141 +46,141 @@ HELLO = "Hello.\n!bench say 1"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Options:
     rounds: int
     with_litellm: bool
     with_letta: bool
     only: Sequence[str]
     write: bool
 
+    def includes(self, part: str) -> bool:
+        return not self.only or part in self.only
+
 
 def main() -> None:
-    wanted = _wanted()
-    begun = time.monotonic()
-    samples = Samples([lane.name for lane in LANES])
-    folder = Cache.default().root / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
+    options = _read_options()
+    started = time.monotonic()
+    samples = Samples([scenario.name for scenario in SCENARIOS])
+    cache = Cache.default().root / "bench"
+    cache.mkdir(parents=True, exist_ok=True)
     try:
-        with TemporaryDirectory(dir=folder) as place:
-            _all_lanes(samples, Path(place), wanted, folder)
+        with TemporaryDirectory(dir=cache) as folder:
+            _measure_all(samples, Path(folder), options, cache)
     except (BenchFailed, TestbedError, subprocess.CalledProcessError, OSError) as fault:
         _say(f"\n{table(samples)}")
         sys.exit(f"\nmake bench: {fault}")
-    report = _report(samples, wanted, time.monotonic() - begun)
+    report = _report(samples, options, time.monotonic() - started)
     _say(f"\n{report}")
-    (folder / "figures.json").write_text(json.dumps(samples.as_json(), indent=1))
-    (folder / "figures.md").write_text(report)
-    (folder / "figures.svg").write_text(svg(samples))
-    if wanted.write:
+    (cache / "figures.json").write_text(json.dumps(samples.as_json(), indent=1))
+    (cache / "figures.md").write_text(report)
+    (cache / "figures.svg").write_text(svg(samples))
+    if options.write:
         _write(report, svg(samples))
 
 
-def _wanted() -> Wanted:
+def _read_options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--without-litellm", action="store_true")
-    parser.add_argument("--without-letta", action="store_true", help="leave out the lanes against a real Letta")
+    parser.add_argument("--without-letta", action="store_true", help="leave out the scenarios against a real Letta")
     parser.add_argument("--only", action="append", default=[], help="one of: rounds, starts, tools, growth, real")
     parser.add_argument("--write", action="store_true", help="put table and plot into docs/")
     chosen = parser.parse_args()
-    return Wanted(chosen.rounds, not chosen.without_litellm, not chosen.without_letta, chosen.only, chosen.write)
+    return Options(chosen.rounds, not chosen.without_litellm, not chosen.without_letta, chosen.only, chosen.write)
 
 
-def _all_lanes(samples: Samples, place: Path, wanted: Wanted, cache: Path) -> None:
-    def runs(part: str) -> bool:
-        return not wanted.only or part in wanted.only
-
-    if runs("rounds") or runs("starts"):
-        _rounds(samples, place, wanted, cache)
-    if runs("tools"):
-        _tool_lanes(samples, place)
-    if runs("real") and wanted.with_letta:
-        for lane, measured in real.lanes(place, _say).items():
-            samples.add(f"real Letta, {lane}", DIRECT, {"ms": measured["by hand ms"]})
-            samples.add(f"real Letta, {lane}", BRIDGE, {"ms": measured["bridge ms"]})
-    if runs("growth"):
-        _growth_lanes(samples, place)
+def _measure_all(samples: Samples, folder: Path, options: Options, cache: Path) -> None:
+    if options.includes("rounds") or options.includes("starts"):
+        _measure_rounds(samples, folder, options, cache)
+    if options.includes("tools"):
+        _measure_tools(samples, folder)
+    if options.includes("real") and options.with_letta:
+        for scenario, (direct_ms, bridge_ms) in real_letta.measure(folder, _say).items():
+            samples.add(f"real Letta, {scenario}", DIRECT, {"ms": direct_ms})
+            samples.add(f"real Letta, {scenario}", BRIDGE, {"ms": bridge_ms})
+    if options.includes("growth"):
+        _measure_growth(samples, folder)
 
 
 # --- rounds ---------------------------------------------------------------------------------------------
 
 
-def _rounds(samples: Samples, place: Path, wanted: Wanted, cache: Path) -> None:
-    with ExitStack() as parties:
-        letta = parties.enter_context(mock(place))
-        ids = letta.tell(agents=[f"bench-{number}" for number in range(AGENTS)])["ids"]
-        if not wanted.only or "starts" in wanted.only:
-            _starts(samples, letta, place)
-        legs = [Leg(DIRECT, letta.port, letta.pid, lambda n, text, stream: _direct(letta, ids, n, text, stream))]
-        service = parties.enter_context(bridge(url(letta.port), place))
-        legs.append(_bridge_leg(bridge_port(service), service.pid))
-        _alike(letta, bridge_port(service))
-        if wanted.with_litellm:
-            legs.append(parties.enter_context(_litellm_leg(samples, letta, place, cache)))
-        if not wanted.only or "rounds" in wanted.only:
-            _in_random_order(samples, legs, wanted.rounds)
+def _measure_rounds(samples: Samples, folder: Path, options: Options, cache: Path) -> None:
+    with ExitStack() as processes:
+        letta = processes.enter_context(mock(folder))
+        ids = letta.control(agents=[f"bench-{number}" for number in range(AGENTS)])["ids"]
+        if options.includes("starts"):
+            _measure_starts(samples, letta, folder)
+        systems = [System(DIRECT, letta.port, letta.pid, lambda n, text, stream: _direct(letta, ids, n, text, stream))]
+        service = processes.enter_context(bridge(url(letta.port), folder))
+        systems.append(_bridge_system(bridge_port(service), service.pid))
+        _give_all_agents_the_tools(letta, bridge_port(service))
+        if options.with_litellm:
+            systems.append(processes.enter_context(_litellm_system(samples, letta, folder, cache)))
+        if options.includes("rounds"):
+            _in_random_order(samples, systems, options.rounds)
 
 
-def _in_random_order(samples: Samples, legs: Sequence[Leg], rounds: int) -> None:
-    for leg in legs:
-        for lane in LANES[:2]:
-            lane.measure(leg)
-    neighbours = machine.Neighbours([leg.pid for leg in legs])
+def _in_random_order(samples: Samples, systems: Sequence[System], rounds: int) -> None:
+    for system in systems:
+        for scenario in SCENARIOS[:2]:
+            scenario.measure(system)
+    others = machine.OtherProcesses([system.pid for system in systems])
     for number in range(rounds):
-        parts = [(lane, leg) for lane in LANES for leg in legs]
-        random.shuffle(parts)
-        for lane, leg in parts:
-            neighbours.begin()
-            measured = lane.measure(leg)
-            samples.busy.append(neighbours.share())
-            samples.add(lane.name, leg.name, measured)
-        _say(f"round {number + 1} of {rounds}; {trust(samples)}")
+        pairs = [(scenario, system) for scenario in SCENARIOS for system in systems]
+        random.shuffle(pairs)
+        for scenario, system in pairs:
+            others.begin()
+            measured = scenario.measure(system)
+            samples.busy.append(others.share())
+            samples.add(scenario.name, system.name, measured)
+        _say(f"round {number + 1} of {rounds}; {load_of_others(samples)}")
 
 
-def _direct(letta: Mock, ids: dict[str, str], number: int, text: str, stream: bool) -> bytes:
-    return asked.direct(letta.port, ids[f"bench-{number}"], text, stream=stream)
+def _direct(letta: MockProcess, ids: dict[str, str], number: int, text: str, stream: bool) -> bytes:
+    return client_requests.direct_request(letta.port, ids[f"bench-{number}"], text, stream=stream)
 
 
-def _bridge_leg(port: int, pid: int) -> Leg:
+def _bridge_system(port: int, pid: int) -> System:
     def ask(number: int, text: str, stream: bool) -> bytes:
-        return asked.bridged(port, asked.chat(f"bench-{number}", text, stream=stream))
+        return client_requests.bridge_request(port, client_requests.chat(f"bench-{number}", text, stream=stream))
 
-    return Leg(BRIDGE, port, pid, ask)
+    return System(BRIDGE, port, pid, ask)
 
 
 @contextmanager
-def _litellm_leg(samples: Samples, letta: Mock, place: Path, cache: Path) -> Iterator[Leg]:
-    _say(f"LiteLLM {LITELLM} is installed, if it is not, and started")
+def _litellm_system(samples: Samples, letta: MockProcess, folder: Path, cache: Path) -> Iterator[System]:
+    _say(f"installing (if needed) and starting LiteLLM {LITELLM}")
     program = installed_litellm(cache)
-    begun = time.monotonic()
-    with litellm(program, letta.port, place) as process:
+    started = time.monotonic()
+    with litellm(program, letta.port, folder) as process:
 
         def ask(number: int, text: str, stream: bool) -> bytes:
-            return asked.bridged(process.port, asked.chat("bench", text, stream=stream))
+            return client_requests.bridge_request(process.port, client_requests.chat("bench", text, stream=stream))
 
-        samples.add("start", THIRD, {"first answer s": time.monotonic() - begun})
-        leg = Leg(THIRD, process.port, process.pid, ask)
-        samples.add("memory", THIRD, starts.memory(leg))
-        yield leg
-
-
-def _alike(letta: Mock, port: int) -> None:
-    """All agents get the toolset that the first one gets from a turn."""
-    tools.Client(port, "bench-0").say(HELLO, asked.CODING_TOOLS)
-    letta.tell(alike="bench-0")
+        samples.add("start", LITELLM_SYSTEM, {"first answer s": time.monotonic() - started})
+        system = System(LITELLM_SYSTEM, process.port, process.pid, ask)
+        samples.add("memory", LITELLM_SYSTEM, memory(system))
+        yield system
 
 
-def _starts(samples: Samples, letta: Mock, place: Path) -> None:
+def _give_all_agents_the_tools(letta: MockProcess, port: int) -> None:
+    """Gives all agents the toolset that the first one gets from a turn."""
+    tools.Client(port, "bench-0").say(HELLO, client_requests.CODING_TOOLS)
+    letta.control(same_tools_as="bench-0")
+
+
+def _measure_starts(samples: Samples, letta: MockProcess, folder: Path) -> None:
     for number in range(STARTS):
-        with TemporaryDirectory(dir=place) as data:
-            service = bridge_to_start(url(letta.port), place, data)
+        with TemporaryDirectory(dir=folder) as data:
+            service = bridge_to_start(url(letta.port), folder, data)
             port = bridge_port(service)
-            body = asked.chat("bench-0", f"Start {number} of {time.monotonic_ns()}.\n{HELLO}")
+            body = client_requests.chat("bench-0", f"Start {number} of {time.monotonic_ns()}.\n{HELLO}")
             try:
                 seconds = first_answer(service.start, port, body)
-                letta.tell(alike="bench-0")
+                letta.control(same_tools_as="bench-0")
                 samples.add("start", BRIDGE, {"first answer s": seconds})
-                samples.add("memory", BRIDGE, starts.memory(_bridge_leg(port, service.pid)))
+                samples.add("memory", BRIDGE, memory(_bridge_system(port, service.pid)))
             finally:
                 service.stop()
 
@@ -187,51 +188,50 @@ def _starts(samples: Samples, letta: Mock, place: Path) -> None:
 # --- tools and growth -----------------------------------------------------------------------------------
 
 
-def _tool_lanes(samples: Samples, place: Path) -> None:
-    with mock(place) as letta:
-        letta.tell(agents=["tools"])
-        with bridge(url(letta.port), place, WEB_CONCURRENCY="1") as service:
+def _measure_tools(samples: Samples, folder: Path) -> None:
+    with mock(folder) as letta:
+        letta.control(agents=["tools"])
+        with bridge(url(letta.port), folder, WEB_CONCURRENCY="1") as service:
             measured = tools.changes(letta, bridge_port(service), "tools")
         plain = measured.pop("without tools")["calls"]
         for change, figures in measured.items():
             more = {f"{change}: more calls than without tools": figures["calls"] - plain}
             samples.add("50 tools", BRIDGE, {**more, f"{change}: ms at 20 ms a call": figures["ms"]})
-    with mock(place, tools.METHODS_LETTA) as letta:
+    with mock(folder, tools.METHODS_LETTA) as letta:
         agents = {method: f"by-{method}" for method in tools.METHODS}
         for method, agent_type in tools.METHODS.items():
-            letta.tell(agents=[agents[method]], type=agent_type)
+            letta.control(agents=[agents[method]], type=agent_type)
         methods = ", ".join(["auto", *(f"{agent}={method}" for method, agent in agents.items())])
-        with bridge(url(letta.port), place, WEB_CONCURRENCY="1", BRIDGE_METHOD=methods) as service:
+        with bridge(url(letta.port), folder, WEB_CONCURRENCY="1", BRIDGE_METHOD=methods) as service:
             for method, figures in tools.whole_calls(letta, bridge_port(service), agents).items():
-                told = {f"{method}: calls": figures["calls"], f"{method}: ms at 20 ms a call": figures["ms"]}
-                samples.add("call and result", BRIDGE, told)
+                named = {f"{method}: calls": figures["calls"], f"{method}: ms at 20 ms a call": figures["ms"]}
+                samples.add("call and result", BRIDGE, named)
 
 
-def _growth_lanes(samples: Samples, place: Path) -> None:
-    with mock(place) as letta:
-        letta.tell(agents=["grows"])
-        with bridge(url(letta.port), place) as service:
-            measured = growth.Growth(letta, bridge_port(service), service.pid)
+def _measure_growth(samples: Samples, folder: Path) -> None:
+    with mock(folder) as letta:
+        letta.control(agents=["grows"])
+        with bridge(url(letta.port), folder) as service:
+            measured = growth.Growth(letta, bridge_port(service), "grows")
             kinds = {
                 "messages in the transcript": measured.of_transcripts,
                 "tools in the request": measured.of_tools,
                 "agents on the server": measured.of_agents,
                 "stubs on the server": measured.of_stubs,
             }
-            for kind, grow in kinds.items():
-                for size, figures in grow("grows").items():
-                    lane = f"{size:,} {kind}"
-                    samples.add(lane, BRIDGE, {"ms": figures["ms"], "calls": figures["calls"]})
+            for kind, measure in kinds.items():
+                for size, figures in measure().items():
+                    samples.add(f"{size:,} {kind}", BRIDGE, figures)
 
 
 # --- report ---------------------------------------------------------------------------------------------
 
 
-def _report(samples: Samples, wanted: Wanted, seconds: float) -> str:
+def _report(samples: Samples, options: Options, seconds: float) -> str:
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     command = " ".join(["python -m bench", *sys.argv[1:]]) if sys.argv[1:] else "make bench"
-    about = f"`{command}`, {when}, {machine.description()}; {wanted.rounds} rounds, {seconds / 60:.0f} minutes."
-    return f"{about} {trust(samples)}\n\n{table(samples)}\n"
+    about = f"`{command}`, {when}, {machine.description()}; {options.rounds} rounds, {seconds / 60:.0f} minutes."
+    return f"{about} {load_of_others(samples)}\n\n{table(samples)}\n"
 
 
 def _write(report: str, picture: str) -> None:

@@ -1,5 +1,5 @@
-"""What can go wrong with a benchmark."""
+"""The error of the benchmark."""
 
 
 class BenchFailed(Exception):
-    """The benchmark can't go on; the message says why."""
+    """The benchmark can't continue. The message says why."""

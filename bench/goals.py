@@ -1,4 +1,4 @@
-"""What is to be reached, and whether it is."""
+"""The goals of the benchmark, and whether they are met."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import dataclass
 
 from bench.samples import BRIDGE, DIRECT, LITELLM, Samples
 
-# How the figure comes about that a goal is for; None where a leg did not run.
+# Computes the figure of a goal; None if a system was not measured.
 Figure = Callable[[Samples, str, str], float | None]
 
 
-def plain(samples: Samples, lane: str, measure: str) -> float | None:
-    return samples.middle(lane, measure, BRIDGE)
+def plain(samples: Samples, scenario: str, measure: str) -> float | None:
+    return samples.median_of(scenario, measure, BRIDGE)
 
 
-def added(samples: Samples, lane: str, measure: str) -> float | None:
-    """What the bridge adds to the direct way."""
-    ours, theirs = samples.middle(lane, measure, BRIDGE), samples.middle(lane, measure, DIRECT)
+def added(samples: Samples, scenario: str, measure: str) -> float | None:
+    """Returns how much the bridge adds to direct requests."""
+    ours, theirs = samples.median_of(scenario, measure, BRIDGE), samples.median_of(scenario, measure, DIRECT)
     return None if ours is None or theirs is None else ours - theirs
 
 
-def times_more(samples: Samples, lane: str, measure: str) -> float | None:
-    """How many times as much as LiteLLM."""
-    ours, theirs = samples.middle(lane, measure, BRIDGE), samples.middle(lane, measure, LITELLM)
+def times_more(samples: Samples, scenario: str, measure: str) -> float | None:
+    """Returns how many times more than LiteLLM."""
+    ours, theirs = samples.median_of(scenario, measure, BRIDGE), samples.median_of(scenario, measure, LITELLM)
     return None if not ours or not theirs else ours / theirs
 
 
-def times_less(samples: Samples, lane: str, measure: str) -> float | None:
-    """How many times as little as LiteLLM."""
-    more = times_more(samples, lane, measure)
+def times_less(samples: Samples, scenario: str, measure: str) -> float | None:
+    """Returns how many times less than LiteLLM."""
+    more = times_more(samples, scenario, measure)
     return None if more is None else 1 / more
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    lane: str
+    scenario: str
     measure: str
     words: str
     figure: Figure
@@ -43,17 +43,17 @@ class Goal:
     at_least: bool = False
 
     def reached(self, samples: Samples) -> tuple[float, bool] | None:
-        """The figure, and whether it is good enough."""
-        figure = self.figure(samples, self.lane, self.measure)
+        """Returns the figure, and whether it meets the goal."""
+        figure = self.figure(samples, self.scenario, self.measure)
         if figure is None:
             return None
         return figure, figure >= self.limit if self.at_least else figure <= self.limit
 
 
 GOALS = (
-    Goal("alone", "p50 ms", "added <= 1.5 ms", added, 1.5),
-    Goal("ten", "requests/s", ">= 700", plain, 700, at_least=True),
-    Goal("ten", "requests/s", ">= 5 x LiteLLM", times_more, 5, at_least=True),
+    Goal("one client", "p50 ms", "added <= 1.5 ms", added, 1.5),
+    Goal("ten clients", "requests/s", ">= 700", plain, 700, at_least=True),
+    Goal("ten clients", "requests/s", ">= 5 x LiteLLM", times_more, 5, at_least=True),
     Goal("50 streams", "first p50 ms", "added <= 2 ms", added, 2),
     Goal("50 streams", "first p99 ms", "added <= 8 ms", added, 8),
     Goal("50 streams", "lost", "0", plain, 0),

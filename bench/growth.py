@@ -1,18 +1,16 @@
-"""Lanes of growth: what a turn costs as what is around it grows."""
+"""Measures what a turn costs when the transcript, the tools or the server grow."""
 
 from __future__ import annotations
 
-import json
+import itertools
 import time
 from collections.abc import Callable
-from itertools import count
 from statistics import median
 from typing import Any
 
-from bench.asked import CODING_TOOLS, Json, chat, many_tools, transcript
+from bench.client_requests import CODING_TOOLS, Json, chat, many_tools, transcript
 from bench.errors import BenchFailed
-from bench.machine import cpu_seconds
-from bench.parties import Mock, called
+from bench.processes import MockProcess, send
 
 TURNS = 12
 MESSAGE_SIZE = 5_000
@@ -25,79 +23,62 @@ Measured = dict[str, float]
 
 
 class Growth:
-    def __init__(self, letta: Mock, port: int, pid: int) -> None:
+    """Measures turns with one agent. Each method returns the figures by size."""
+
+    def __init__(self, letta: MockProcess, port: int, agent: str) -> None:
         self._letta = letta
         self._port = port
-        self._pid = pid
-        self._numbers = count(1)
+        self._agent = agent
+        self._numbers = itertools.count(1)
 
-    def of_transcripts(self, agent: str) -> dict[int, Measured]:
+    def of_transcripts(self) -> dict[int, Measured]:
         def body(size: int) -> Json:
-            return chat(agent, "", messages=transcript(size, self._text(), MESSAGE_SIZE))
+            return chat(self._agent, "", messages=transcript(size, self._text(), MESSAGE_SIZE))
 
         return {size: self._measured(lambda size=size: body(size)) for size in TRANSCRIPTS}  # type: ignore[misc]
 
-    def of_tools(self, agent: str) -> dict[int, Measured]:
+    def of_tools(self) -> dict[int, Measured]:
         def body(size: int) -> Json:
-            return chat(agent, self._text(), tools=many_tools(size, "grown"))
+            return chat(self._agent, self._text(), tools=many_tools(size, "grown"))
 
         return {size: self._measured(lambda size=size: body(size)) for size in TOOLS}  # type: ignore[misc]
 
-    def of_stubs(self, agent: str) -> dict[int, Measured]:
-        """Tools of the bridge that stand on the server, whatever the agent has."""
-        found, there = {}, 0
+    def of_stubs(self) -> dict[int, Measured]:
+        """Measures with stubs of the bridge on the server that the agent does not have."""
+        found, existing = {}, 0
         for size in STUBS:
-            rows = [_tool_row(f"grown_{number}") for number in range(there, size)]
+            rows = [_tool_row(f"grown_{number}") for number in range(existing, size)]
             for start in range(0, len(rows), 500):
-                self._letta.tell(tools=rows[start : start + 500])
-            there = size
-            found[size] = self._measured(lambda: chat(agent, self._text()))
+                self._letta.control(tools=rows[start : start + 500])
+            existing = size
+            found[size] = self._measured(lambda: chat(self._agent, self._text()))
         return found
 
-    def of_agents(self, agent: str) -> dict[int, Measured]:
-        found, there = {}, 1
+    def of_agents(self) -> dict[int, Measured]:
+        found, existing = {}, 1
         for size in AGENTS:
-            self._letta.tell(agents=[f"grown-{number}" for number in range(there, size)])
-            there = size
-            found[size] = self._measured(lambda: chat(agent, self._text()))
+            self._letta.control(agents=[f"grown-{number}" for number in range(existing, size)])
+            existing = size
+            found[size] = self._measured(lambda: chat(self._agent, self._text()))
         return found
 
     def _text(self) -> str:
         return f"Grown {next(self._numbers)}.\n!bench say 1"
 
     def _measured(self, body: Callable[[], Json]) -> Measured:
-        """Of one turn, once both workers know the toolset."""
+        """Measures one turn, after both workers have learned the toolset."""
         for _ in range(8):
             self._turn(body())
-        self._letta.counted()
-        before = cpu_seconds(self._pid)
-        times = []
-        size = 0
-        for _ in range(TURNS):
-            asked = body()
-            size = len(json.dumps(asked))
-            times.append(self._turn(asked))
-        calls = self._letta.counted()
-        spent = cpu_seconds(self._pid) - before
-        return {
-            "ms": median(times) * 1000,
-            "CPU ms": spent / TURNS * 1000,
-            "MB": size / 1e6,
-            "calls": sum(calls.values()) / TURNS,
-        }
+        self._letta.new_calls()
+        times = [self._turn(body()) for _ in range(TURNS)]
+        return {"ms": median(times) * 1000, "calls": sum(self._letta.new_calls().values()) / TURNS}
 
-    def _turn(self, asked: Json) -> float:
-        begun = time.monotonic()
-        status, answer = called(self._port, "POST", "/v1/chat/completions", asked)
+    def _turn(self, body: Json) -> float:
+        started = time.monotonic()
+        status, answer = send(self._port, "POST", "/v1/chat/completions", body)
         if status != 200:
             raise BenchFailed(f"a turn failed with {status}: {answer.decode(errors='replace')[:500]}")
-        return time.monotonic() - begun
-
-
-def grows(measured: dict[int, Measured], what: str) -> float:
-    """How many times the smallest the largest is."""
-    values = [one[what] for one in measured.values()]
-    return values[-1] / max(values[0], 0.001)
+        return time.monotonic() - started
 
 
 def _tool_row(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Clients: many at a time in one thread, each of which asks again as soon as it was answered."""
+"""Runs many clients in one thread. Each sends its next request when it has its answer."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import cast
 
 import uvloop
 
-from bench.asked import Requests
+from bench.client_requests import NumberedRequests
 from bench.errors import BenchFailed
 
 _DELTA = re.compile(rb"(\d+) (\d+\.\d{6});")
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.I)
 _CLOSES = re.compile(rb"\r\nconnection: *close", re.I)
 _LONGEST_DELTA = 40
-SILENCE = 30.0
+PATIENCE = 30.0
 
 
 @dataclass(slots=True)
-class Seen:
-    """Of the requests that began after the warm-up, in seconds; the counts of all are for what they cost together.
+class LoadResult:
+    """Times in seconds of the requests after the warm-up. `all_requests` and `all_frames` also count the warm-up.
 
-    `delays` are those of deltas, `gaps` by how much the time between two of them grew or shrank on the way.
+    `delays` are those of deltas. `gaps` say by how much the time between two deltas grew or shrank on the way.
     """
 
     times: list[float] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`requests` are asked side by side, each again and again. They begin one after the other within `spread`."""
+    """`requests` are sent in parallel, each again and again. They start one after the other within `spread` seconds."""
 
     port: int
     requests: Sequence[bytes]
@@ -52,14 +52,14 @@ class Load:
 
 
 class _Client(asyncio.Protocol):
-    def __init__(self, load: Load, request: bytes, seen: Seen, begin: float, end: float) -> None:
+    def __init__(self, load: Load, request: bytes, result: LoadResult, begin: float, end: float) -> None:
         self._port, self._deltas = load.port, load.deltas
-        self._requests, self._seen = Requests(request), seen
+        self._requests, self._result = NumberedRequests(request), result
         self._begin, self._end = begin, end
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.Transport | None = None
-        self._asked = 0.0
-        self._leaving = 0
+        self._sent_at = 0.0
+        self._closing = 0
         self._again: asyncio.Task[None] | None = None
         self._reset()
 
@@ -79,31 +79,31 @@ class _Client(asyncio.Protocol):
         self._transport.write(self._requests.next())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._leaving:
-            self._leaving -= 1
+        if self._closing:
+            self._closing -= 1
         elif not self.done.done():
             self.done.set_exception(BenchFailed(f"a connection broke in the middle of an answer ({exc})"))
 
     async def connect(self) -> None:
-        """And ask for the first time."""
-        self._asked = time.monotonic()
+        """Connects and sends the first request."""
+        self._sent_at = time.monotonic()
         await asyncio.get_running_loop().create_connection(lambda: self, "127.0.0.1", self._port)
 
-    def _ask_again(self) -> None:
-        """As a client does that keeps its connection where it may; to make a new one is part of the time."""
+    def _send_again(self) -> None:
+        """Reuses the connection if possible. The time to make a new one counts."""
         assert self._transport is not None
         closes = self._closes
         self._reset()
         if closes:
-            self._leave()
+            self._close()
             self._again = asyncio.get_running_loop().create_task(self.connect())
         else:
-            self._asked = time.monotonic()
+            self._sent_at = time.monotonic()
             self._transport.write(self._requests.next())
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         assert self._transport is not None
-        self._leaving += 1
+        self._closing += 1
         self._transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -126,7 +126,7 @@ class _Client(asyncio.Protocol):
             return b""
         head, rest = self._head[: end + 2], self._head[end + 4 :]
         if not head.startswith(b"HTTP/1.1 200"):
-            self.done.set_exception(BenchFailed(f"an answer that is none: {self._head[:600]!r}"))
+            self.done.set_exception(BenchFailed(f"not a successful answer: {self._head[:600]!r}"))
             return b""
         found = _LENGTH.search(head)
         self._length = int(found[1]) if found else -1
@@ -141,31 +141,31 @@ class _Client(asyncio.Protocol):
             self._lost += number != self._next
             self._next = number + 1
             self._first = self._first or now
-            if self._asked >= self._begin:
-                self._seen.delays.append(now - sent)
+            if self._sent_at >= self._begin:
+                self._result.delays.append(now - sent)
                 if number:
-                    self._seen.gaps.append((now - self._last) - (sent - self._last_sent))
+                    self._result.gaps.append((now - self._last) - (sent - self._last_sent))
             self._last, self._last_sent = now, sent
         return used
 
     def _answered(self, now: float) -> None:
-        seen = self._seen
-        seen.all_requests += 1
-        seen.all_frames += self._next
-        if self._begin <= self._asked:
-            seen.times.append(now - self._asked)
-            seen.lost += self._lost + abs(self._deltas - self._next)
+        result = self._result
+        result.all_requests += 1
+        result.all_frames += self._next
+        if self._begin <= self._sent_at:
+            result.times.append(now - self._sent_at)
+            result.lost += self._lost + abs(self._deltas - self._next)
             if self._first:
-                seen.firsts.append(self._first - self._asked)
+                result.firsts.append(self._first - self._sent_at)
         if now < self._end:
-            self._ask_again()
+            self._send_again()
             return
         self.done.set_result(None)
-        self._leave()
+        self._close()
 
 
-def run(load: Load) -> Seen:
-    """The counts are those of `seconds` after `warm_up`; requests that have begun are answered to the end."""
+def run(load: Load) -> LoadResult:
+    """Measures for `seconds` after `warm_up`. Requests that have started are answered to the end."""
     gc.collect()
     gc.disable()
     try:
@@ -174,23 +174,18 @@ def run(load: Load) -> Seen:
         gc.enable()
 
 
-async def _run(load: Load) -> Seen:
-    seen = Seen()
+async def _run(load: Load) -> LoadResult:
+    result = LoadResult()
     begin = time.monotonic() + load.warm_up
     end = begin + load.seconds
     clients = []
     for request in load.requests:
-        client = _Client(load, request, seen, begin, end)
+        client = _Client(load, request, result, begin, end)
         await client.connect()
         clients.append(client)
         if load.spread:
             await asyncio.sleep(load.spread / len(load.requests))
     done = asyncio.gather(*(client.done for client in clients))
-    await asyncio.wait_for(done, load.warm_up + load.seconds + SILENCE)
-    seen.seconds = time.monotonic() - begin
-    return seen
-
-
-def once(port: int, request: bytes, deltas: int = 0) -> Seen:
-    """One request, answered."""
-    return run(Load(port, [request], 0.0, deltas))
+    await asyncio.wait_for(done, load.warm_up + load.seconds + PATIENCE)
+    result.seconds = time.monotonic() - begin
+    return result

@@ -1,4 +1,4 @@
-"""What processes cost, and whether anybody else was at work: read from /proc."""
+"""Reads from /proc what processes cost, and how much of the machine other processes used."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
-# More than this of the machine spent by others, and figures are not to be trusted.
+# If other processes use more of the machine than this, the times are not reliable.
 BUSY = 0.10
 
 
 def tree(pid: int) -> list[int]:
-    """The process and all below it."""
+    """Returns the process and all its descendants."""
     found, waiting = [], [pid]
     while waiting:
         one = waiting.pop()
@@ -25,17 +25,17 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of the process and all below it that still live."""
+    """Returns the user and system time of the process and its living descendants."""
     return sum(_cpu(one) for one in tree(pid))
 
 
 def memory_mb(pid: int) -> float:
-    """Proportional set size of the process and all below it: what several share counts once."""
+    """Returns the proportional set size of the process and its descendants, in which shared memory counts once."""
     return sum(_pss(one) for one in tree(pid)) / 1024
 
 
 def description() -> str:
-    """The machine in a line."""
+    """Describes the machine in one line."""
     models = {line.partition(": ")[2] for line in _read(Path("/proc/cpuinfo")).splitlines() if "model name" in line}
     total = _read(Path("/proc/meminfo")).split(maxsplit=2)[1]
     python = platform.python_version()
@@ -45,8 +45,8 @@ def description() -> str:
 
 
 @dataclass(slots=True)
-class Neighbours:
-    """Between `begin` and `share`: the part of the machine that was spent by nobody of `ours`, steal included."""
+class OtherProcesses:
+    """Measures the part of the machine, with steal, that processes other than `ours` used from `begin` to `share`."""
 
     ours: list[int]
     _busy: float = 0.0
@@ -67,7 +67,7 @@ class Neighbours:
 
 
 def _machine() -> tuple[float, float]:
-    """(busy, all) seconds of all cores since the start of the machine."""
+    """Returns the (busy, all) seconds of all cores since the start of the machine."""
     user, nice, system, idle, waiting, hard, soft, steal = map(int, _read(Path("/proc/stat")).split()[1:9])
     busy = user + nice + system + hard + soft + steal
     return busy / _TICK, (busy + idle + waiting) / _TICK

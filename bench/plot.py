@@ -1,28 +1,28 @@
-"""The lanes as bars, one panel each with a scale of its own: an SVG without any library."""
+"""Draws the scenarios as bars in an SVG, one panel each with its own scale."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
 
-from bench.samples import LEGS, Samples
+from bench.samples import SYSTEMS, Samples
 
 WIDTH, BAR, GAP, TOP = 860, 18, 6, 44
 PANEL_WIDTH, LABELS = WIDTH // 2, 70
-COLOURS = dict(zip(LEGS, ("#9aa5b1", "#2563eb", "#d97706"), strict=True))
+COLOURS = dict(zip(SYSTEMS, ("#9aa5b1", "#2563eb", "#d97706"), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     title: str
-    lane: str
+    scenario: str
     measure: str
 
 
 PANELS = (
-    Panel("One client: time of a turn, ms (p50)", "alone", "p50 ms"),
-    Panel("Ten clients: turns a second", "ten", "requests/s"),
-    Panel("Ten clients: CPU of a turn, ms", "ten", "CPU ms a request"),
+    Panel("One client: time of a turn, ms (p50)", "one client", "p50 ms"),
+    Panel("Ten clients: turns a second", "ten clients", "requests/s"),
+    Panel("Ten clients: CPU of a turn, ms", "ten clients", "CPU ms a request"),
     Panel("50 streams: time to the first delta, ms (p50)", "50 streams", "first p50 ms"),
     Panel("50 streams: CPU of a delta, µs", "50 streams", "CPU µs a frame"),
     Panel("200 streams: delay of a delta, ms (p99)", "200 streams", "delay p99 ms"),
@@ -32,7 +32,7 @@ PANELS = (
 
 
 def svg(samples: Samples) -> str:
-    height_of_panel = TOP + len(LEGS) * (BAR + GAP)
+    height_of_panel = TOP + len(SYSTEMS) * (BAR + GAP)
     rows = (len(PANELS) + 1) // 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {rows * height_of_panel + 10}"'
@@ -46,18 +46,17 @@ def svg(samples: Samples) -> str:
 
 
 def _panel(samples: Samples, panel: Panel, x: int, y: int) -> list[str]:
-    figures = {leg: samples.middle(panel.lane, panel.measure, leg) for leg in LEGS}
+    figures = {system: samples.median_of(panel.scenario, panel.measure, system) for system in SYSTEMS}
     most = max((figure for figure in figures.values() if figure is not None), default=0) or 1
     parts = [f'<text x="{x + 12}" y="{y + 28}" font-weight="bold" fill="#111827">{escape(panel.title)}</text>']
-    shown = [(leg, figure) for leg, figure in figures.items() if figure is not None]
-    for place, (leg, figure) in enumerate(shown):
+    shown = [(system, figure) for system, figure in figures.items() if figure is not None]
+    for place, (system, figure) in enumerate(shown):
         top = y + TOP + place * (BAR + GAP)
         length = max(1.0, figure / most * (PANEL_WIDTH - LABELS - 90))
         parts += [
-            f'<text x="{x + LABELS}" y="{top + 13}" text-anchor="end" fill="#374151">{leg}</text>',
-            f'<rect x="{x + LABELS + 8}" y="{top}" width="{length:.1f}" height="{BAR}" fill="{COLOURS[leg]}"/>',
-            f'<text x="{x + LABELS + 14 + length:.1f}" y="{top + 13}" fill="#374151">{figure:,.3g}</text>'
-            if figure < 100
-            else f'<text x="{x + LABELS + 14 + length:.1f}" y="{top + 13}" fill="#374151">{figure:,.0f}</text>',
+            f'<text x="{x + LABELS}" y="{top + 13}" text-anchor="end" fill="#374151">{system}</text>',
+            f'<rect x="{x + LABELS + 8}" y="{top}" width="{length:.1f}" height="{BAR}" fill="{COLOURS[system]}"/>',
+            f'<text x="{x + LABELS + 14 + length:.1f}" y="{top + 13}" fill="#374151">'
+            f"{figure:,.{'3g' if figure < 100 else '0f'}}</text>",
         ]
     return parts

@@ -1,4 +1,4 @@
-"""What was measured: for each lane, measure and leg one figure a round."""
+"""The measured figures: one a round for each scenario, measure and system."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 DIRECT, BRIDGE, LITELLM = "direct", "bridge", "LiteLLM"
-LEGS = (DIRECT, BRIDGE, LITELLM)
+SYSTEMS = (DIRECT, BRIDGE, LITELLM)
 
 
 class Samples:
-    """`busy` is the part of the machine that others used while each lane ran. The named lanes come first in a table."""
+    """Collects figures. `busy` is the part of the machine that other processes used, for each run of a scenario.
 
-    def __init__(self, lanes: Sequence[str] = ()) -> None:
-        self._lanes = list(lanes)
+    The scenarios named at construction come first in the table.
+    """
+
+    def __init__(self, scenarios: Sequence[str] = ()) -> None:
+        self._scenarios = list(scenarios)
         self._figures: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
         self.busy: list[float] = []
 
-    def add(self, lane: str, leg: str, measured: Mapping[str, float]) -> None:
+    def add(self, scenario: str, system: str, measured: Mapping[str, float]) -> None:
         for measure, figure in measured.items():
-            self._figures[lane, measure, leg].append(figure)
+            self._figures[scenario, measure, system].append(figure)
 
-    def of(self, lane: str, measure: str, leg: str) -> Sequence[float]:
-        return self._figures.get((lane, measure, leg), ())
+    def figures(self, scenario: str, measure: str, system: str) -> Sequence[float]:
+        return self._figures.get((scenario, measure, system), ())
 
-    def middle(self, lane: str, measure: str, leg: str) -> float | None:
-        found = self.of(lane, measure, leg)
+    def median_of(self, scenario: str, measure: str, system: str) -> float | None:
+        found = self.figures(scenario, measure, system)
         return median(found) if found else None
 
     def rows(self) -> list[tuple[str, str]]:
-        rows = list(dict.fromkeys((lane, measure) for lane, measure, _ in self._figures))
-        return sorted(rows, key=lambda row: self._lanes.index(row[0]) if row[0] in self._lanes else len(self._lanes))
+        rows = list(dict.fromkeys((scenario, measure) for scenario, measure, _ in self._figures))
+        order = {scenario: place for place, scenario in enumerate(self._scenarios)}
+        return sorted(rows, key=lambda row: order.get(row[0], len(order)))
 
     def as_json(self) -> dict[str, dict[str, list[float]]]:
-        told: defaultdict[str, dict[str, list[float]]] = defaultdict(dict)
-        for (lane, measure, leg), figures in self._figures.items():
-            told[f"{lane}: {measure}"][leg] = figures
-        return dict(told)
+        by_name: defaultdict[str, dict[str, list[float]]] = defaultdict(dict)
+        for (scenario, measure, system), figures in self._figures.items():
+            by_name[f"{scenario}: {measure}"][system] = figures
+        return dict(by_name)

@@ -1,4 +1,4 @@
-"""The one table, in Markdown."""
+"""Writes the table of all figures, in Markdown."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from statistics import median
 
 from bench.goals import GOALS, added
 from bench.machine import BUSY
-from bench.samples import BRIDGE, DIRECT, LEGS, Samples
+from bench.samples import BRIDGE, DIRECT, SYSTEMS, Samples
 
-_HEAD = ("lane", "measure", *LEGS, "bridge to direct", "goal", "")
+_HEAD = ("scenario", "measure", *SYSTEMS, "bridge to direct", "goal", "")
 
 
 def table(samples: Samples) -> str:
-    rows = [_row(samples, lane, measure) for lane, measure in samples.rows()]
+    rows = [_row(samples, scenario, measure) for scenario, measure in samples.rows()]
     widths = [max(len(row[column]) for row in [_HEAD, *rows]) for column in range(len(_HEAD))]
     lines = [_line(_HEAD, widths), _line(["-" * width for width in widths], widths)]
     return "\n".join([*lines, *(_line(row, widths) for row in rows)])
 
 
-def trust(samples: Samples) -> str:
-    """Whether somebody else was at work on the machine."""
+def load_of_others(samples: Samples) -> str:
+    """Says how much of the machine other processes used."""
     if not samples.busy:
         return "Nothing was measured."
     middle, most = median(samples.busy), max(samples.busy)
-    told = f"While the lanes ran, others used {middle:.0%} of the machine (median), {most:.0%} at most."
+    text = f"While the scenarios ran, other processes used {middle:.0%} of the machine (median), {most:.0%} at most."
     if middle <= BUSY:
-        return told
-    return f"{told} **It was too busy to trust the times**; counts, and CPU as a ratio, stand."
+        return text
+    return f"{text} **The machine was too busy for reliable times**; counts and ratios of CPU are reliable."
 
 
-def _row(samples: Samples, lane: str, measure: str) -> tuple[str, ...]:
-    cells = [_cell(samples.of(lane, measure, leg)) for leg in LEGS]
-    goals = [goal for goal in GOALS if (goal.lane, goal.measure) == (lane, measure)]
+def _row(samples: Samples, scenario: str, measure: str) -> tuple[str, ...]:
+    cells = [_cell(samples.figures(scenario, measure, system)) for system in SYSTEMS]
+    goals = [goal for goal in GOALS if (goal.scenario, goal.measure) == (scenario, measure)]
     reached = [goal.reached(samples) for goal in goals]
     words = ", ".join(goal.words for goal, one in zip(goals, reached, strict=True) if one is not None)
-    said = ", ".join("met" if one[1] else f"**short: {_number(one[0])}**" for one in reached if one is not None)
-    return lane, measure, *cells, _to_direct(samples, lane, measure), words, said
+    verdict = ", ".join("met" if one[1] else f"**short: {_number(one[0])}**" for one in reached if one is not None)
+    return scenario, measure, *cells, _to_direct(samples, scenario, measure), words, verdict
 
 
-def _to_direct(samples: Samples, lane: str, measure: str) -> str:
-    ours, theirs = samples.middle(lane, measure, BRIDGE), samples.middle(lane, measure, DIRECT)
-    more = added(samples, lane, measure)
+def _to_direct(samples: Samples, scenario: str, measure: str) -> str:
+    ours, theirs = samples.median_of(scenario, measure, BRIDGE), samples.median_of(scenario, measure, DIRECT)
+    more = added(samples, scenario, measure)
     if ours is None or theirs is None or more is None:
         return ""
     if measure.endswith("ms"):
@@ -50,7 +50,7 @@ def _to_direct(samples: Samples, lane: str, measure: str) -> str:
 
 
 def _cell(figures: Sequence[float]) -> str:
-    """The median, and the spread of the rounds."""
+    """Shows the median, and the least and the most of the rounds."""
     if not figures:
         return ""
     middle, least, most = _number(median(figures)), _number(min(figures)), _number(max(figures))

@@ -1,5 +1,5 @@
-"""The budgets that are counts: what a turn costs in calls to Letta does not grow with what is around it, and no delta
-of a stream is lost. The mock Letta is that of the benchmark.
+"""Tests of the budgets that are counts: a turn costs the same calls to Letta however large the transcript, the toolset
+and the server are, and no delta of a stream is lost. They use the benchmark's mock Letta.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from app import create_app
-from bench.asked import CODING_TOOLS, chat, many_tools, transcript
-from bench.mock.letta import Letta
-from bench.mock.wire import Exchange
+from bench.client_requests import CODING_TOOLS, chat, many_tools, transcript
+from bench.mock.letta import MockLetta
+from bench.mock.wire import MockConnection
 from bridge.config import read_settings
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
@@ -30,9 +30,9 @@ ANSWER = "!bench say 1"
 
 @dataclass
 class Bench:
-    """The bridge over HTTP to a mock Letta, and a client that never says the same thing twice."""
+    """The bridge with a mock Letta over HTTP, and a client that never sends the same text twice."""
 
-    letta: Letta
+    letta: MockLetta
     url: str
     data: Path
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -44,13 +44,13 @@ class Bench:
         self.client = create_app(settings, LettaServer(settings, self.connection)).test_client()
 
     def turn(self, tools: Any = CODING_TOOLS, messages: int = 1, script: str = ANSWER, **fields: Any) -> str:
-        told = transcript(messages, f"{next(self.numbers)}\n{script}", 50)
-        answer = self.client.post("/v1/chat/completions", json=chat("bench", "", tools=tools, messages=told, **fields))
+        sent = transcript(messages, f"{next(self.numbers)}\n{script}", 50)
+        answer = self.client.post("/v1/chat/completions", json=chat("bench", "", tools=tools, messages=sent, **fields))
         assert answer.status_code == 200, answer.text
         return answer.text
 
     def calls(self, tools: Any = CODING_TOOLS, **fields: Any) -> dict[str, int]:
-        """By kind, of one turn of a client whose tools are where they should be."""
+        """Returns the calls to Letta of one turn, by kind, when the agent has the client's tools already."""
         self.turn(tools, **fields)
         self.letta.calls.clear()
         self.turn(tools, **fields)
@@ -59,25 +59,25 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    letta = Letta("0.16.1")
+    letta = MockLetta("0.16.1")
     letta.state.make_agents(["bench"], "letta_v1_agent")
     ready = threading.Event()
     ports: list[int] = []
     loop = asyncio.new_event_loop()
 
-    exchanges: list[Exchange] = []
+    connections: list[MockConnection] = []
 
-    def exchange() -> Exchange:
-        exchanges.append(Exchange(letta.serve))
-        return exchanges[-1]
+    def connection() -> MockConnection:
+        connections.append(MockConnection(letta.serve))
+        return connections[-1]
 
     async def serve() -> None:
-        server = await loop.create_server(exchange, "127.0.0.1", 0)
+        server = await loop.create_server(connection, "127.0.0.1", 0)
         ports.append(server.sockets[0].getsockname()[1])
         ready.set()
         async with server:
             await stopped.wait()
-        for one in exchanges:
+        for one in connections:
             one.close()
         await asyncio.sleep(0)
 
@@ -99,11 +99,11 @@ def test_an_unchanged_toolset_costs_no_call(bench: Bench, tools: int) -> None:
 
 
 @pytest.mark.parametrize("messages", [1, 20, 2_000])
-def test_a_long_transcript_costs_no_call_more(bench: Bench, messages: int) -> None:
+def test_a_long_transcript_costs_no_additional_call(bench: Bench, messages: int) -> None:
     assert bench.calls(messages=messages) == PLAIN
 
 
-def test_what_else_is_on_the_server_costs_no_call_more(bench: Bench) -> None:
+def test_other_agents_and_stubs_on_the_server_cost_no_additional_call(bench: Bench) -> None:
     bench.letta.state.make_agents([f"other-{number}" for number in range(1_000)], "letta_v1_agent")
     function = CODING_TOOLS[0]["function"]
     for number in range(5_000):
@@ -118,7 +118,7 @@ def test_what_else_is_on_the_server_costs_no_call_more(bench: Bench) -> None:
     assert bench.letta.calls == {**PLAIN, **extra}
 
 
-def test_new_tools_cost_a_call_each_and_four_besides(bench: Bench) -> None:
+def test_new_tools_cost_one_call_each_and_four_more(bench: Bench) -> None:
     bench.turn()
     bench.letta.calls.clear()
     bench.turn(many_tools(50, "new"))
@@ -127,13 +127,13 @@ def test_new_tools_cost_a_call_each_and_four_besides(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("script", ["!bench say 1000", "!bench say 64 1"], ids=["unpaced", "paced"])
-def test_every_delta_of_a_stream_arrives_in_a_frame_of_its_own(bench: Bench, script: str) -> None:
+def test_every_delta_of_a_stream_arrives_in_its_own_frame(bench: Bench, script: str) -> None:
     deltas = int(script.split()[2])
-    told = bench.turn(script=script, stream=True).split("\n\n")
-    chunks = [json.loads(line.removeprefix("data: ")) for line in told if line.startswith("data: {")]
+    frames = bench.turn(script=script, stream=True).split("\n\n")
+    chunks = [json.loads(line.removeprefix("data: ")) for line in frames if line.startswith("data: {")]
     texts = [choice["delta"].get("content") for chunk in chunks for choice in chunk["choices"]]
     assert [int(text.split()[0]) for text in texts if text] == list(range(deltas))
-    assert told[-2] == "data: [DONE]"
+    assert frames[-2] == "data: [DONE]"
 
 
 def test_a_call_and_its_result_cost_five_calls(bench: Bench) -> None:

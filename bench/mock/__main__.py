@@ -1,4 +1,4 @@
-"""The mock as a process: `python -m bench.mock --port 8283 --version 0.16.1`."""
+"""Runs the mock Letta: `python -m bench.mock --port 8283 --version 0.16.1`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 import asyncio
 import gc
 
-from bench.mock.letta import Letta
-from bench.mock.wire import Exchange
+from bench.mock.letta import MockLetta
+from bench.mock.wire import MockConnection
 
 
 async def main(port: int, version: str) -> None:
-    letta = Letta(version)
+    letta = MockLetta(version)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Exchange(letta.serve), "127.0.0.1", port, backlog=1024)
+    server = await loop.create_server(lambda: MockConnection(letta.serve), "127.0.0.1", port, backlog=1024)
     gc.disable()
     await server.serve_forever()
 

@@ -1,6 +1,6 @@
-"""What a model says, as frames of Letta's message stream and of OpenAI's: built before, but for place and time.
+"""Frames of Letta's message stream and of OpenAI's, built in advance except for number and time.
 
-The text of a delta is "<its number> <the second in which it was sent>;", by the clock that all processes share.
+The text of a delta is "<its number> <the time when it was sent, in seconds>;", by the clock that all processes share.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _HOLE = "@hole@"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """The frames around a text: `before` and `after` of each delta, and what ends the stream."""
+class FrameFormat:
+    """The bytes before and after the text of each delta, and those that end the stream."""
 
     before: bytes
     after: bytes
@@ -44,8 +44,8 @@ def letta_message(kind: str, number: int, **fields: Any) -> dict[str, Any]:
 def letta_end(reason: str = "end_turn") -> bytes:
     usage = {"completion_tokens": 64, "prompt_tokens": 623, "total_tokens": 687, "step_count": 1, "run_ids": None}
     stopped = frame({"message_type": "stop_reason", "stop_reason": reason})
-    told = frame({"message_type": "usage_statistics", **usage, "cached_input_tokens": 0, "reasoning_tokens": 0})
-    return chunk(stopped) + chunk(told) + chunk(b"data: [DONE]\n\n")
+    counts = frame({"message_type": "usage_statistics", **usage, "cached_input_tokens": 0, "reasoning_tokens": 0})
+    return chunk(stopped) + chunk(counts) + chunk(b"data: [DONE]\n\n")
 
 
 def openai_chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
@@ -60,13 +60,13 @@ def completion(text: str) -> bytes:
     return json.dumps({**head, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
 
 
-def _form(of_hole: Any, end: bytes) -> Form:
-    before, _, after = frame(of_hole).partition(_HOLE.encode())
-    return Form(before, after, end)
+def _frame_format(with_hole: Any, end: bytes) -> FrameFormat:
+    before, _, after = frame(with_hole).partition(_HOLE.encode())
+    return FrameFormat(before, after, end)
 
 
-LETTA = _form(letta_message("assistant_message", 1, content=_HOLE), letta_end())
-OPENAI = _form(
+LETTA = _frame_format(letta_message("assistant_message", 1, content=_HOLE), letta_end())
+OPENAI = _frame_format(
     openai_chunk({"role": "assistant", "content": _HOLE}),
     chunk(frame(openai_chunk({}, "stop"))) + chunk(b"data: [DONE]\n\n"),
 )

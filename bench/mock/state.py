@@ -1,4 +1,4 @@
-"""What a Letta server remembers, as far as the bridge asks for it: agents, their tools, rules and messages."""
+"""The state of a Letta server that the bridge asks for: agents, their tools, rules and messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLD_MESSAGES = 40
 
 
 @dataclass(slots=True)
-class Agent:
+class MockAgent:
     id: str
     name: str
     type: str
@@ -31,42 +31,42 @@ class Agent:
     stored: list[Row] = field(default_factory=list)
 
 
-class State:
+class MockState:
     def __init__(self) -> None:
-        self.agents: dict[str, Agent] = {}
+        self.agents: dict[str, MockAgent] = {}
         self.tools: dict[str, Row] = {}
         self._ids: dict[str, str] = {}
-        self._told: dict[str, bytes] = {}
+        self._encoded: dict[str, bytes] = {}
         self._messages = 1000
 
     def make_agents(self, names: Sequence[str], agent_type: str) -> None:
         for name in names:
             number = len(self.agents)
-            agent = Agent(f"agent-00000000-0000-4000-8000-{number:012x}", name, agent_type)
+            agent = MockAgent(f"agent-00000000-0000-4000-8000-{number:012x}", name, agent_type)
             agent.message_ids = [MESSAGE_ID.format(1000 + old) for old in range(OLD_MESSAGES)]
             self.agents[agent.id] = agent
             self._messages += OLD_MESSAGES
 
-    def named(self, name: str) -> list[Agent]:
+    def named(self, name: str) -> list[MockAgent]:
         return [agent for agent in self.agents.values() if agent.name == name]
 
-    def agent_bytes(self, agent: Agent) -> bytes:
-        told = self._told.get(agent.id)
-        if told is None:
-            told = self._told[agent.id] = json.dumps(self._agent_row(agent)).encode()
-        return told
+    def agent_bytes(self, agent: MockAgent) -> bytes:
+        encoded = self._encoded.get(agent.id)
+        if encoded is None:
+            encoded = self._encoded[agent.id] = json.dumps(self._agent_row(agent)).encode()
+        return encoded
 
-    def change(self, agent: Agent, change: Row) -> None:
+    def change(self, agent: MockAgent, change: Row) -> None:
         agent.tool_ids = change.get("tool_ids", agent.tool_ids)
         agent.rules = change.get("tool_rules", agent.rules)
         agent.message_ids = change.get("message_ids", agent.message_ids)
         agent.variables = change.get("tool_exec_environment_variables", agent.variables)
         agent.metadata = change.get("metadata", agent.metadata)
         agent.parallel_calls = change.get("parallel_tool_calls", agent.parallel_calls)
-        self._told.pop(agent.id, None)
+        self._encoded.pop(agent.id, None)
 
-    def make_alike(self, name: str) -> None:
-        """Every agent gets the toolset of this one."""
+    def give_same_tools(self, name: str) -> None:
+        """Gives every agent the toolset of this one."""
         (model,) = self.named(name)
         toolset = {"tool_ids": model.tool_ids, "tool_rules": model.rules, "metadata": model.metadata}
         for agent in self.agents.values():
@@ -77,19 +77,19 @@ class State:
         tool_id = self._ids.setdefault(name, f"tool-00000000-0000-4000-8000-{len(self._ids):012x}")
         fixed = {"id": tool_id, "name": name, "tool_type": "custom", "created_by_id": "user-1", "metadata_": {}}
         self.tools[tool_id] = {**fixed, **body}
-        self._told.clear()
+        self._encoded.clear()
         return self.tools[tool_id]
 
     def tools_named(self, names: Sequence[str]) -> list[Row]:
         return [self.tools[self._ids[name]] for name in names if name in self._ids]
 
-    def attached_name(self, agent: Agent, wanted: str) -> str:
-        """The name of the agent's tool that was put there for `wanted`: a suffix tells it from others of that name."""
+    def attached_name(self, agent: MockAgent, wanted: str) -> str:
+        """Returns the name of the agent's tool for `wanted`, which may have a suffix if another tool has the name."""
         names = [self.tools[tool_id]["name"] for tool_id in agent.tool_ids]
         return next((name for name in names if re.fullmatch(rf"{wanted}(_[0-9a-f]{{8}})?", name)), wanted)
 
-    def store(self, agent: Agent, kind: str, **fields: Any) -> Row:
-        """A message at the end of the agent's context."""
+    def store(self, agent: MockAgent, kind: str, **fields: Any) -> Row:
+        """Stores a message at the end of the agent's context."""
         self._messages += 1
         row = letta_message(kind, self._messages, **fields)
         agent.stored.append(row)
@@ -97,7 +97,7 @@ class State:
         self.change(agent, {"message_ids": [*agent.message_ids[-OLD_MESSAGES:], row["id"]]})
         return row
 
-    def _agent_row(self, agent: Agent) -> Row:
+    def _agent_row(self, agent: MockAgent) -> Row:
         config = {"model": "gpt-4o-mini", "model_endpoint_type": "openai", "parallel_tool_calls": agent.parallel_calls}
         blocks = [
             {"id": f"block-{n}", "label": f"b{n}", "value": _BLOCK, "metadata": {}, "limit": 20000} for n in (1, 2)

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as far as a benchmark needs it: requests in, bytes that somebody built before out."""
+"""The part of HTTP/1.1 that the benchmark needs: it reads requests and writes bytes that are built in advance."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Request:
     query: str
     body: bytes
 
-    def named(self, name: str) -> list[str]:
+    def query_values(self, name: str) -> list[str]:
         return parse_qs(self.query).get(name, [])
 
 
-class Exchange(asyncio.Protocol):
-    """One connection. `serve` answers through `write`, now or later."""
+class MockConnection(asyncio.Protocol):
+    """One connection of a client. `serve` answers through `write`, now or later."""
 
-    def __init__(self, serve: Callable[[Request, Exchange], None]) -> None:
+    def __init__(self, serve: Callable[[Request, MockConnection], None]) -> None:
         self._serve = serve
         self._unread = bytearray()
         self._transport: asyncio.Transport | None = None

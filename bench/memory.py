@@ -1,0 +1,44 @@
+"""Measures the memory of a fresh process."""
+
+from __future__ import annotations
+
+import time
+from threading import Thread
+
+from bench.load import Load, run
+from bench.machine import memory_mb
+from bench.scenarios import NUMBER, System
+
+STREAMS = 100
+_LONG = f"Write. {NUMBER}\n!bench say 80 25"
+_SHORT = f"Hello. {NUMBER}\n!bench say 1"
+
+
+def memory(system: System) -> dict[str, float]:
+    """Measures it idle after some turns, and with a hundred streams under way: for the first time, and again."""
+    run(Load(system.port, [system.request(number, _SHORT, False) for number in range(4)], 0.3))
+    idle = _idle(system)
+    first = _with_streams(system)
+    after = _idle(system)
+    again = _with_streams(system)
+    return {
+        "idle MB": idle,
+        "more for the first 100 streams MB": first - idle,
+        "idle after them MB": after,
+        "more for 100 streams again MB": again - after,
+    }
+
+
+def _with_streams(system: System) -> float:
+    requests = [system.request(number, _LONG, True) for number in range(STREAMS)]
+    streaming = Thread(target=run, args=(Load(system.port, requests, 0.0, 80, spread=0.5),))
+    streaming.start()
+    time.sleep(1.5)
+    during = memory_mb(system.pid)
+    streaming.join()
+    return during
+
+
+def _idle(system: System) -> float:
+    time.sleep(1.0)
+    return memory_mb(system.pid)
