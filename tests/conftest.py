@@ -23,6 +23,7 @@ from bridge.store import sqlite as local
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.faults.table import FAULT, fault_of, outcomes, table
+from tests.real.choice import IS_WHOLE
 from tests.waiting import SOON
 
 pytest_plugins = ["tests.second_try", "tests.testbed_unchanged"]
@@ -49,6 +50,14 @@ class ByServer(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer | None:
     return ByServer(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests with the mark `full` are for the runs that leave nothing out."""
+    left_out = [] if IS_WHOLE else [item for item in items if item.get_closest_marker("full")]
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:

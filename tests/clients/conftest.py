@@ -12,7 +12,8 @@ from testbed.proxy import FaultProxy
 from testbed.versions import agent_types
 from tests.clients.process import Scratch
 from tests.clients.wire import Wire
-from tests.real.conftest import agent, model, wanted_versions, world
+from tests.real.choice import wanted_versions
+from tests.real.conftest import agent, model, world
 from tests.real.world import World
 
 __all__ = ["agent", "model", "scratch", "wire", "world"]

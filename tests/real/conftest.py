@@ -1,7 +1,4 @@
-"""Real Letta servers for the tests in this folder: one after the other, each with its own bridge.
-
-Which versions: TEST_LETTA, a list such as `0.16.1,0.8.17`, or `all`; else one of each generation.
-"""
+"""Real Letta servers for the tests in this folder: one after the other, each with its own bridge; see `choice.py`."""
 
 from __future__ import annotations
 
@@ -20,39 +17,37 @@ from testbed.network import free_port
 from testbed.proxy import FaultProxy
 from testbed.server import running
 from testbed.service import NO_PARAMETERS, Service
-from testbed.versions import VERSIONS, agent_types
-from tests.faults.scale import FULL
+from tests.real.choice import Choice, choice_for
 from tests.real.matrix import table
 from tests.real.toolsets import delete_tool, stubs_on, unique
 from tests.real.world import Agent, World
 
-ONE_OF_EACH_GENERATION = ("0.8.17", "0.11.7", "0.16.1", "0.16.8")
 # Letta agents with hundreds of tools are tested, too; OpenAI's own limit is 128.
 MOST_TOOLS = 1024
 
 
-def wanted_versions() -> tuple[str, ...]:
-    wanted = os.environ.get("TEST_LETTA", "")
-    if wanted == "all":
-        return tuple(VERSIONS)
-    return tuple(wanted.split(",")) if wanted else ONE_OF_EACH_GENERATION
-
-
-def is_shortened(test: pytest.Item) -> bool:
-    """Whether a long test tries the newest type of agent alone."""
-    return bool(test.get_closest_marker("long")) and "TEST_LETTA" not in os.environ and not FULL
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    versions = wanted_versions()
-    if "agent_type" in metafunc.fixturenames:
-        short = is_shortened(metafunc.definition)
-        only = getattr(metafunc.module, "AGENT_TYPE", None)
-        types = {version: (only,) if only else agent_types(version)[-1 if short else None :] for version in versions}
-        pairs = [(version, kind) for version in versions for kind in types[version]]
-        metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
-    elif "world" in metafunc.fixturenames:
-        metafunc.parametrize("world", versions, indirect=True, scope="session")
+    """Servers and types of agent by the marks of the test, and both forms of reply where the test has a `stream`."""
+    choice = choice_for({mark.name for mark in metafunc.definition.iter_markers()})
+    names, rows = _pairs(metafunc, choice) if "world" in metafunc.fixturenames else ([], [()])
+    if "stream" in metafunc.fixturenames:
+        rows = [(*row, stream) for row in rows for stream in (choice.streamed(row[-1]) if row[1:] else (False, True))]
+        names.append("stream")
+    if names:
+        ids = ["-".join(map(_id, row)) for row in rows]
+        metafunc.parametrize(names, rows, indirect=["world"] if "world" in names else [], scope="session", ids=ids)
+
+
+def _pairs(metafunc: pytest.Metafunc, choice: Choice) -> tuple[list[str], list[tuple[Any, ...]]]:
+    if "agent_type" not in metafunc.fixturenames:
+        return ["world"], [(version,) for version in choice.versions()]
+    only = getattr(metafunc.module, "AGENT_TYPE", None)
+    types = {version: (only,) if only else choice.agent_types(version) for version in choice.versions()}
+    return ["world", "agent_type"], [(version, kind) for version, kinds in types.items() for kind in kinds]
+
+
+def _id(value: object) -> str:
+    return {False: "whole", True: "streamed"}[value] if isinstance(value, bool) else str(value)
 
 
 @pytest.hookimpl(wrapper=True)

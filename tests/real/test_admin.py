@@ -78,6 +78,7 @@ def name(part: str) -> str:
     return f"{part}_read"
 
 
+@pytest.mark.two_servers
 def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -> None:
     """Their times are printed; they depend on the machine."""
     part = unique("many")
@@ -145,6 +146,7 @@ def test_a_turn_leaves_its_timeline(site: Site, agent: Agent, name: str) -> None
     assert "notes.txt" in page
 
 
+@pytest.mark.two_servers
 def test_a_session_and_the_history_hold_for_all_workers(world: World, agent: Agent, name: str) -> None:
     with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="2") as bridge:
         site = Site(world, bridge)

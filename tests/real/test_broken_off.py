@@ -22,7 +22,7 @@ from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, nudge, result, tol
 from tests.real.world import Agent, Reply, World
 from tests.sse_checker import Json
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 RESULT = "result of weather: 12 degrees"
 
@@ -41,9 +41,19 @@ def stranger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield bridge
 
 
+MESSAGE = "/v1/agents/*/messages/stream"
+TURN = pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
+
+
 @pytest.mark.fault("a worker is killed at its n-th call, every n")
-@pytest.mark.long
-@pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
+@TURN
+def test_a_bridge_that_is_killed_when_it_sends_the_message_goes_on(agent: Agent, mortal: Service, turn: int) -> None:
+    assert killed_at(agent, mortal, turn, 1, MESSAGE)
+
+
+@pytest.mark.fault("a worker is killed at its n-th call, every n")
+@pytest.mark.full
+@TURN
 def test_a_killed_bridge_goes_on_wherever_it_was(world: World, agent_type: str, mortal: Service, turn: int) -> None:
     for nth in itertools.count(1):
         world.model.clear()
@@ -56,22 +66,22 @@ def test_a_killed_bridge_goes_on_wherever_it_was(world: World, agent_type: str, 
             return
 
 
-def killed_at(agent: Agent, bridge: Service, turn: int, nth: int) -> bool:
-    """A client that repeats what was not answered gets its call, gives its result, and is answered.
+def killed_at(agent: Agent, bridge: Service, turn: int, nth: int, path: str = "**") -> bool:
+    """A client that repeats each request until it is answered gets its call, gives its result, and gets the answer.
 
-    Whether the turn took so many calls at all.
+    Returns whether the turn made so many calls to that path.
     """
     talk = Talk(agent, WEATHER, stream=True, bridge=bridge)
     struck = False
     asked = {"role": "user", "content": ask_weather()}
     if turn == 0:
-        struck = broken_off(talk, nth, bridge, lambda: talk.send(asked))
+        struck = broken_off(talk, nth, path, bridge, lambda: talk.send(asked))
     if not talk.messages:
         reply = insisting(talk, asked)
         assert reply.calls == [("weather", {"city": "Oslo"})], (turn, nth, reply.text, talk.story())
     returned = result(talk.messages[-1]["tool_calls"][0]["id"], "12 degrees")
     if turn == 1:
-        struck = broken_off(talk, nth, bridge, lambda: talk.send(returned))
+        struck = broken_off(talk, nth, path, bridge, lambda: talk.send(returned))
     if "tool_calls" in talk.messages[-1]:
         assert insisting(talk, returned).text == "12 degrees", (turn, nth)
     reply = agent.ask("bye", bridge=bridge)
@@ -94,10 +104,10 @@ def insisting(talk: Talk, message: Json) -> Reply:
     raise AssertionError(reply.error)
 
 
-def broken_off(talk: Talk, nth: int, bridge: Service, step: Callable[[], object]) -> bool:
-    """The bridge is killed at its n-th call; the last one may come when the client has its answer already."""
+def broken_off(talk: Talk, nth: int, path: str, bridge: Service, step: Callable[[], object]) -> bool:
+    """Kills the bridge at its n-th call; the last call may follow the answer to the client."""
     kill = Between(lambda _: kill_workers(bridge))
-    with talk.agent.world.proxy.inject(kill, nth=nth, times=1) as rule, suppress(requests.RequestException):
+    with talk.agent.world.proxy.inject(kill, path=path, nth=nth, times=1) as rule, suppress(requests.RequestException):
         step()
     if rule.applied:
         talk.agent.world.wait_until_letta_writes()
@@ -148,6 +158,7 @@ def test_two_bridges_with_tools_of_their_own_take_turns(agent: Agent, stranger: 
     assert agent.fingerprint() == before
 
 
+@pytest.mark.two_servers
 @pytest.mark.fault("Letta restarts while a call is open")
 def test_a_result_arrives_after_letta_was_restarted(world: World) -> None:
     if not isinstance(world.server, OwnServer):

@@ -24,7 +24,7 @@ from tests.real.toolsets import delete_tool, make_tool, offered, stubs_of, stubs
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 # Of a type whose tools are stubs on every version.
 AGENT_TYPE = "memgpt_agent"
 
@@ -156,6 +156,7 @@ def test_a_bridge_sweeps_by_itself_beside_a_turn(world: World, agent: Agent, par
             time.sleep(0.5)
 
 
+@pytest.mark.two_servers
 def test_every_tool_of_a_large_server_is_listed(world: World, part: str) -> None:
     """More than a page of Letta's holds, in an order that not every version keeps; by the command as people call it."""
     tags = [OWNER, f"{OWNER}:digest=0", f"{OWNER}:client-name={part}"]

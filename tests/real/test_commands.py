@@ -64,6 +64,7 @@ def test_the_doctor_makes_a_whole_round_trip_and_leaves_nothing(world: World, ag
     assert not [row["name"] for row in listed if row["name"].startswith(HELPER_PREFIX)]
 
 
+@pytest.mark.two_servers
 def test_tools_and_agents_are_listed_and_shown(world: World, agent: Agent, name: str) -> None:
     reply = agent.ask(f'!call {name} {{"path": "notes.txt"}}', tools=[tool(name)])
     (call_id,) = reply.call_ids
@@ -87,10 +88,12 @@ def test_tools_and_agents_are_listed_and_shown(world: World, agent: Agent, name:
     assert name in [row["client_name"] for row in told(world, "tools", "gone")]
 
 
+@pytest.mark.two_servers
 def test_settings_are_told(world: World) -> None:
     assert {"variable": "LETTA_BASE_URL", "value": world.proxy.url, "default": "no"} in told(world, "config")
 
 
+@pytest.mark.two_servers
 def test_the_chat_runs_tools_here(world: World, agent: Agent, tmp_path: Path) -> None:
     file = tmp_path / "tools.py"
     file.write_text(TOOLS)

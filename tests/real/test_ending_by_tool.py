@@ -6,7 +6,7 @@ import pytest
 
 from tests.real.world import Agent
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.two_servers]
 
 READ = {
     "type": "function",
@@ -24,7 +24,6 @@ END = {
 }
 
 
-@pytest.mark.parametrize("stream", [False, True])
 def test_plain_text_at_the_end_is_that_call(agent: Agent, stream: bool) -> None:
     messages = [{"role": "user", "content": '!call read_file {"path": "a"}\n!next\n!say All done'}]
     reply = agent.ask(messages=messages, tools=[READ, END], stream=stream)

@@ -14,7 +14,7 @@ from bridge.letta.gateway import Gateway
 from tests.gateway_contract import GatewayContract, PreparedTurn, new_name
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.one_type]
 
 
 class RealScene:

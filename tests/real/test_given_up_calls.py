@@ -21,11 +21,10 @@ from tests.real.talk import (
 )
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_a_user_who_goes_on_without_the_result_is_answered(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     talk.say(ask_weather())
@@ -100,7 +99,6 @@ def test_a_call_that_was_given_up_before_its_result_came_is_not_answered_twice(a
 GATE = {"type": "requires_approval", "tool_name": MEMORY_TOOL}
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_an_agent_that_waits_for_its_owner_says_so_and_nobody_decides_for_him(
     world: World, agent_type: str, stream: bool
 ) -> None:

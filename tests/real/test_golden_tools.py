@@ -14,9 +14,8 @@ from bridge.letta.capabilities import AgentModel, agent_loop, read_features, sch
 from bridge.stubs.converter import make_stub
 from bridge.turn import Stub, ToolChoice
 from testbed.agents import MODEL
-from testbed.versions import V1_AGENT, agent_types
 from tests.letta_schemas import FORMS, seen_by_model
-from tests.real.conftest import is_shortened
+from tests.real.choice import choice_for
 from tests.real.toolsets import LETTA_PARAMETERS, stubs_of, whole_state
 from tests.real.world import Agent, World
 from tests.stub_cases import calls_of, read, spec_of, tool_folders
@@ -29,10 +28,9 @@ GROUP = 10
 
 @pytest.fixture
 def agents(request: pytest.FixtureRequest, world: World) -> Iterator[list[Agent]]:
-    """One agent for each loop that the server has."""
-    types = agent_types(world.version)
-    types = (types[1:2] or types) + ((V1_AGENT,) if V1_AGENT in types else ())
-    made = [world.agent(kind) for kind in (types[-1:] if is_shortened(request.node) else types)]
+    """One agent for each of the server's loops."""
+    choice = choice_for({mark.name for mark in request.node.iter_markers()})
+    made = [world.agent(kind) for kind in choice.agent_types(world.version)]
     yield made
     for agent in made:
         agent.delete()
@@ -76,7 +74,7 @@ def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Age
     assert not world.model.refusals
 
 
-@pytest.mark.long
+@pytest.mark.one_type
 def test_the_client_gets_the_arguments_that_the_model_gave(
     world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
 ) -> None:

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.real
 
 
 @pytest.mark.fault("clients that hang up")
-@pytest.mark.parametrize("stream", [False, True])
 def test_its_run_is_cancelled_where_that_works_and_the_agent_is_free(world: World, agent: Agent, stream: bool) -> None:
     agent.ask("Hello")
     world.proxy.clear()
@@ -29,6 +28,7 @@ def test_its_run_is_cancelled_where_that_works_and_the_agent_is_free(world: Worl
     assert told[-1] == "user: !say here I am"
 
 
+@pytest.mark.two_servers
 @pytest.mark.fault("clients that hang up")
 def test_a_turn_that_still_waits_for_its_agent_never_begins(world: World, agent: Agent) -> None:
     world.proxy.clear()

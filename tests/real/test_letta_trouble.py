@@ -20,8 +20,8 @@ pytestmark = pytest.mark.real
 PASSWORD = "correct-horse-battery"
 
 
+@pytest.mark.two_servers
 @pytest.mark.fault("Letta refuses connections, or has no address")
-@pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_is_down_is_a_bad_gateway_and_then_works_again(world: World, agent: Agent, stream: bool) -> None:
     world.proxy.down()
     try:

@@ -10,7 +10,7 @@ import pytest
 from tests.real.toolsets import tool, unique
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.two_servers]
 
 
 @pytest.fixture

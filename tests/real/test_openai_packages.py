@@ -18,7 +18,7 @@ from tests.real.talk import told, tool
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
-pytestmark = [pytest.mark.real, pytest.mark.clients]
+pytestmark = [pytest.mark.real, pytest.mark.clients, pytest.mark.two_servers]
 
 
 @pytest.fixture
@@ -37,8 +37,6 @@ def test_it_reads_a_file_and_answers_with_its_word(agent: Agent, tmp_path: Path,
     check_that_it_reads(program, how, agent, Scratch.below(tmp_path))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_ten_calls_in_a_row_run_here(world: World, agent_type: str, stream: bool) -> None:
     world.model.clear()
     agent = world.agent(agent_type)

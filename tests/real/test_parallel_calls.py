@@ -10,9 +10,8 @@ from bridge.interception.approval import ONE_AT_A_TIME
 from tests.real.talk import ANSWER, MEMORY_TOOL, OSLO, WEATHER, Talk, calling, result
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
-STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 ROME = 'call weather {"city": "Rome"}'
 BOTH = f"Weather?\n{calling(city='Oslo')}\n{calling(city='Rome')}\n{ANSWER}"
 NOTE = f'!call {MEMORY_TOOL} {{"label": "human", "content": "tea"}}'
@@ -29,7 +28,6 @@ def setting(agent: Agent) -> object:
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-@STREAM
 def test_two_calls_go_out_in_one_reply_and_results_come_in_any_order(agent: Agent, stream: bool) -> None:
     before = setting(agent)
     talk = Talk(agent, WEATHER, stream=stream)
@@ -64,7 +62,6 @@ def test_a_missing_result_is_said_to_be_missing_and_the_agent_goes_on(agent: Age
     assert talk.story() == expected
 
 
-@STREAM
 def test_a_client_that_takes_one_call_gets_one(agent: Agent, stream: bool) -> None:
     before = setting(agent)
     talk = Talk(agent, WEATHER, stream=stream, parallel_tool_calls=False)
@@ -139,7 +136,6 @@ def noting(world: World, agent_type: str) -> Iterator[Agent]:
     made.delete()
 
 
-@STREAM
 def test_a_step_that_calls_a_server_tool_too_runs_it(noting: Agent, stream: bool) -> None:
     for calls in (f"{NOTE}\n{calling(city='Oslo')}", f"{calling(city='Oslo')}\n{NOTE}"):
         talk = Talk(noting, WEATHER, stream=stream)
@@ -152,7 +148,6 @@ def test_a_step_that_calls_a_server_tool_too_runs_it(noting: Agent, stream: bool
     assert remembered == (2 if can_call_in_parallel(noting) else 1)
 
 
-@STREAM
 def test_calls_around_one_of_the_agents_own_each_get_their_result(noting: Agent, stream: bool) -> None:
     talk = Talk(noting, WEATHER, stream=stream)
     reply = talk.say(f"Weather?\n{calling(city='Oslo')}\n{NOTE}\n{calling(city='Rome')}\n{ANSWER}")

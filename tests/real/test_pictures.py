@@ -10,7 +10,7 @@ import pytest
 
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.one_type]
 
 
 def png() -> str:
@@ -24,7 +24,6 @@ def png() -> str:
     return base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()
 
 
-@pytest.mark.parametrize("stream", [False, True])
 def test_the_model_sees_the_picture(world: World, agent: Agent, stream: bool) -> None:
     url = f"data:image/png;base64,{png()}"
     content = [{"type": "text", "text": "!say I see"}, {"type": "image_url", "image_url": {"url": url}}]

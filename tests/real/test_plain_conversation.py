@@ -22,17 +22,13 @@ ODD_TEXT = 'He said "hi" \\ café 😀 50% <b> {"status": "OK"} \u2028 end'
 LETTAS_PAGE = 50
 
 
-@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
-def stream(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
-
-
 def test_the_agent_answers(agent: Agent, stream: bool) -> None:
     reply = agent.ask("Hello there", stream=stream)
     assert reply.text == "You said: Hello there"
     assert reply.finish_reason == "stop"
 
 
+@pytest.mark.two_servers
 def test_only_what_is_new_is_sent(agent: Agent, stream: bool) -> None:
     agent.ask("one")
     transcript = [
@@ -114,6 +110,7 @@ def test_a_system_prompt_holds_from_its_first_turn_and_leaves_with_the_client(ag
     assert agent.fingerprint() == before
 
 
+@pytest.mark.one_type
 def test_an_unchanged_system_prompt_costs_no_call(world: World, agent: Agent) -> None:
     agent.ask("Hello", system="Speak like ALPHA.")
     world.proxy.clear()
@@ -122,6 +119,7 @@ def test_an_unchanged_system_prompt_costs_no_call(world: World, agent: Agent) ->
     assert [(call.method, call.path.rsplit("/", 1)[-1]) for call in calls] == [("GET", agent.id), ("POST", "stream")]
 
 
+@pytest.mark.one_type
 def test_a_block_of_the_agents_own_with_our_label_is_left_alone(world: World, agent_type: str) -> None:
     agent = world.agent(agent_type, memory_blocks=[{"label": "client_instructions", "value": "my own"}])
     agent.ask("Hello", system="Speak like GAMMA.")
@@ -141,6 +139,7 @@ def test_a_failing_model_is_a_bad_gateway(agent: Agent, stream: bool) -> None:
     assert agent.ask("!say I am back", stream=stream).text == "I am back"
 
 
+@pytest.mark.two_servers
 def test_models_are_the_agents_by_name_and_by_id(world: World, agent: Agent) -> None:
     listed = models(world)
     assert agent.name in listed
@@ -149,6 +148,7 @@ def test_models_are_the_agents_by_name_and_by_id(world: World, agent: Agent) -> 
     assert world.openai().models.retrieve(agent.id).id == agent.name
 
 
+@pytest.mark.two_servers
 def test_agents_of_one_name_are_listed_by_id(world: World, agent: Agent, agent_type: str) -> None:
     twin = world.agent(agent_type, name=agent.name)
     listed = models(world)
@@ -161,6 +161,7 @@ def test_agents_of_one_name_are_listed_by_id(world: World, agent: Agent, agent_t
     assert agent.ask("Hello").text == "You said: Hello"
 
 
+@pytest.mark.two_servers
 def test_more_agents_than_one_page_holds_are_all_listed(world: World) -> None:
     made = [world.agent("memgpt_agent") for _ in range(LETTAS_PAGE + 1)]
     with world.openai() as client:
@@ -170,6 +171,7 @@ def test_more_agents_than_one_page_holds_are_all_listed(world: World) -> None:
     assert {agent.name for agent in made} <= listed
 
 
+@pytest.mark.two_servers
 def test_an_unknown_model_is_not_found(world: World, stream: bool) -> None:
     body = {"model": "nobody", "messages": [{"role": "user", "content": "Hello"}], "stream": stream}
     answer = requests.post(f"{world.bridge.url}/v1/chat/completions", json=body, timeout=30)
@@ -180,6 +182,7 @@ def test_an_unknown_model_is_not_found(world: World, stream: bool) -> None:
         world.openai().models.retrieve(unknown)
 
 
+@pytest.mark.two_servers
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_openai_package_lists_and_chats(world: World, agent: Agent, strict: bool) -> None:
     client = world.openai(_strict_response_validation=strict)

@@ -9,7 +9,7 @@ import pytest
 from testbed.service import Service
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.two_servers]
 
 TOOL = {
     "type": "function",
@@ -29,7 +29,6 @@ def prompting(world: World) -> Iterator[Service]:
         yield bridge
 
 
-@pytest.mark.parametrize("stream", [False, True])
 def test_a_call_in_the_text_is_a_tool_call_and_its_result_comes_back(
     agent: Agent, prompting: Service, stream: bool
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from bridge.letta.gateway import HELPER_PREFIX
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.one_type]
 
 HISTORY = "\n### Chat History:\n<chat_history>\nUSER: Hi\nASSISTANT: Hello\n</chat_history>"
 TITLE = {"role": "system", "content": "You are a title generator. Say nothing else."}
@@ -20,7 +20,6 @@ def remembered(agent: Agent) -> tuple[list[str], Any]:
     return agent.state()["message_ids"], agent.fingerprint()
 
 
-@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     "messages",
     [
@@ -39,6 +38,7 @@ def test_the_agent_never_hears_of_it(agent: Agent, messages: list[dict[str, str]
     assert not [helper for helper in helpers if helper["name"].startswith(HELPER_PREFIX)]
 
 
+@pytest.mark.two_servers
 def test_a_client_can_say_so_itself(agent: Agent) -> None:
     before = remembered(agent)
     reply = agent.ask("!say aside", model=f"{agent.name}:aside")
@@ -46,6 +46,7 @@ def test_a_client_can_say_so_itself(agent: Agent) -> None:
     assert remembered(agent) == before
 
 
+@pytest.mark.two_servers
 def test_it_may_call_tools_and_tells_the_whole_history(agent: Agent) -> None:
     before = remembered(agent)
     system = "You are performing a managed memory dream over files."
@@ -59,6 +60,7 @@ def test_it_may_call_tools_and_tells_the_whole_history(agent: Agent) -> None:
     assert remembered(agent) == before
 
 
+@pytest.mark.two_servers
 def test_a_users_own_words_are_not_taken_for_one(world: World, agent: Agent) -> None:
     for text in (
         "### Task:\nWrite a title for my essay.\n!say ok",

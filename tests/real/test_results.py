@@ -9,7 +9,7 @@ import pytest
 from tests.real.talk import ANSWER, OSLO, WEATHER, Talk, ask_weather, calling, method_of, nudge, result
 from tests.real.world import Agent
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 ODD = 'He said "hi" \\ café 😀 50% <b> \u2028 {"a": [1, null]}\n\tend'
 PACKED = json.dumps({"status": "Failed", "message": "no", "time": "2026-01-01 01:01:01 AM UTC+0000"})

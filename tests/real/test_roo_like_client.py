@@ -11,7 +11,7 @@ from tests.clients.roo_like import RooLike
 from tests.clients.task import ANSWER, call, secret_in, teach
 from tests.real.world import Agent
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.two_servers]
 
 READ = {"path": "notes.txt", "mode": "slice", "offset": 1, "limit": 100, "indentation": None}
 

@@ -42,7 +42,6 @@ def test_none_offers_nothing(world: World, agent: Agent) -> None:
     assert agent.fingerprint() == talk.before
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_required_demands_a_call_of_one_of_the_clients_tools(world: World, agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, CLOCK, stream=stream)
     reply = talk.say("Hello\n!say I had rather not.", tool_choice="required")

@@ -22,13 +22,11 @@ from tests.real.talk import (
 )
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
-STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}\Z")
 
 
-@STREAM
 def test_a_call_goes_out_and_its_result_comes_back(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     reply = talk.say(ask_weather())
@@ -43,7 +41,6 @@ def test_a_call_goes_out_and_its_result_comes_back(agent: Agent, stream: bool) -
     talk.ends_with(*so_far, "assistant: 12 degrees")
 
 
-@STREAM
 def test_a_message_behind_the_result_reaches_the_agent_after_it(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     talk.say(ask_weather())
@@ -59,7 +56,6 @@ def test_a_message_behind_the_result_reaches_the_agent_after_it(agent: Agent, st
     talk.ends_with(*so_far, "assistant: 12 degrees")
 
 
-@STREAM
 def test_calls_follow_each_other_in_one_turn(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, CLOCK, stream=stream)
     first = talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n{calling('clock*')}\n{ANSWER}")
@@ -75,7 +71,6 @@ def test_calls_follow_each_other_in_one_turn(agent: Agent, stream: bool) -> None
     talk.ends_with(*so_far, "assistant: noon")
 
 
-@STREAM
 def test_what_the_agent_says_and_thinks_before_a_call_is_passed_on(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     reply = talk.say(f"Weather?\n!think I wonder.\n!say Let me look.\n{calling(city='Oslo')}\n{ANSWER}")
@@ -87,7 +82,6 @@ def test_what_the_agent_says_and_thinks_before_a_call_is_passed_on(agent: Agent,
     assert talk.give("12 degrees").text == "12 degrees"
 
 
-@STREAM
 def test_the_servers_own_tools_run_before_and_after_a_call(world: World, agent_type: str, stream: bool) -> None:
     world.model.clear()
     agent = world.agent(agent_type, tools=[MEMORY_TOOL])
@@ -107,7 +101,6 @@ def test_the_servers_own_tools_run_before_and_after_a_call(world: World, agent_t
     agent.delete()
 
 
-@STREAM
 def test_arguments_that_look_like_nothing_are_kept(agent: Agent, stream: bool) -> None:
     given = {"flag": False, "count": 0, "share": 0.0, "text": "", "nothing": None, "list": [], "object": {}}
     types = ["boolean", "integer", "number", "string", ["string", "null"], "array", "object"]

@@ -24,7 +24,7 @@ from tests.real.toolsets import (
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 
 @pytest.fixture
@@ -90,6 +90,7 @@ def test_the_model_is_offered_the_agents_own_tools_and_the_requests(world: World
     assert whole_state(agent) == before
 
 
+@pytest.mark.two_servers
 @pytest.mark.parametrize("none", [{}, {"tools": None}, {"tools": []}, {"tool_choice": "none"}], ids=str)
 def test_without_tools_ours_are_gone_before_the_agent_runs(world: World, agent: Agent, none: Json) -> None:
     before, own, one = whole_state(agent), own_tools(agent), tool(unique("read"))
@@ -112,6 +113,7 @@ def test_a_changed_schema_is_in_force_in_the_turn_that_brings_it(world: World, a
     assert reply.calls == [(name, {"file": 7})]
 
 
+@pytest.mark.two_servers
 def test_hundreds_of_tools_in_one_request(world: World) -> None:
     types = agent_types(world.version)
     agent = world.agent("memgpt_v2_agent" if world.at_least("0.16.2") else types[-1], context_window=200_000)
@@ -133,6 +135,7 @@ def test_hundreds_of_tools_in_one_request(world: World) -> None:
 # --- names ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_type
 def test_a_tool_of_somebody_else_with_the_same_name_is_untouched(world: World, agent: Agent) -> None:
     name = unique("weather")
     theirs = make_tool(world, name, ["theirs"])
@@ -147,6 +150,7 @@ def test_a_tool_of_somebody_else_with_the_same_name_is_untouched(world: World, a
     delete_tool(world, theirs["id"])
 
 
+@pytest.mark.one_type
 def test_a_tool_that_somebody_puts_under_a_stubs_name_is_untouched_from_then_on(world: World, agent: Agent) -> None:
     """Letta keeps the stub's tags on it where none are given."""
     name = unique("weather")
@@ -161,6 +165,7 @@ def test_a_tool_that_somebody_puts_under_a_stubs_name_is_untouched_from_then_on(
     delete_tool(world, theirs["id"])
 
 
+@pytest.mark.one_type
 @pytest.mark.parametrize("name", ["send_message", "core_memory_append", "archival_memory_insert"])
 def test_a_tool_of_letta_with_the_same_name_is_untouched(world: World, agent: Agent, name: str) -> None:
     (built_in,) = world.letta("GET", "/v1/tools/", name=name)
@@ -175,6 +180,7 @@ def test_a_tool_of_letta_with_the_same_name_is_untouched(world: World, agent: Ag
     assert whole_state(agent) == before
 
 
+@pytest.mark.one_type
 def test_two_agents_with_one_name_and_schemas_of_their_own_in_turn(world: World, agent: Agent) -> None:
     other, name = world.agent(agent.type), unique("read")
     for _ in range(2):
@@ -184,6 +190,7 @@ def test_two_agents_with_one_name_and_schemas_of_their_own_in_turn(world: World,
     other.delete()
 
 
+@pytest.mark.one_type
 def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(world: World, agent_type: str) -> None:
     """By two workers, of which each would find the name free."""
     name = unique("read")
@@ -211,6 +218,7 @@ def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(world: World
 # --- people at work on the same server --------------------------------------------------------------------
 
 
+@pytest.mark.one_type
 def test_what_somebody_adds_while_a_turn_sets_the_tools_is_kept(world: World, agent: Agent, single: Service) -> None:
     theirs, name = make_tool(world, unique("theirs")), unique("read")
     attach = Before(lambda _: world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}"))
@@ -223,6 +231,7 @@ def test_what_somebody_adds_while_a_turn_sets_the_tools_is_kept(world: World, ag
     delete_tool(world, theirs["id"])
 
 
+@pytest.mark.one_type
 def test_a_stub_deleted_before_it_is_attached_is_made_anew(world: World, agent: Agent, single: Service) -> None:
     name = unique("read")
     delete = Before(lambda _: [delete_tool(world, row["id"]) for row in stubs_on(world, name)])
@@ -233,6 +242,7 @@ def test_a_stub_deleted_before_it_is_attached_is_made_anew(world: World, agent: 
     assert agent.ask("!say ok", tools=[tool(name)], bridge=single).text == "ok"
 
 
+@pytest.mark.one_type
 def test_a_stub_that_vanishes_again_and_again_is_given_up(world: World, agent: Agent, single: Service) -> None:
     name = unique("read")
     agent.ask("!say ok", bridge=single)
@@ -245,6 +255,7 @@ def test_a_stub_that_vanishes_again_and_again_is_given_up(world: World, agent: A
     assert whole_state(agent) == before
 
 
+@pytest.mark.one_type
 def test_a_stub_deleted_just_before_the_agent_runs_is_back_with_the_next_turn(
     world: World, agent: Agent, single: Service
 ) -> None:
@@ -256,6 +267,7 @@ def test_a_stub_deleted_just_before_the_agent_runs_is_back_with_the_next_turn(
     assert reply.calls == [(name, {"path": "x"})]
 
 
+@pytest.mark.one_type
 def test_a_stub_changed_by_hand_is_as_the_client_described_it_when_the_agent_runs(
     world: World, agent: Agent, single: Service
 ) -> None:
@@ -269,6 +281,7 @@ def test_a_stub_changed_by_hand_is_as_the_client_described_it_when_the_agent_run
     assert offered(world)[name] == "Reads a file."
 
 
+@pytest.mark.one_type
 def test_what_is_left_of_a_stub_that_somebody_detached_is_removed(world: World, agent: Agent, single: Service) -> None:
     """Also by a bridge that was not there when the stub was attached, and the agent can be talked to in between."""
     name, before = unique("read"), whole_state(agent)

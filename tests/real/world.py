@@ -107,10 +107,15 @@ class World:
         """A request that is dropped at a bad moment locks SQLite, which servers before 0.12 have here, for a minute."""
         if self.at_least("0.12.0"):
             return
-        blocks, deadline = f"{self.server.base_url}/v1/blocks/", time.monotonic() + LOCKED
-        while not (made := requests.post(blocks, json={"label": "awake", "value": ""}, timeout=LOCKED)).ok:
-            assert time.monotonic() < deadline, made.text
-        self.letta("DELETE", f"/v1/blocks/{made.json()['id']}")
+        deadline = time.monotonic() + LOCKED
+        while not (answer := self._write()).ok:
+            assert time.monotonic() < deadline, answer.text
+
+    def _write(self) -> requests.Response:
+        """Makes a block and deletes it: either may find the database locked."""
+        blocks = f"{self.server.base_url}/v1/blocks/"
+        made = requests.post(blocks, json={"label": "awake", "value": ""}, timeout=LOCKED)
+        return requests.delete(f"{blocks}{made.json()['id']}", timeout=LOCKED) if made.ok else made
 
     def openai(self, **more: Any) -> openai.OpenAI:
         more = {"base_url": f"{self.bridge.url}/v1", "api_key": "none", "max_retries": 0} | more
