@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture
 def at_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The settings are in the environment, as when the service is started; the folder is an empty one."""
+    """Puts the settings into the environment, as at the start of the service, and uses an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DYNO", raising=False)
     for name in ("PORT", "WEB_CONCURRENCY", "LETTA_API_KEY", "BRIDGE_API_KEYS"):
@@ -37,7 +37,7 @@ def gunicorn_settings() -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("at_home")
-def test_the_service_is_made_from_the_environment_and_calls_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_is_made_from_the_environment_without_a_call_to_letta(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LettaServer, "features", lambda _: pytest.fail("called"))
     routes = {rule.rule for rule in create_app().url_map.iter_rules()}
     assert {"/v1/models", "/v1/chat/completions", "/admin/", "/healthz", "/readyz"} <= routes
@@ -49,7 +49,7 @@ def test_a_dotenv_file_is_read_in_development(at_home: Path) -> None:
 
 
 @pytest.mark.usefixtures("at_home")
-def test_a_wrong_environment_is_told_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_environment_is_reported_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "x")
     monkeypatch.delenv("LETTA_BASE_URL")
     with pytest.raises(SettingsError, match=r"LETTA_BASE_URL is not set(.|\n)*PORT: 'x'"):
@@ -60,7 +60,7 @@ def test_a_wrong_environment_is_told_before_anything_starts(monkeypatch: pytest.
 
 @pytest.mark.usefixtures("at_home")
 @pytest.mark.parametrize("place", ["a-file", "a-file/below"])
-def test_a_folder_that_cannot_be_used_is_told_as_a_wrong_setting(
+def test_an_unusable_folder_is_reported_as_a_wrong_setting(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
     (tmp_path / "a-file").write_text("")
@@ -77,7 +77,7 @@ def test_two_services_share_nothing(settings: Settings) -> None:
 
 
 @pytest.mark.usefixtures("at_home")
-def test_gunicorn_accepts_little_more_than_its_threads_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gunicorn_accepts_few_more_connections_than_its_threads_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRIDGE_MAX_TURNS", "70")
     found = gunicorn_settings()
     assert found["worker_class"] == "bridge.web.worker.Worker"
@@ -85,7 +85,7 @@ def test_gunicorn_accepts_little_more_than_its_threads_can_serve(monkeypatch: py
 
 
 @pytest.mark.usefixtures("at_home")
-def test_a_variable_of_an_earlier_version_is_warned_of_at_the_start(
+def test_a_variable_of_an_earlier_version_causes_a_warning_at_the_start(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("BRIDGE_PING_INTERVAL", "5")
@@ -96,7 +96,7 @@ def test_a_variable_of_an_earlier_version_is_warned_of_at_the_start(
 
 
 @pytest.mark.usefixtures("at_home")
-def test_what_gunicorn_loaded_before_its_workers_is_no_matter_of_their_collections() -> None:
+def test_garbage_collection_ignores_what_gunicorn_loaded_before_its_workers() -> None:
     gunicorn_settings()["when_ready"](SimpleNamespace(LISTENERS=[]))
     try:
         assert gc.get_freeze_count() > 10_000
@@ -105,7 +105,7 @@ def test_what_gunicorn_loaded_before_its_workers_is_no_matter_of_their_collectio
 
 
 @pytest.mark.usefixtures("at_home")
-def test_gunicorn_listens_where_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gunicorn_listens_at_the_address_in_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "9000")
     monkeypatch.setenv("BRIDGE_HOST", "127.0.0.1")
     monkeypatch.setenv("WEB_CONCURRENCY", "3")
@@ -122,7 +122,7 @@ def test_gunicorn_can_listen_on_an_address_with_colons(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("at_home")
-def test_gunicorn_keeps_streams_and_connections_as_long_as_a_platform_does() -> None:
+def test_gunicorns_timeouts_fit_those_of_platforms() -> None:
     found = gunicorn_settings()
     assert found["keepalive"] > 90
     assert 20 < found["graceful_timeout"] < 30
@@ -130,6 +130,6 @@ def test_gunicorn_keeps_streams_and_connections_as_long_as_a_platform_does() -> 
     assert found["control_socket_disable"]
 
 
-def test_the_procfile_starts_what_these_tests_are_about() -> None:
+def test_the_procfile_starts_this_app_with_gunicorn() -> None:
     lines = (ROOT / "Procfile").read_text().splitlines()
     assert lines == ['release: gunicorn --check-config "app:create_app()"', 'web: gunicorn "app:create_app()"']

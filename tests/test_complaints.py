@@ -1,7 +1,7 @@
-"""What users of services like this one complain of, one test each: none of it may happen here.
+"""One test for each common complaint about services like this one.
 
-The agent is a letta_v1_agent of the in-memory server; the same turns run on real servers in tests/real. Number 23, the
-client that hangs up, needs a connection: tests/test_web_openai_api.py and tests/real/test_hang_up.py.
+The agent is a letta_v1_agent of the in-memory server; tests/real has the same turns on real servers. Number 23, the
+client that hangs up, needs a connection: tests/web/test_openai_api.py and tests/real/test_hang_up.py.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WEATHER, NEWS = tool("get_weather"), tool("get_news")
 
 
 def held(*calls: tuple[str, str]) -> list[AgentEvent]:
-    """A run that stops at these calls of (name, arguments)."""
+    """Returns the events of a run that stops at these calls of (name, arguments)."""
     message = f"message-{uuid.uuid4()}"
     events = [AgentCall(message, f"call_{n}", name, arguments, True, n) for n, (name, arguments) in enumerate(calls)]
     return [*events, Used(100, 10), Stopped("requires_approval")]
@@ -54,7 +54,7 @@ def called(chat: Chat, letta: FakeGateway, *calls: tuple[str, str], stream: bool
 
 
 def answered(chat: Chat, letta: FakeGateway, reply: ChatReply, *after: Json, **fields: Any) -> ChatReply:
-    """The next request, with what the client has to say to the calls."""
+    """Sends the next request, with the client's results."""
     letta.will_say("Thanks")
     fields.setdefault("tools", [WEATHER, NEWS])
     return chat.ask(messages=[HELLO, {"role": "assistant", **reply.message}, *after], **fields)
@@ -65,8 +65,8 @@ def deltas(reply: ChatReply) -> list[Json]:
     return [chunk["choices"][0]["delta"] for chunk in reply.streamed.chunks if chunk["choices"]]
 
 
-def given(letta: FakeGateway) -> list[tuple[str, bool]]:
-    """The results that the agent was given last: (text, success)."""
+def delivered(letta: FakeGateway) -> list[tuple[str, bool]]:
+    """Returns the results (text, success) in the last message to the agent."""
     sent = letta.prompts[-1].messages
     return [(one.text, one.ok) for part in sent if hasattr(part, "results") for one in part.results]
 
@@ -79,7 +79,7 @@ def test_01_every_streamed_call_has_a_stable_index(chat: Chat, letta: FakeGatewa
     assert [call["index"] for call in calls] == [0, 1]
 
 
-def test_02_id_type_and_name_stand_in_the_first_delta_of_a_call_only(chat: Chat, letta: FakeGateway) -> None:
+def test_02_id_type_and_name_are_only_in_the_first_delta_of_a_call(chat: Chat, letta: FakeGateway) -> None:
     calls = [call for delta in deltas(called(chat, letta, *TWO, stream=True)) for call in delta.get("tool_calls", [])]
     for index in (0, 1):
         first, *later = [call for call in calls if call["index"] == index]
@@ -94,7 +94,7 @@ def test_03_the_pieces_of_the_arguments_are_one_json_object(chat: Chat, letta: F
     assert json.loads("".join(call["function"]["arguments"] for call in calls)) == {"city": "Oslo"}
 
 
-def test_04_ids_are_unique_and_short_and_lead_back_to_letta(chat: Chat, letta: FakeGateway) -> None:
+def test_04_ids_are_unique_and_short(chat: Chat, letta: FakeGateway) -> None:
     found = [*ids(called(chat, letta, *TWO))]
     found += ids(called(chat, letta, *TWO, stream=True))
     assert len(set(found)) == 4
@@ -102,7 +102,7 @@ def test_04_ids_are_unique_and_short_and_lead_back_to_letta(chat: Chat, letta: F
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_05_the_finish_reason_is_one_of_openais_and_fits(chat: Chat, letta: FakeGateway, stream: bool) -> None:
+def test_05_the_finish_reason_is_the_right_one_of_openais(chat: Chat, letta: FakeGateway, stream: bool) -> None:
     reply = called(chat, letta, stream=stream)
     assert reply.finish_reason == "tool_calls"
     assert answered(chat, letta, reply, result(ids(reply)[0]), stream=stream).finish_reason == "stop"
@@ -111,7 +111,7 @@ def test_05_the_finish_reason_is_one_of_openais_and_fits(chat: Chat, letta: Fake
         assert chat.ask(stream=stream).finish_reason in ENDINGS - {"tool_calls"}
 
 
-def test_06_one_chunk_is_the_last_and_none_before_it_has_a_finish_reason(chat: Chat, letta: FakeGateway) -> None:
+def test_06_only_the_last_chunk_has_a_finish_reason(chat: Chat, letta: FakeGateway) -> None:
     reply = called(chat, letta, stream=True)
     assert reply.streamed is not None
     reasons = [chunk["choices"][0]["finish_reason"] for chunk in reply.streamed.chunks if chunk["choices"]]
@@ -119,7 +119,7 @@ def test_06_one_chunk_is_the_last_and_none_before_it_has_a_finish_reason(chat: C
 
 
 @pytest.mark.parametrize("content", [None, "", [], [{"type": "text", "text": ""}]])
-def test_07_a_message_of_calls_alone_has_no_content_and_comes_back_in_any_form(
+def test_07_a_message_of_calls_has_null_content_and_may_be_sent_back_with_any_empty_content(
     chat: Chat, letta: FakeGateway, content: Any
 ) -> None:
     reply = called(chat, letta)
@@ -130,12 +130,12 @@ def test_07_a_message_of_calls_alone_has_no_content_and_comes_back_in_any_form(
 
 
 @pytest.mark.parametrize("arguments", ["", "{}", " "])
-def test_08_arguments_are_a_json_text_also_when_there_are_none(chat: Chat, letta: FakeGateway, arguments: str) -> None:
+def test_08_missing_arguments_are_an_empty_json_object(chat: Chat, letta: FakeGateway, arguments: str) -> None:
     reply = called(chat, letta, ("get_news", arguments), tools=[tool("get_news", None)])
     assert reply.message["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def test_09_broken_arguments_in_the_history_do_no_harm(chat: Chat, letta: FakeGateway) -> None:
+def test_09_broken_arguments_in_the_transcript_are_harmless(chat: Chat, letta: FakeGateway) -> None:
     reply = called(chat, letta)
     reply.message["tool_calls"][0]["function"]["arguments"] = '{"city": "Os'
     assert answered(chat, letta, reply, result(ids(reply)[0])).text == "Thanks"
@@ -157,48 +157,48 @@ def test_10_the_tool_choice_is_enforced_on_the_server(
     assert [rule["tool_name"] for rule in agent.rules if rule["type"] == "run_first"] == forced
 
 
-def test_10_without_choice_no_tool_is_offered(chat: Chat, letta: FakeGateway) -> None:
+def test_10_with_the_choice_none_no_tool_is_offered(chat: Chat, letta: FakeGateway) -> None:
     letta.will_say("Hi")
     chat.ask(tools=[WEATHER], tool_choice="none")
     assert letta.prompts[-1].tools == ()
 
 
 @pytest.mark.parametrize("choice", ["sometimes", {"type": "function", "function": {"name": "unknown"}}, 7])
-def test_10_a_tool_choice_that_means_nothing_is_refused(chat: Chat, choice: Any) -> None:
+def test_10_an_invalid_tool_choice_is_refused(chat: Chat, choice: Any) -> None:
     reply = chat.ask(tools=[WEATHER], tool_choice=choice)
     assert reply.status == 400
     assert reply.error is not None
     assert reply.error["param"] == "tool_choice"
 
 
-def test_11_without_parallel_calls_there_is_one_call_and_the_surplus_is_answered(
+def test_11_without_parallel_calls_there_is_one_call_and_the_others_are_answered(
     chat: Chat, letta: FakeGateway
 ) -> None:
     reply = called(chat, letta, *TWO, parallel_tool_calls=False)
     assert len(reply.message["tool_calls"]) == 1
     assert answered(chat, letta, reply, result(ids(reply)[0]), parallel_tool_calls=False).text == "Thanks"
-    assert [ok for _, ok in given(letta)] == [True, False]
+    assert [ok for _, ok in delivered(letta)] == [True, False]
 
 
-def test_12_results_come_in_any_order_with_the_users_words_behind_them(chat: Chat, letta: FakeGateway) -> None:
+def test_12_results_may_come_in_any_order_and_before_a_user_message(chat: Chat, letta: FakeGateway) -> None:
     reply = called(chat, letta, *TWO)
     first, second = ids(reply)
     after = (result(second, "news"), result(first, "sun"), {"role": "user", "content": "and now?"})
     assert answered(chat, letta, reply, *after).text == "Thanks"
-    assert given(letta) == [("sun", True), ("news", True)]
+    assert delivered(letta) == [("sun", True), ("news", True)]
     assert letta.prompts[-1].texts == ["and now?"]
 
 
-def test_13_a_call_without_a_result_does_not_hold_the_agent(chat: Chat, letta: FakeGateway) -> None:
+def test_13_a_call_without_a_result_does_not_block_the_agent(chat: Chat, letta: FakeGateway) -> None:
     reply = called(chat, letta, *TWO)
     assert answered(chat, letta, reply, result(ids(reply)[0], "sun")).text == "Thanks"
-    assert [ok for _, ok in given(letta)] == [True, False]
+    assert [ok for _, ok in delivered(letta)] == [True, False]
     called(chat, letta)
     letta.will_say("Hello again")
     assert chat.ask("never mind").text == "Hello again"
 
 
-def test_14_a_result_of_no_call_is_refused_by_its_id(chat: Chat, letta: FakeGateway) -> None:
+def test_14_a_result_of_an_unknown_call_is_refused_with_its_id(chat: Chat, letta: FakeGateway) -> None:
     reply = chat.ask(messages=[HELLO, {"role": "assistant", "content": "Hi"}, result("call_of_somebody_else")])
     assert reply.status == 400
     assert reply.error is not None
@@ -216,10 +216,10 @@ def test_14_a_result_of_no_call_is_refused_by_its_id(chat: Chat, letta: FakeGate
         ('{"status": "OK", "message": "é😀"}', '{"status": "OK", "message": "é😀"}'),
     ],
 )
-def test_15_a_result_may_be_text_or_parts(chat: Chat, letta: FakeGateway, content: Any, text: str) -> None:
+def test_15_a_result_can_be_text_or_parts(chat: Chat, letta: FakeGateway, content: Any, text: str) -> None:
     reply = called(chat, letta)
     assert answered(chat, letta, reply, result(ids(reply)[0], content)).text == "Thanks"
-    assert given(letta) == [(text, True)]
+    assert delivered(letta) == [(text, True)]
 
 
 def test_15_a_picture_in_a_result_is_shown_beside_it(chat: Chat, letta: FakeGateway) -> None:
@@ -239,7 +239,7 @@ def test_16_any_name_reaches_the_server_and_comes_back(chat: Chat, letta: FakeGa
     assert reply.message["tool_calls"][0]["function"]["name"] == name
 
 
-def test_17_any_schema_is_taken(chat: Chat, letta: FakeGateway) -> None:
+def test_17_any_schema_is_accepted(chat: Chat, letta: FakeGateway) -> None:
     odd = {
         "type": "object",
         "properties": {
@@ -254,14 +254,16 @@ def test_17_any_schema_is_taken(chat: Chat, letta: FakeGateway) -> None:
     assert json.loads(reply.message["tool_calls"][0]["function"]["arguments"]) == json.loads(arguments)
 
 
-def test_18_strict_is_taken_and_what_is_optional_stays_so(chat: Chat, letta: FakeGateway) -> None:
+def test_18_strict_is_accepted_and_optional_arguments_stay_optional(chat: Chat, letta: FakeGateway) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
     reply = called(chat, letta, ("f", '{"a": "x", "b": null}'), tools=[tool("f", schema, strict=True)])
     assert json.loads(reply.message["tool_calls"][0]["function"]["arguments"]) == {"a": "x"}
 
 
 @pytest.mark.parametrize("tools", [[], None])
-def test_19_without_tools_ours_are_gone_before_the_agent_thinks(chat: Chat, letta: FakeGateway, tools: Any) -> None:
+def test_19_without_tools_the_bridges_tools_are_detached_before_the_turn(
+    chat: Chat, letta: FakeGateway, tools: Any
+) -> None:
     letta.will_say("Hi")
     chat.ask(tools=[WEATHER])
     letta.will_say("Hi")
@@ -269,7 +271,7 @@ def test_19_without_tools_ours_are_gone_before_the_agent_thinks(chat: Chat, lett
     assert letta.prompts[-1].tools == ()
 
 
-def test_19_hundreds_of_tools_are_taken_and_more_are_refused_clearly(chat: Chat, letta: FakeGateway) -> None:
+def test_19_512_tools_are_accepted_and_more_are_refused(chat: Chat, letta: FakeGateway) -> None:
     letta.will_say("Hi")
     assert chat.ask(tools=[tool(f"tool_{number}") for number in range(512)]).text == "Hi"
     refused = chat.ask(tools=[tool(f"tool_{number}") for number in range(513)])
@@ -278,20 +280,17 @@ def test_19_hundreds_of_tools_are_taken_and_more_are_refused_clearly(chat: Chat,
     assert "512" in refused.error["message"]
 
 
-def test_20_usage_comes_when_asked_for_and_always_unstreamed(chat: Chat, letta: FakeGateway) -> None:
+def test_20_usage_is_streamed_if_requested_and_always_in_an_unstreamed_reply(chat: Chat, letta: FakeGateway) -> None:
     letta.will_say("Hi")
-    assert chat.ask(stream=True, usage=True).usage == {
-        "prompt_tokens": 100,
-        "completion_tokens": 10,
-        "total_tokens": 110,
-    }
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    assert chat.ask(stream=True, usage=True).usage == usage
     letta.will_say("Hi")
     assert chat.ask(stream=True, usage=False).usage is None
     letta.will_say("Hi")
     assert chat.ask().usage is not None
 
 
-def test_21_a_silent_agent_keeps_its_stream_open(
+def test_21_pings_keep_the_stream_of_a_silent_agent_open(
     parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
     parameters |= {"header_wait": 0.0, "ping_interval": 0.1}
@@ -302,7 +301,7 @@ def test_21_a_silent_agent_keeps_its_stream_open(
     assert reply.streamed.pings >= 1
 
 
-def test_22_errors_have_a_true_status_before_the_headers_and_an_event_after(chat: Chat, letta: FakeGateway) -> None:
+def test_22_an_error_is_a_status_before_the_headers_and_an_event_after_them(chat: Chat, letta: FakeGateway) -> None:
     letta.will(ModelFailed("It failed."))
     assert chat.ask(stream=True).status == 502
     letta.will(Text("Hel"), ModelFailed("It failed."))
@@ -311,10 +310,10 @@ def test_22_errors_have_a_true_status_before_the_headers_and_an_event_after(chat
     assert reply.error is not None
 
 
-def test_24_a_result_that_was_given_is_not_given_again(chat: Chat, letta: FakeGateway) -> None:
+def test_24_a_repeated_result_is_not_delivered_again(chat: Chat, letta: FakeGateway) -> None:
     reply = called(chat, letta)
     answered(chat, letta, reply, result(ids(reply)[0], "sun"))
-    assert given(letta) == [("sun", True)]
+    assert delivered(letta) == [("sun", True)]
     before = len(letta.prompts)
     assert answered(chat, letta, reply, result(ids(reply)[0], "sun")).text == "Thanks"
     assert len(letta.prompts) == before
@@ -324,7 +323,7 @@ def test_24_a_result_that_was_given_is_not_given_again(chat: Chat, letta: FakeGa
     assert refused.status == 400
 
 
-def test_25_unknown_fields_and_roles_are_tolerated_and_thoughts_are_kept_apart(chat: Chat, letta: FakeGateway) -> None:
+def test_25_unknown_fields_are_ignored_and_reasoning_is_separate_from_text(chat: Chat, letta: FakeGateway) -> None:
     letta.will(Reasoning("I think"), Text("Hi"), Stopped("end_turn"))
     messages = [
         {"role": "developer", "content": "Be kind."},

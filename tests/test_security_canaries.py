@@ -1,4 +1,4 @@
-"""Secrets, searched for in all that the service says: replies, logs, metrics, pages."""
+"""Tests that no secret is in any output of the service: replies, logs, metrics, pages, files."""
 
 from __future__ import annotations
 
@@ -59,36 +59,23 @@ def asking(**fields: Any) -> dict[str, Any]:
 
 
 def everything(bridge: Service, letta: LettaServerStub) -> Iterator[requests.Response]:
-    """Every route, as it should be asked and as it should not."""
+    """Sends valid and invalid requests to every route."""
     basic = {"Authorization": "Basic " + base64.b64encode(f"admin:{ADMIN}".encode()).decode()}
-    shown: list[dict[str, str]] = [{}, *map(bearer, [*SECRETS, "wrong-key-of-a-stranger"]), basic]
+    all_headers: list[dict[str, str]] = [{}, *map(bearer, [*SECRETS, "wrong-key-of-a-stranger"]), basic]
     for path in (
-        "/",
-        "/v1/models",
-        "/v1/models/Ada",
-        "/v1/models/Nobody",
-        "/healthz",
-        "/readyz",
-        "/metrics",
-        "/openapi.json",
+        *("/", "/v1/models", "/v1/models/Ada", "/v1/models/Nobody", "/healthz", "/readyz", "/metrics", "/openapi.json"),
+        *("/admin/", "/admin/static/admin.css", f"/v1/models?api_key={PLAIN}&key={HASHED}"),
     ):
-        for headers in shown:
-            yield requests.get(bridge.url + path, headers=headers, timeout=SOON)
-    for path in ("/admin/", "/admin/static/admin.css", f"/v1/models?api_key={PLAIN}&key={HASHED}"):
-        for headers in shown:
+        for headers in all_headers:
             yield requests.get(bridge.url + path, headers=headers, timeout=SOON)
     chat = f"{bridge.url}/v1/chat/completions"
-    for headers in shown:
+    for headers in all_headers:
         for stream in (False, True):
             yield requests.post(chat, headers=headers, timeout=SOON, **asking(stream=stream))
         yield requests.post(chat, headers=headers, timeout=SOON, data="{")
-    for status, words in (
-        (401, REFUSAL),
-        (500, f"{REFUSAL} {LETTA} sk-canary-of-a-provider"),
-        (404, REFUSAL),
-        (200, REFUSAL),
-    ):
-        letta.refusal = status, words
+    refusals = (401, REFUSAL), (500, f"{REFUSAL} {LETTA} sk-canary-of-a-provider"), (404, REFUSAL), (200, REFUSAL)
+    for refusal in refusals:
+        letta.refusal = refusal
         yield requests.post(chat, headers=bearer(PLAIN), timeout=SOON, **asking())
     letta.refusal = None
 
@@ -98,44 +85,42 @@ def replies(bridge: Service, letta: LettaServerStub) -> list[requests.Response]:
     return list(everything(bridge, letta))
 
 
-def test_every_kind_of_reply_was_seen(replies: list[requests.Response]) -> None:
+def test_the_replies_include_every_kind(replies: list[requests.Response]) -> None:
     assert {200, 400, 401, 404, 502} <= {reply.status_code for reply in replies}
     assert any(AGENT in reply.text for reply in replies)
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_reply_tells_a_secret(replies: list[requests.Response], secret: str) -> None:
-    telling = [reply.url for reply in replies if secret in reply.text + str(reply.headers)]
-    assert telling == []
+def test_no_reply_contains_a_secret(replies: list[requests.Response], secret: str) -> None:
+    leaking = [reply.url for reply in replies if secret in reply.text + str(reply.headers)]
+    assert leaking == []
 
 
 @pytest.mark.parametrize(
     "secret", [*SECRETS, USER, AGENT, "sk-canary-of-a-provider", base64.b64encode(f"admin:{ADMIN}".encode()).decode()]
 )
 @pytest.mark.usefixtures("replies")
-def test_no_line_of_the_log_tells_a_secret_or_what_was_said(bridge: Service, secret: str) -> None:
+def test_the_log_contains_no_secret_and_no_text_of_users_or_agents(bridge: Service, secret: str) -> None:
     assert secret not in log_of(bridge)
 
 
 @pytest.mark.usefixtures("replies")
-def test_the_log_tells_what_letta_said_and_the_client_is_not_told(
-    bridge: Service, replies: list[requests.Response]
-) -> None:
+def test_lettas_refusal_is_in_the_log_but_in_no_reply(bridge: Service, replies: list[requests.Response]) -> None:
     assert REFUSAL in log_of(bridge)
     assert not [reply.url for reply in replies if REFUSAL in reply.text]
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.usefixtures("replies")
-def test_the_folder_of_the_service_holds_no_secret(bridge: Service, secret: str) -> None:
+def test_no_file_of_the_service_contains_a_secret(bridge: Service, secret: str) -> None:
     folder = Path(bridge.environment["BRIDGE_DATA_DIR"])
-    holding = [file.name for file in folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
-    assert holding == []
+    leaking = [file.name for file in folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
+    assert leaking == []
 
 
 @pytest.mark.usefixtures("replies")
-def test_letta_is_told_its_own_secret_only(letta: LettaServerStub) -> None:
-    told = str(letta.asked)
-    assert f"Bearer {LETTA}" in told
-    assert AGENT_ID in told
-    assert not [secret for secret in SECRETS if secret != LETTA and secret in told]
+def test_letta_gets_only_its_own_secret(letta: LettaServerStub) -> None:
+    received = str(letta.asked)
+    assert f"Bearer {LETTA}" in received
+    assert AGENT_ID in received
+    assert not [secret for secret in SECRETS if secret != LETTA and secret in received]

@@ -1,4 +1,4 @@
-"""What a request may make the service do: nothing but talk to its Letta server, and never fail by itself."""
+"""Tests that a request can make the service talk to its Letta server only, and never causes a fault of the service."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ OPERATIONS = [(verb, path) for path, verbs in DESCRIPTION["paths"].items() for v
 
 
 @pytest.mark.parametrize(("verb", "path"), OPERATIONS)
-def test_nothing_that_the_description_allows_or_forbids_is_a_fault_of_the_service(
+def test_no_valid_or_invalid_request_causes_a_server_error(
     settings: Settings, letta: FakeGateway, verb: str, path: str
 ) -> None:
-    """Requests as the description has them, and such that break it in every way that schemathesis knows."""
+    """Sends requests that follow the OpenAPI description, and requests that break it in schemathesis' ways."""
     config = schemathesis.Config()
     schema = schemathesis.openapi.from_wsgi("/openapi.json", create_app(settings, letta), config=config)
 
@@ -58,19 +58,19 @@ def test_nothing_that_the_description_allows_or_forbids_is_a_fault_of_the_servic
 
 
 @contextmanager
-def in_front_of(letta: LettaServerStub, environment: Mapping[str, str]) -> Iterator[FlaskClient]:
-    """A client of the service that asks that server over HTTP."""
+def bridge_client(letta: LettaServerStub, environment: Mapping[str, str]) -> Iterator[FlaskClient]:
+    """Yields a client of the service, which calls that server over HTTP."""
     made = read_settings({**environment, "LETTA_BASE_URL": letta.url})
     connection = Connection(made)
     try:
         yield create_app(made, LettaServer(made, connection)).test_client()
     finally:
         for thread in threading.enumerate():
-            if thread.name == "turn":  # a reply may come before the turn has let go of its connection
+            if thread.name == "turn":  # a reply may arrive before its turn has closed the connection
                 thread.join(SOON)
         connection.close()
         with warnings.catch_warnings():
-            # What the HTTP libraries let go of in a cycle is closed now, and not in the middle of another test.
+            # Closes what the HTTP libraries left in reference cycles now, not during another test.
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
 
@@ -80,7 +80,7 @@ def in_front_of(letta: LettaServerStub, environment: Mapping[str, str]) -> Itera
 
 @pytest.fixture
 def trap() -> Iterator[socket.socket]:
-    """Listens on a port where nobody has anything to do."""
+    """Listens on a port to which the service must not connect."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0.02)
         yield listening
@@ -106,7 +106,7 @@ ADDRESSES = [
 
 
 def naming(address: str) -> list[dict[str, Any]]:
-    """Requests that name the address wherever something might follow it."""
+    """Returns requests with the address in every place where it could be followed."""
     picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": address}}]}
     text: dict[str, Any] = {"role": "user", "content": address}
     tool = {
@@ -133,7 +133,7 @@ def test_no_address_of_a_request_is_ever_fetched(
     environment: dict[str, str], trap: socket.socket, address: str, images: str
 ) -> None:
     host = "{}:{}".format(*trap.getsockname())
-    with LettaServerStub(["ok"]) as letta, in_front_of(letta, {**environment, "BRIDGE_IMAGE_URLS": images}) as client:
+    with LettaServerStub(["ok"]) as letta, bridge_client(letta, {**environment, "BRIDGE_IMAGE_URLS": images}) as client:
         for body in naming(address.format(trap=host)):
             headers = {"Host": host, "X-Forwarded-Host": host, "Referer": f"http://{host}/", "Origin": f"http://{host}"}
             assert client.post("/v1/chat/completions", json=body, headers=headers).status_code != 500
@@ -143,7 +143,7 @@ def test_no_address_of_a_request_is_ever_fetched(
 @pytest.mark.parametrize("verb", ["GET", "POST"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_letta_cannot_send_the_bridge_elsewhere(
+def test_redirects_of_letta_are_not_followed(
     environment: dict[str, str], trap: socket.socket, verb: str, status: int
 ) -> None:
     host = "{}:{}".format(*trap.getsockname())
@@ -179,7 +179,7 @@ def test_letta_cannot_send_the_bridge_elsewhere(
         b'{"a":' * 100_000,
     ],
 )
-def test_what_two_readers_could_read_differently_is_refused(chat: Chat, letta: FakeGateway, body: bytes) -> None:
+def test_ambiguous_json_is_refused(chat: Chat, letta: FakeGateway, body: bytes) -> None:
     reply = chat.post(body)
     assert reply.status == 400
     assert letta.prompts == []
@@ -187,20 +187,20 @@ def test_what_two_readers_could_read_differently_is_refused(chat: Chat, letta: F
 
 @pytest.mark.fault("bodies too large, too deep, or no JSON")
 @pytest.mark.parametrize("encoding", ["", "gzip"])
-def test_a_large_body_is_refused_without_being_read_whole(client: FlaskClient, app: Flask, encoding: str) -> None:
+def test_a_large_body_is_refused_before_it_is_read_completely(client: FlaskClient, app: Flask, encoding: str) -> None:
     app.config["MAX_CONTENT_LENGTH"] = 1000
     response = client.post("/v1/chat/completions", data=b"x" * 2000, headers={"Content-Encoding": encoding})
     assert response.status_code == 413
     check_error(response.json or {})
 
 
-# --- what Letta says is not believed either ---------------------------------------------------------------
+# --- hostile and malformed answers of Letta ---------------------------------------------------------------
 
 HOSTILE = "<script>alert(1)</script>\"'>{{7*7}}\x1b[2J\r\nX-Evil: 1\u202e"
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/metrics"])
-def test_a_name_that_letta_tells_is_data_wherever_it_is_shown(
+def test_hostile_names_from_letta_are_escaped_everywhere(
     environment: dict[str, str], letta: FakeGateway, path: str
 ) -> None:
     letta.has_agent(HOSTILE)
@@ -223,25 +223,15 @@ def test_an_agent_with_a_hostile_name_can_be_talked_to(chat: Chat, letta: FakeGa
     assert chat.ask(model=HOSTILE).text == "Hello"
 
 
-def test_a_server_that_is_no_letta_is_survived(environment: dict[str, str]) -> None:
-    """A list where an object should be, numbers where texts should be, nothing where something should be."""
-    with LettaServerStub() as stub, in_front_of(stub, environment) as client:
-        for answer in (
-            [],
-            {},
-            None,
-            7,
-            "x",
-            [None],
-            [[]],
-            {"id": 7, "name": None},
-            [{"id": None}],
-            [{"id": {}, "name": []}],
-        ):
+def test_answers_of_a_server_that_is_not_letta_are_handled(environment: dict[str, str]) -> None:
+    """The server sends lists instead of objects, numbers instead of texts, and null."""
+    with LettaServerStub() as stub, bridge_client(stub, environment) as client:
+        objects = {"id": 7, "name": None}, [{"id": None}], [{"id": {}, "name": []}]
+        for answer in ([], {}, None, 7, "x", [None], [[]], *objects):
             stub.answer = answer
             reply = client.get("/v1/models")
             assert reply.status_code in (200, 502)
-            asked = client.post(
+            turn = client.post(
                 "/v1/chat/completions", json={"model": "Ada", "messages": [{"role": "user", "content": "x"}]}
             )
-            assert asked.status_code in (404, 502)
+            assert turn.status_code in (404, 502)
