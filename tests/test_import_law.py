@@ -1,4 +1,4 @@
-"""Which room may know of which: imports go strictly downward, and each foreign library is known in one place."""
+"""Tests of the imports: between rooms they go strictly downward, and each library is imported in one place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# From the ground up. A room knows itself and the floors below its own, never its neighbours.
+# The lowest floor first. A room may import itself and the floors below it, but no other room of its floor.
 FLOORS: list[set[str]] = [
     {"bridge.errors", "bridge.turn"},
     {"bridge.values", "bridge.sse", "bridge.trace"},
@@ -35,7 +35,7 @@ FLOORS: list[set[str]] = [
     {"bridge.__main__"},
 ]
 
-# Where a library may be imported, as beginnings of paths. What stands in no row belongs nowhere, but for the
+# Where a library may be imported, as beginnings of paths. Libraries without a row may not be imported, apart from the
 # standard library.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "gunicorn": ("bridge/web/",),
@@ -74,19 +74,19 @@ MODULES = {module_of(path): path for path in PATHS}
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The modules that a file imports, also within functions; of `from package import module` the module."""
+    """Yields the modules that a file imports, also within functions. `from package import module` yields the module."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are written in full"
+            assert node.level == 0, f"{path}: imports must be absolute"
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in MODULES else str(node.module)
 
 
 def room_of(module: str) -> str:
-    """The room of a module: of those on the floors the one that it is or is in."""
+    """Returns the room that a module is or belongs to."""
     rooms = [room for floor in FLOORS for room in floor if f"{module}.".startswith(f"{room}.")]
     assert len(rooms) == 1, f"{module} is on no floor"
     return rooms[0]
@@ -109,13 +109,13 @@ def test_imports_go_downward(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_a_library_is_known_in_its_place_only(module: str) -> None:
+def test_a_library_is_imported_only_in_its_place(module: str) -> None:
     path = MODULES[module].as_posix()
     for name in {name.partition(".")[0] for name in imported(MODULES[module])} - sys.stdlib_module_names:
         assert path.startswith(LIBRARIES.get(name, ())), f"{path} imports {name}"
 
 
-def test_no_import_goes_round_in_a_circle() -> None:
+def test_imports_have_no_cycle() -> None:
     known = {module: known_modules(path) for module, path in MODULES.items()}
     done: set[str] = set()
 
@@ -131,7 +131,7 @@ def test_no_import_goes_round_in_a_circle() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_the_environment_is_read_where_the_settings_are_made_only(module: str) -> None:
+def test_only_the_settings_read_the_environment(module: str) -> None:
     if MODULES[module].as_posix() in ENVIRONMENT:
         return
     names = ("environ", "environb", "getenv", "getenvb")
@@ -142,13 +142,13 @@ def test_the_environment_is_read_where_the_settings_are_made_only(module: str) -
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_nothing_prints(module: str) -> None:
+def test_no_module_prints_or_evaluates_code(module: str) -> None:
     calls = [node.func for node in ast.walk(tree_of(MODULES[module])) if isinstance(node, ast.Call)]
     assert not [call for call in calls if isinstance(call, ast.Name) and call.id in ("print", "eval", "exec")]
 
 
-def test_to_import_the_service_touches_nothing() -> None:
-    """No connection, no file written, no process, and no setting needed."""
+def test_importing_the_service_has_no_side_effects() -> None:
+    """Imports it without connections, written files, processes and settings."""
     watch = """
 import sys
 def touched(event, arguments):
