@@ -1,4 +1,4 @@
-"""A server that answers every request with the bytes a test gives it, however wrong, and then hangs up or waits."""
+"""A server that answers every request with bytes of the test, valid or not, and then hangs up or waits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ WAIT = threading.Event()
 
 
 class RawServer:
-    """Sends `pieces` one by one to each request; WAIT among them keeps the connection open until the end of the test,
-    a number for so many seconds.
+    """Answers each request with `pieces`, one by one.
 
-    `requests` are the requests as they came, head and body.
+    A number among them is a pause in seconds; WAIT keeps the connection open until the end of the test. `requests` are
+    the requests as they came, head and body.
     """
 
     def __init__(self, pieces: Iterable[bytes | float | threading.Event]) -> None:
@@ -79,5 +79,5 @@ def _read_request(connection: socket.socket) -> bytes:
 def _more(connection: socket.socket) -> bytes:
     data = connection.recv(65536)
     if not data:
-        raise ConnectionResetError("the client left before its request was whole")
+        raise ConnectionResetError("the client left before its request was complete")
     return data

@@ -1,4 +1,4 @@
-"""What stands before the app: gunicorn as the Procfile starts it, spoken to in bytes."""
+"""gunicorn in front of the app, started as the Procfile does; the tests send it bytes."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def replies(bridge: Service, sent: bytes) -> list[int]:
-    """The statuses of all that comes back; a plain request follows the first, so that nothing is left in a buffer."""
+    """Returns the statuses of all replies. A plain request is sent last, so that no request is left in a buffer."""
     got = b""
     with connected(bridge, sent) as connection, suppress(ConnectionError):
         got += connection.recv(65536)
         connection.sendall(LAST)
-        while piece := connection.recv(65536):  # what came before a reset counts
+        while piece := connection.recv(65536):  # replies before a reset count
             got += piece
     return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", got)]
 
@@ -82,16 +82,14 @@ AMBIGUOUS = {
 
 
 @pytest.mark.parametrize("case", AMBIGUOUS)
-def test_a_request_that_two_readers_could_read_differently_hides_no_second_one(
-    bridge: Service, letta: LettaServerStub, case: str
-) -> None:
+def test_an_ambiguous_request_does_not_hide_a_second_one(bridge: Service, letta: LettaServerStub, case: str) -> None:
     letta.asked.clear()
     assert 200 not in replies(bridge, AMBIGUOUS[case])
     assert letta.asked == []
 
 
-def test_one_request_after_the_other_is_answered(bridge: Service, letta: LettaServerStub) -> None:
-    """So that the test above would see an answer to what was left in a buffer."""
+def test_two_requests_sent_together_are_both_answered(bridge: Service, letta: LettaServerStub) -> None:
+    """So the test above would have seen an answer to a hidden request."""
     letta.asked.clear()
     assert replies(bridge, post(b"Content-Length: 0") + SMUGGLED) == [405, 200, 200]
     assert len(letta.asked) == 1
@@ -111,7 +109,9 @@ def test_one_request_after_the_other_is_answered(bridge: Service, letta: LettaSe
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )
-def test_what_is_too_much_or_no_request_is_refused(bridge: Service, letta: LettaServerStub, sent: bytes) -> None:
+def test_requests_that_are_too_large_or_invalid_are_refused(
+    bridge: Service, letta: LettaServerStub, sent: bytes
+) -> None:
     letta.asked.clear()
     assert replies(bridge, sent)[:1] != [200]
     assert letta.asked == []
@@ -121,7 +121,7 @@ def test_what_is_too_much_or_no_request_is_refused(bridge: Service, letta: Letta
 @pytest.mark.parametrize(
     "field", [b"X-Request-Id", b"traceparent", b"User-Agent", b"Idempotency-Key", b"X-Bridge-Aside"]
 )
-def test_no_header_of_a_request_makes_one_of_the_reply(bridge: Service, field: bytes) -> None:
+def test_a_header_of_a_request_cannot_add_a_header_to_the_reply(bridge: Service, field: bytes) -> None:
     said = field + b": a\\r\\nX-Evil: 1%0d%0aX-Evil: 1\r\n"
     with connected(bridge, LAST.replace(b"\r\nConnection", b"\r\n" + said + b"Connection")) as connection:
         got = rest_of(connection)
@@ -133,8 +133,8 @@ BEGUN = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: applica
 
 
 @pytest.mark.fault("clients that never finish their request")
-def test_clients_that_never_finish_their_request_keep_nobody_out_for_long(bridge: Service) -> None:
-    """Of each kind more than the worker has threads: some say nothing, some stop in the head, some in the body."""
+def test_clients_that_never_finish_their_request_keep_others_out_only_briefly(bridge: Service) -> None:
+    """Some send nothing, some stop in the head, some in the body; of each kind more than the worker has threads."""
     unfinished = BEGUN + ALLOWED + b"Content-Length: 1000\r\n\r\n{"
     slow = [connected(bridge, sent) for sent in (b"", BEGUN, unfinished) for _ in range(9)]
     try:
@@ -148,7 +148,7 @@ def test_clients_that_never_finish_their_request_keep_nobody_out_for_long(bridge
 
 @pytest.mark.fault("clients that never finish their request")
 @pytest.mark.parametrize("sent", [b"", BEGUN], ids=["silent", "in the middle"])
-def test_more_clients_than_a_worker_has_places_for_keep_nobody_out(
+def test_more_slow_clients_than_a_worker_has_places_keep_nobody_out(
     letta: LettaServerStub, tmp_path: Path, sent: bytes
 ) -> None:
     settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
@@ -160,7 +160,7 @@ def test_more_clients_than_a_worker_has_places_for_keep_nobody_out(
 
 
 @pytest.mark.fault("clients that never finish their request")
-def test_a_client_that_ends_in_the_middle_of_its_body_is_told(bridge: Service) -> None:
+def test_a_client_that_stops_sending_within_its_body_gets_408(bridge: Service) -> None:
     begun = BEGUN + ALLOWED + b"Content-Length: 1000\r\n\r\n{"
     with connected(bridge, begun) as connection:
         connection.shutdown(socket.SHUT_WR)
@@ -169,10 +169,8 @@ def test_a_client_that_ends_in_the_middle_of_its_body_is_told(bridge: Service) -
     assert b"did not come whole" in got
 
 
-def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_ahead(
-    letta: LettaServerStub, tmp_path: Path
-) -> None:
-    """As curl does with large ones. A service that gives it the time that it may need on a busy machine."""
+def test_a_client_that_waits_for_100_continue_gets_it(letta: LettaServerStub, tmp_path: Path) -> None:
+    """curl does so with large bodies. The service has its usual timeouts, as the machine may be busy."""
     asks = BEGUN + ALLOWED + b"Content-Length: 2\r\nExpect: 100-continue\r\n"
     with (
         Service(environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_API_KEYS=KEY), tmp_path / "log") as bridge,
@@ -185,17 +183,15 @@ def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_ahead(
     assert b"the name or id of an agent" in got
 
 
-def test_a_client_that_asks_before_it_sends_too_much_is_not_told_to_go_ahead(bridge: Service) -> None:
+def test_a_client_that_would_send_too_much_does_not_get_100_continue(bridge: Service) -> None:
     asks = BEGUN + ALLOWED + b"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n" % (LARGEST + 1)
     with connected(bridge, asks) as connection:
         assert rest_of(connection).startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize(("length", "status"), [(LARGEST, 200), (LARGEST + 1, 413), (LARGEST + 50_000, 413)])
-def test_a_body_in_chunks_may_have_as_many_bytes_as_one_with_a_length(
-    bridge: Service, length: int, status: int
-) -> None:
-    """What is around the chunks is more here than the last body is too large by, and all comes in pieces."""
+def test_a_body_in_chunks_may_be_as_large_as_one_with_a_length(bridge: Service, length: int, status: int) -> None:
+    """The lines around the chunks have more bytes than the largest body here exceeds the limit by."""
     body = json.dumps(BODY).encode().ljust(length)
     pieces = [body[place : place + 100] for place in range(0, length, 100)]
     with connected(bridge, BEGUN + ALLOWED + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n") as connection:
@@ -211,16 +207,16 @@ def test_a_body_in_chunks_may_have_as_many_bytes_as_one_with_a_length(
 @pytest.mark.parametrize(
     "body",
     [b"5\r\nhelloXX0\r\n\r\n", b"5;;\r\nhello\r\n0\r\n\r\n", b"five\r\n", b"0\r\nContent-Length: 5\r\n\r\n"],
-    ids=["a chunk that is longer", "an odd extension", "no size", "a length behind it"],
+    ids=["a chunk that is longer", "a malformed extension", "no size", "a length after the last chunk"],
 )
-def test_a_body_in_chunks_that_are_none_is_the_clients_fault(bridge: Service, body: bytes) -> None:
+def test_malformed_chunks_are_answered_with_400(bridge: Service, body: bytes) -> None:
     with connected(bridge, BEGUN + ALLOWED + b"Transfer-Encoding: chunked\r\n\r\n" + body) as connection:
         got = rest_of(connection)
     assert got.startswith(b"HTTP/1.1 400 ")
     assert b"invalid_chunks" in got
 
 
-def test_the_log_has_no_line_that_a_request_wrote(bridge: Service) -> None:
+def test_a_request_cannot_write_a_line_of_the_log(bridge: Service) -> None:
     forged = "a%0a%7B%22level%22%3A%22critical%22%7D"
     requests.get(f"{bridge.url}/v1/models/{forged}", timeout=SOON, headers={"Authorization": f"Bearer {KEY}"})
     requests.get(f"{bridge.url}/{forged}", timeout=SOON)

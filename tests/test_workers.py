@@ -1,4 +1,4 @@
-"""What several workers count is right, also when one of them is killed. The service runs as its Procfile says."""
+"""Several workers count correctly, also when one of them is killed. The service runs as its Procfile says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.servers
 
 @pytest.fixture
 def letta() -> Iterator[RawServer]:
-    """A server that takes every request and answers none."""
+    """A server that reads every request and answers none."""
     with RawServer([WAIT]) as server:
         yield server
 
@@ -35,13 +35,13 @@ def bridge(letta: RawServer, tmp_path: Path) -> Iterator[Service]:
 
 
 def ask_nowhere(bridge: Service, count: int) -> None:
-    """Each over a connection of its own, so that all workers get some."""
+    """Sends each request over a connection of its own, so that all workers get some."""
     for _ in range(count):
         assert requests.get(f"{bridge.url}/nowhere", timeout=SOON, headers={"Connection": "close"}).status_code == 404
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
-def test_what_a_killed_worker_counted_stays_and_what_it_had_open_does_not(bridge: Service) -> None:
+def test_the_counters_of_a_killed_worker_stay_and_its_gauges_do_not(bridge: Service) -> None:
     before = samples(bridge, "bridge_errors_total")
     ask_nowhere(bridge, 20)
     assert samples(bridge, "bridge_errors_total") == before + 20
@@ -60,7 +60,7 @@ def test_what_a_killed_worker_counted_stays_and_what_it_had_open_does_not(bridge
     assert samples(bridge, "bridge_errors_total") == before + 30
 
 
-def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service, tmp_path: Path) -> None:
+def test_the_folder_with_the_counts_is_removed_when_the_service_ends(bridge: Service, tmp_path: Path) -> None:
     counts = list(tmp_path.glob("letta-tool-bridge-counts-*"))
     assert len(counts) == 1
     assert list(counts[0].glob("*.db"))
@@ -68,8 +68,8 @@ def test_the_folder_in_which_workers_count_goes_with_the_service(bridge: Service
     assert not counts[0].exists()
 
 
-def test_what_herokus_buildpack_asks_of_gunicorn_changes_nothing(letta: RawServer, tmp_path: Path) -> None:
-    """It sets these two for every app: a second log of requests, and trust in whatever a client says of itself."""
+def test_the_gunicorn_settings_of_herokus_buildpack_change_nothing(letta: RawServer, tmp_path: Path) -> None:
+    """It sets these two for every app: a second log of requests, and trust in the headers of any client."""
     buildpack = {"GUNICORN_CMD_ARGS": "--access-logfile -", "FORWARDED_ALLOW_IPS": "*"}
     with Service(environment(letta.url, tmp_path, DYNO="web.1", **buildpack), tmp_path / "log") as bridge:
         headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
@@ -83,7 +83,7 @@ def test_what_herokus_buildpack_asks_of_gunicorn_changes_nothing(letta: RawServe
 
 
 def stop(bridge: Service) -> None:
-    """End it as a platform does."""
+    """Ends the service as a platform does."""
     os.kill(bridge.pid, signal.SIGTERM)
     assert bridge.wait(SOON) == 0
 
@@ -106,8 +106,8 @@ def test_streams_that_end_in_time_are_not_cut_by_the_end_of_the_service(tmp_path
 
 @pytest.mark.fault("SIGTERM while streams are open")
 @pytest.mark.parametrize("streamed", [True, False])
-def test_turns_that_would_outlast_the_service_are_told_so(tmp_path: Path, streamed: bool) -> None:
-    """None ends as if it were whole: the connection breaks, as coding clients try again then, or there is an error."""
+def test_turns_that_would_outlast_the_service_end_as_failures(tmp_path: Path, streamed: bool) -> None:
+    """A stream breaks off, as coding clients try again then. An unstreamed reply is an error."""
     with (
         LettaServerStub(["word "] * 10_000, pause=0.05) as letta,
         Service(environment(letta.url, tmp_path, BRIDGE_DRAIN="1"), tmp_path / "log", PROMPT) as bridge,

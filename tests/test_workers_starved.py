@@ -1,4 +1,4 @@
-"""Workers that lack what they need of the system for a while: file descriptors, a disk that can be written."""
+"""For a while the system lacks what workers need: file descriptors, or a disk that can be written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYED = {"BRIDGE_API_KEYS": f"roo:{hashlib.sha256(b'key-of-roo').hexdigest()}::r
 
 @pytest.fixture
 def bridge(tmp_path: Path) -> Iterator[Service]:
-    """Whose one worker has a thread for each of a few clients."""
+    """A service with one worker, which has more threads than the tests have clients at once."""
     with LettaServerStub(["word "] * 3, pause=0.05) as letta:
         settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", **KEYED)
         with Service(settings, tmp_path / "log", {**PROMPT, "least_threads": 8}) as service:
@@ -33,7 +33,7 @@ def bridge(tmp_path: Path) -> Iterator[Service]:
 
 
 def ask(bridge: Service) -> tuple[int, str]:
-    """The status and the body, status 0 when there was none."""
+    """Returns the status and the body; status 0 when there was no answer."""
     headers = {"Authorization": "Bearer key-of-roo", "Connection": "close"}
     try:
         answer = requests.post(f"{bridge.url}/v1/chat/completions", json=BODY, timeout=SOON, headers=headers)
@@ -60,7 +60,7 @@ def limited(pid: int, what: int, soft: int) -> Iterator[None]:
 
 @pytest.mark.fault("too few file descriptors")
 @pytest.mark.parametrize("left", [0, 1, 2, 3, 5, 8])
-def test_a_worker_with_too_few_file_descriptors_serves_whom_it_can_and_then_all(bridge: Service, left: int) -> None:
+def test_a_worker_with_too_few_file_descriptors_serves_some_clients_and_later_all(bridge: Service, left: int) -> None:
     assert is_whole(ask(bridge))
     (worker,) = bridge.workers
     used = max(int(name) for name in os.listdir(f"/proc/{worker}/fd")) + 1
@@ -73,7 +73,7 @@ def test_a_worker_with_too_few_file_descriptors_serves_whom_it_can_and_then_all(
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_a_full_disk_refuses_turns_and_ends_no_worker(bridge: Service) -> None:
+def test_on_a_full_disk_turns_are_refused_and_no_worker_ends(bridge: Service) -> None:
     assert is_whole(ask(bridge))
     (worker,) = bridge.workers
     with limited(worker, resource.RLIMIT_FSIZE, 0):

@@ -1,4 +1,4 @@
-"""The body of a request, unpacked: some clients and proxies send it compressed."""
+"""Reads the body of a request, and unpacks it: some clients and proxies send it compressed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from bridge.errors import InvalidRequest, TooLarge, TooSlow
 
-# The forms that zlib reads: with gzip's head, and with zlib's.
+# The window sizes by which zlib knows what to read: 31 is gzip, 15 its own format.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _TOO_SLOW = "The request body did not come whole, did not come in time, or came in too many small chunks."
 
 
 def body_of(request: Request, limit: int) -> bytes:
-    """Never more than `limit` bytes, however small they were packed."""
+    """Returns the body, of `limit` bytes at most. A larger one is refused, however small it was sent."""
     packed = _received(request)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
@@ -37,12 +37,12 @@ def body_of(request: Request, limit: int) -> bytes:
 def _received(request: Request) -> bytes:
     try:
         received = request.get_data(cache=False)
-        # Of a body in chunks, Flask gives what is allowed, and says nothing of more.
+        # Of a body in chunks, Flask returns as much as is allowed. One more byte shows that it is too large.
         more = "wsgi.input_terminated" in request.environ and request.environ["wsgi.input"].read(1)
     except (ClientDisconnected, OSError):
         raise TooSlow(_TOO_SLOW) from None
     if more:
         raise RequestEntityTooLarge
-    if len(received) < (request.content_length or 0):  # gunicorn ends a body where its client's sending ends
+    if len(received) < (request.content_length or 0):  # gunicorn ends a body where the client stops sending
         raise TooSlow(_TOO_SLOW)
     return received

@@ -1,4 +1,4 @@
-"""What the socket of a client tells: whether it is still there (a write would tell only after the second one)."""
+"""Asks the socket of a client whether the client is still there. Of writes, only the second one would fail."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import select
 import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 
 def client_is_gone(environ: Mapping[str, Any]) -> bool:
-    """True when the client has closed its connection. False where it can't be looked at."""
+    """Returns whether the client has closed its connection. False if the socket can't be asked."""
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket) or isinstance(connection, ssl.SSLSocket):
         return False
@@ -21,20 +22,17 @@ def client_is_gone(environ: Mapping[str, Any]) -> bool:
 
 
 def is_ready(connection: socket.socket, event: int) -> bool:
-    """Whether the connection can be read (POLLIN) or written (POLLOUT) now."""
-    waiting = select.poll()  # select() takes no file beyond the 1,024th
+    """Returns whether the connection can be read (POLLIN) or written (POLLOUT) now."""
+    waiting = select.poll()  # select() fails for file numbers above 1,023
     waiting.register(connection, event)
     return bool(waiting.poll(0))
 
 
 def cut(environ: Mapping[str, Any]) -> bool:
-    """Break the connection, so that a reply under way is known for broken; False where the socket is not lent."""
+    """Breaks the connection, so that the client sees an incomplete reply. False if there is no socket to break."""
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket):
         return False
-    try:
+    with suppress(OSError):  # the client has broken it before
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        # The client was faster.
-        return True
     return True

@@ -25,7 +25,7 @@ def gone(connection: object) -> bool:
     return client_is_gone({"gunicorn.socket": connection})
 
 
-def test_a_client_that_says_nothing_is_there(pair: Pair) -> None:
+def test_a_silent_client_is_there(pair: Pair) -> None:
     assert not gone(pair[0])
 
 
@@ -35,7 +35,7 @@ def test_a_client_that_closed_its_connection_is_gone(pair: Pair) -> None:
     assert gone(pair[0])
 
 
-def test_a_client_that_sends_more_is_there_and_what_it_sends_stays(pair: Pair) -> None:
+def test_a_client_that_sends_more_is_there_and_its_bytes_stay_unread(pair: Pair) -> None:
     pair[1].send(b"GET ")
     assert not gone(pair[0])
     assert pair[0].recv(10) == b"GET "
@@ -58,8 +58,8 @@ def test_a_connection_that_we_closed_is_gone(pair: Pair) -> None:
 
 
 @pytest.mark.fault("clients that hang up")
-def test_a_connection_with_a_high_number_is_asked_like_any_other(pair: Pair) -> None:
-    """A busy worker has more than 1,024 files open, which is beyond what select() takes."""
+def test_a_connection_with_a_high_file_number_is_asked_like_any_other(pair: Pair) -> None:
+    """A busy worker has more than 1,024 open files. select() would fail for the later ones."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
     try:
@@ -71,8 +71,8 @@ def test_a_connection_with_a_high_number_is_asked_like_any_other(pair: Pair) -> 
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_an_encrypted_connection_is_let_be(pair: Pair) -> None:
-    """Its bytes can't be looked at without taking them."""
+def test_an_encrypted_connection_counts_as_there(pair: Pair) -> None:
+    """Its bytes can't be looked at without reading them."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with context.wrap_socket(pair[0], server_side=True, do_handshake_on_connect=False) as encrypted:
         pair[1].send(b"\x16")
@@ -80,5 +80,5 @@ def test_an_encrypted_connection_is_let_be(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("environ", [{}, {"gunicorn.socket": None}, {"gunicorn.socket": object()}])
-def test_where_the_server_lends_no_socket_a_client_counts_as_there(environ: dict[str, object]) -> None:
+def test_a_client_counts_as_there_if_the_server_lends_no_socket(environ: dict[str, object]) -> None:
     assert not client_is_gone(environ)
