@@ -1,4 +1,4 @@
-"""Starts programs that end when the process that started them ends, however it ends.
+"""Starts programs that end when the process that started them ends in any way.
 
 The program leads a process group of its own. Beside it, in the same group, a shell reads from a pipe whose other end
 the starting process holds. When that process ends, the system closes the pipe, and the shell ends the whole group:
@@ -29,7 +29,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends what is still running of the program, and what it started."""
+    """Ends the program and everything that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

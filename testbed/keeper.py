@@ -1,4 +1,4 @@
-"""Keeps PostgreSQL running as long as somebody uses it: `python -m testbed.keeper FOLDER`."""
+"""Keeps PostgreSQL running as long as a process uses it: `python -m testbed.keeper FOLDER`."""
 
 import json
 import os
@@ -12,20 +12,13 @@ from testbed import tool
 from testbed.cache import Cache, open_lock, try_lock
 from testbed.install import binaries
 from testbed.network import free_port
-from testbed.postgres import (
-    as_ordinary_user,
-    data_folder,
-    keeper_lock,
-    log_file,
-    state_file,
-    users_lock,
-)
+from testbed.postgres import as_ordinary_user, data_folder, keeper_lock, log_file, state_file, users_lock
 
 LOOK_SECONDS = 0.5
 GIVE_UP_SECONDS = 30.0
 START_SECONDS = 60.0
 
-# The data is worth nothing after a crash of the machine, so it need not be forced to the disk.
+# The data is not needed after a crash of the machine, so writes need not be forced to the disk.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -42,7 +35,7 @@ SETTINGS = {
 
 
 def main() -> None:
-    """Go into the background with a server that takes connections, or fail."""
+    """Goes into the background when the server accepts connections, or fails."""
     cache = Cache(Path(sys.argv[1]))
     started, tell = os.pipe()
     if os.fork():
@@ -54,7 +47,7 @@ def main() -> None:
 
 
 def keep(cache: Cache, tell: int) -> None:
-    """Start PostgreSQL, stop it when its last user is gone or when told to."""
+    """Starts PostgreSQL, and stops it when its last user is gone or after SIGTERM."""
     become_the_only_one(cache)
     remove_remains(cache)
     port = free_port()
@@ -73,7 +66,7 @@ def keep(cache: Cache, tell: int) -> None:
 
 
 def become_the_only_one(cache: Cache) -> None:
-    """Wait for the end of a keeper that is giving up; two would start two servers on the same files."""
+    """Waits for the end of an earlier keeper: two keepers would start two servers on the same files."""
     lock = open_lock(keeper_lock(cache))
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while not try_lock(lock):
@@ -83,15 +76,15 @@ def become_the_only_one(cache: Cache) -> None:
 
 
 def remove_remains(cache: Cache) -> None:
-    """End a server whose keeper was killed, where the system did not."""
+    """Ends a server whose keeper was killed, if the system did not end it."""
     if (data_folder(cache) / "postmaster.pid").exists():
         stop_it = [str(binaries(cache) / "pg_ctl"), "stop", "-D", str(data_folder(cache)), "-m", "immediate"]
-        # It fails where the file alone was left, of which PostgreSQL makes nothing.
+        # It fails if only the file was left, which PostgreSQL ignores.
         subprocess.run(as_ordinary_user(stop_it), env=tool.environment(), stdin=subprocess.DEVNULL, check=False)
 
 
 def start(cache: Cache, port: int) -> "subprocess.Popen[bytes]":
-    """Start PostgreSQL on a port."""
+    """Starts PostgreSQL on a port."""
     settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
     return subprocess.Popen(
         as_ordinary_user(
@@ -103,11 +96,11 @@ def start(cache: Cache, port: int) -> "subprocess.Popen[bytes]":
 
 
 def announce(cache: Cache, server: "subprocess.Popen[bytes]", port: int) -> None:
-    """Tell the port once the server takes connections."""
+    """Publishes the port when the server accepts connections."""
     deadline = time.monotonic() + START_SECONDS
     pid_file = data_folder(cache) / "postmaster.pid"
     while server.poll() is None:
-        # The eighth line says so, in words padded with blanks.
+        # The eighth line says so, padded with blanks.
         lines = pid_file.read_text().splitlines() if pid_file.exists() else []
         if len(lines) > 7 and lines[0] == str(server.pid) and lines[7].strip() == "ready":
             break
@@ -122,7 +115,7 @@ def announce(cache: Cache, server: "subprocess.Popen[bytes]", port: int) -> None
 
 
 def stop(server: "subprocess.Popen[bytes]") -> None:
-    """End the sessions and the server, at once if it takes long."""
+    """Ends the sessions and the server, immediately if that takes long."""
     server.send_signal(signal.SIGINT)
     try:
         server.wait(10)

@@ -19,7 +19,7 @@ from testbed.postgres import Cluster, cluster, make_database
 from testbed.slots import ServerState, Slot
 
 LAUNCH = Path(__file__).parent / "inside" / "launch.py"
-# Nobody listens there: a server without a model works until an agent needs one.
+# No process listens there. A server without a model works until an agent needs one.
 NO_MODEL = "http://127.0.0.1:9/v1"
 READY_SECONDS = 240.0
 STOP_SECONDS = 10.0
@@ -37,7 +37,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a server needs before it can be started."""
+    """The parts that a server needs before it can be started."""
 
     installation: Installation
     cluster: Cluster | None
@@ -45,7 +45,7 @@ class Prepared:
 
 
 class OwnServer(Server):
-    """A server in a slot that this process holds. However the process ends, the server ends with it."""
+    """A server in a slot that this process holds. When the process ends in any way, the server ends too."""
 
     def __init__(self, slot: Slot, lock: int, options: Options, progress: Progress) -> None:
         super().__init__(slot, ServerState(slot.version, model_url=options.model_url, password=options.password))
@@ -58,7 +58,7 @@ class OwnServer(Server):
         self._prepared: Prepared | None = None
 
     def begin(self, given_up: threading.Event | None = None) -> None:
-        """Install the version, make its database, start it and wait until it answers."""
+        """Installs the version, makes its database, starts it and waits until it answers."""
         try:
             self._prepared = self._prepare()
             self.slot.log.unlink(missing_ok=True)
@@ -68,32 +68,32 @@ class OwnServer(Server):
             raise
 
     def stay(self) -> None:
-        """Let the server live on when this process ends."""
+        """Lets the server continue to run when this process ends."""
         process = self._process
         if process is None or process.stdin is None:
             raise StartFailed(f"Letta {self.version} is not running.")
         process.stdin.write(b"!")
         process.stdin.close()
-        # It is not ours any more; Popen complains of a process that nobody waited for.
+        # The process is not ours any more. Popen warns about a process that was not waited for.
         process.returncode = 0
         self._process = None
         self._held.close()
 
     def is_running(self) -> bool:
-        """Whether its process is there, whatever it answers."""
+        """Whether its process exists, even if it does not answer."""
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
-        """End it for good. Its slot is free for another."""
+        """Ends it and frees its slot."""
         self._end(STOP_SECONDS)
         self._held.close()
 
     def kill(self) -> None:
-        """End it without notice, as a crash would; `restart` brings it back."""
+        """Kills it, as a crash would. `restart` starts it again."""
         self._end(0)
 
     def restart(self) -> None:
-        """End it if it runs, and start it again on the same port, with the same data."""
+        """Ends it if it runs, and starts it again on the same port with the same data."""
         if self._prepared is None or self.state.port is None:
             raise StartFailed(f"Letta {self.version} has not been started.")
         self._end(STOP_SECONDS)
@@ -143,7 +143,7 @@ class OwnServer(Server):
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                # The server holds its slot, and PostgreSQL, as long as it lives.
+                # The server holds its slot and PostgreSQL as long as it runs.
                 pass_fds=[self._lock, *([prepared.cluster.lease] if prepared.cluster else [])],
                 start_new_session=True,
             )
@@ -173,19 +173,19 @@ class OwnServer(Server):
         process.wait()
         if process.stdin is not None:
             process.stdin.close()
-        # We still hold the slot, so nobody may take that process id for a server's.
+        # The slot is still held, so no process may take that process id for a server's.
         self.state = replace(self.state, pid=0, ready=False)
         self.slot.write(self.state)
 
 
 def server_environment(prepared: Prepared, home: Path, options: Options) -> dict[str, str]:
-    """All that a server is told by its environment."""
+    """Returns the whole environment of a server."""
     settings = {
         "HOME": str(home),
         "TMPDIR": str(home / "tmp"),
         "LETTA_DIR": str(home / ".letta"),
         "LETTA_TELEMETRY_ENABLED": "false",
-        # The default of the later versions opens a connection for each operation, and hangs at times.
+        # By default, later versions open a connection for each operation, and sometimes hang.
         "LETTA_DISABLE_SQLALCHEMY_POOLING": "false",
         "TIKTOKEN_CACHE_DIR": str(prepared.installation.encodings),
         "OPENAI_API_KEY": options.model_key or "none-needed",
@@ -197,7 +197,7 @@ def server_environment(prepared: Prepared, home: Path, options: Options) -> dict
     if options.password is not None:
         settings["LETTA_SERVER_PASSWORD"] = options.password
     if prepared.cluster is not None:
-        # They insist on TLS unless the address speaks of it.
+        # Letta requires TLS unless the address mentions it.
         settings["LETTA_PG_URI"] = prepared.cluster.uri(prepared.database, options="?sslmode=disable")
     environment = tool.environment(**settings)
     environment["PATH"] = f"{prepared.installation.python.parent}:{environment.get('PATH', os.defpath)}"
@@ -205,6 +205,6 @@ def server_environment(prepared: Prepared, home: Path, options: Options) -> dict
 
 
 def signal_group(pid: int, number: signal.Signals) -> None:
-    """Signal a server and what it started: its process leads a group of its own."""
+    """Signals a server and the processes that it started: its process leads its own group."""
     with suppress(ProcessLookupError):
         os.killpg(pid, number)

@@ -1,4 +1,4 @@
-"""The bridge as its Procfile starts it, as a process that ends with the process that started it."""
+"""Starts the bridge as the Procfile does, in a process that ends when the process that started it ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Service:
-    """One running bridge. It writes to the file `log`; without one, to this process's own output.
+    """A running bridge. It writes to the file `log`, or else to the output of this process.
 
     `parameters` are fields of Settings that the environment does not change.
     """
@@ -70,7 +70,7 @@ class Service:
         return [int(child) for child in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Starts it and waits until it answers."""
         output: IO[bytes] | None = self._log.open("ab") if self._log else None
         try:
             self._process = guarded.start(
@@ -86,7 +86,7 @@ class Service:
         self._wait_until_it_answers()
 
     def stop(self) -> None:
-        """End it as a platform does: SIGTERM, and SIGKILL when it does not go."""
+        """Ends it as a platform does: with SIGTERM, and with SIGKILL if it does not end."""
         if self._process is None:
             return
         if self._process.poll() is None:
@@ -96,13 +96,13 @@ class Service:
         self.kill()
 
     def kill(self) -> None:
-        """SIGKILL for the master and its workers at once."""
+        """Kills the master and its workers at once, with SIGKILL."""
         if self._process is not None:
             guarded.end_group(self._process)
             self._process = None
 
     def wait(self, seconds: float) -> int | None:
-        """Until it ends, or for so long; its exit code when it has ended."""
+        """Waits until it ends, at most for so long. Returns its exit code if it has ended."""
         assert self._process is not None
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
@@ -123,12 +123,12 @@ class Service:
 
     def _last_words(self) -> str:
         if self._log is None:
-            return "; what it said stands above"
+            return "; its output is above"
         return ":\n" + "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
 
 
 def web_command() -> str:
-    """What the Procfile starts for `web`."""
+    """Returns the Procfile's command for `web`."""
     found = re.search(r"^web: (.+)$", (ROOT / "Procfile").read_text(), re.M)
     if found is None:
         raise ServiceFailed("the Procfile has no line that begins with `web:`")

@@ -1,4 +1,4 @@
-"""Starts the service as the Procfile does, with parameters that are no settings: TEST_PARAMETERS holds them as JSON."""
+"""Starts the service as the Procfile does, with parameters that are not settings: TEST_PARAMETERS has them as JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The Letta versions that the testbed can run, and how each is installed. Data only.
+"""The Letta versions that the testbed can run, and how to install each. Data only.
 
-`released` bounds what the resolver may choose: a release works with the packages of its own days and
+`released` limits the packages that the resolver may choose. A release works with the packages of its own time and
 mostly not with later ones, which its metadata does not exclude.
 """
 
@@ -12,13 +12,13 @@ from testbed.errors import UnknownVersion
 
 Database = Literal["sqlite", "postgresql"]
 
-# Imported by some version on either database, but declared by few.
+# Some versions import these with either database, but few versions declare them.
 DRIVERS = ("aiosqlite", "sqlite-vec", "asyncpg", "pg8000", "psycopg2-binary", "pgvector")
 
 # Without these the server's OpenAPI document fails with KeyError: '$ref'.
 OPENAPI_PINS = ("fastapi==0.116.1", "starlette==0.47.3", "pydantic==2.11.7", "sqlmodel==0.0.24")
 
-# Imported without being declared.
+# Some versions import these without declaring them.
 UNDECLARED = ("e2b-code-interpreter>=1.0.3", "orjson")
 
 V1_AGENT = "letta_v1_agent"
@@ -40,19 +40,14 @@ class Recipe:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """What to install, as pip requirements."""
+        """The packages to install, as pip requirements."""
         return (f"letta[sqlite]=={self.version}", *DRIVERS, *self.extra)
 
     @property
     def exclude_newer(self) -> str:
-        """The moment after which no package may have been published, as RFC 3339."""
+        """The latest time at which a package may have been published, in the format of RFC 3339."""
         day = self.released + timedelta(days=2)
         return datetime(day.year, day.month, day.day, tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    @property
-    def name(self) -> str:
-        """The version as part of an SQL identifier."""
-        return self.version.replace(".", "_")
 
 
 RECIPES: tuple[Recipe, ...] = (
@@ -74,7 +69,7 @@ VERSIONS: tuple[str, ...] = tuple(recipe.version for recipe in RECIPES)
 
 
 def recipe(version: str) -> Recipe:
-    """The recipe of a version of the table."""
+    """Returns the recipe of a version in the table."""
     for candidate in RECIPES:
         if candidate.version == version:
             return candidate
@@ -82,5 +77,5 @@ def recipe(version: str) -> Recipe:
 
 
 def agent_types(version: str) -> tuple[str, ...]:
-    """The agent types worth testing on a version: each runs in a loop of its own or is the default."""
+    """Returns the agent types to test on a version: each has its own agent loop or is the default type."""
     return recipe(version).agent_types

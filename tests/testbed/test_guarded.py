@@ -1,4 +1,4 @@
-"""Programs that tests start end when the run of the tests ends, however it ends."""
+"""Tests that programs which tests start end when the test run ends in any way."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def of_run(mark: str) -> dict[int, str]:
-    """The living processes of a run, with their commands."""
+    """Returns the living processes of a run, with their commands."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -80,9 +80,9 @@ def of_run(mark: str) -> dict[int, str]:
     return found
 
 
-def test_nothing_is_left_of_a_run_that_is_interrupted(run: subprocess.Popen[bytes]) -> None:
+def test_an_interrupted_run_leaves_no_process(run: subprocess.Popen[bytes]) -> None:
     os.killpg(run.pid, signal.SIGINT)
 
 
-def test_nothing_is_left_of_a_run_that_is_killed_with_its_workers(run: subprocess.Popen[bytes]) -> None:
+def test_a_run_that_is_killed_with_its_workers_leaves_no_process(run: subprocess.Popen[bytes]) -> None:
     os.killpg(run.pid, signal.SIGKILL)
