@@ -10,26 +10,33 @@ from flask import Flask, Response, request
 from bridge.cli.group import commands, is_command_of_flask
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
+from bridge.dialects.base import RequestRules
+from bridge.dialects.chat_completions.dialect import ChatCompletions
 from bridge.directory import Directory
 from bridge.history.activity import Activity
+from bridge.history.log_line import log_turn
 from bridge.history.recorder import Recorder
-from bridge.journal.journal import Journal
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Observer
 from bridge.letta.gateway import Gateway
 from bridge.limits.allowance import Allowance
+from bridge.offering import Offering
 from bridge.operation.actions import Operator
 from bridge.operation.background import Background
 from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
 from bridge.shared import shared_by_workers
+from bridge.stubs.checks import limits_of
+from bridge.stubs.remembered import RememberedStubs
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
-from bridge.trace import counted_as_waiting, current_or_none
+from bridge.trace import counted_as_waiting
 from bridge.turns.admission import Admission
-from bridge.web.account import log_turn
+from bridge.turns.part import Journal
+from bridge.turns.turns import Turns
 from bridge.web.admin.site import admin
+from bridge.web.answer import Answers
 from bridge.web.cors import allow_origins
 from bridge.web.faults import answer_faults
 from bridge.web.health import Readiness, health
@@ -38,9 +45,8 @@ from bridge.web.openai_api import openai_api
 from bridge.web.pages import pages
 from bridge.web.prefix import below
 from bridge.web.security import harden
-from bridge.web.shutdown import EXTENSION, Closing
+from bridge.web.shutdown import EXTENSION, Shutdown
 from bridge.web.tracing import follow_requests
-from bridge.web.turns import Told, Turns
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
@@ -53,14 +59,15 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app = Flask(__name__)
     app.extensions["parts"] = parts
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
-    app.extensions[EXTENSION] = Closing(settings.drain)
+    app.extensions[EXTENSION] = Shutdown(settings.drain)
     app.url_map.strict_slashes = False
     follow_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    admission = Admission(settings, parts.directory, parts.conversation.stubs, Allowance(settings.data_dir / "keys"))
-    told = Told(parts.recorder, [log_turn, metrics.turn_ended], app.logger, app.extensions[EXTENSION])
-    turns = Turns(settings, parts.conversation, Journal(parts.store, settings.journal_keep), admission, told)
-    app.register_blueprint(openai_api(settings, parts.directory, turns))
+    admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"), parts.stubs)
+    journal = Journal.of(parts.store, settings.journal_keep, parts.heartbeat)
+    turns = Turns(parts.conversation, journal, parts.recorder, [log_turn, metrics.turn_ended])
+    answers = Answers(settings, admission, turns, app.extensions[EXTENSION], app.logger)
+    app.register_blueprint(openai_api(settings, parts.directory, answers, ChatCompletions(_rules(settings))))
     app.register_blueprint(admin(app, parts))
     app.register_blueprint(health(Readiness({"letta": parts.gateway.check, "store": parts.store.check})))
     app.register_blueprint(metrics_page(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
@@ -93,22 +100,30 @@ def assemble(
     gateway = gateway or LettaServer(settings, observe=observe)
     directory = Directory(gateway)
     shared = shared_by_workers(settings)
+    stubs = RememberedStubs(limits_of(settings.max_depth, settings.max_schema))
     registry = Registry(gateway, lambda: counted_as_waiting(shared.locks.hold("names-of-tools")))
-    conversation = Conversation(gateway, directory, registry, shared, settings)
+    offering = Offering(gateway, registry, shared, stubs, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)
     return Parts(
         settings=settings,
         gateway=gateway,
         store=shared.store,
+        heartbeat=shared.heartbeat,
         directory=directory,
-        conversation=conversation,
+        stubs=stubs,
+        offering=offering,
+        conversation=Conversation(gateway, directory, offering, shared, settings),
         activity=activity,
-        recorder=Recorder(activity, current_or_none, keeps_text=settings.keep_text),
+        recorder=Recorder(activity, shared.heartbeat, keeps_text=settings.keep_text),
         snapshots=snapshots,
-        operator=Operator(gateway, conversation, shared.locks.borrow, snapshots, activity, settings),
+        operator=Operator(gateway, offering, shared.locks.borrow, snapshots, activity, settings),
         hold=shared.locks.borrow,
     )
+
+
+def _rules(settings: Settings) -> RequestRules:
+    return RequestRules(settings.max_tools, settings.max_result, settings.image_urls, settings.side_rules)
 
 
 def _sweep_after_turns(app: Flask, settings: Settings, gateway: Gateway) -> None:

@@ -8,128 +8,108 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.config import Settings
-from bridge.dialects.openai.side_requests import side_rule, told_at_once
-from bridge.dialects.openai.transcript import instructions_of, what_is_new
 from bridge.directory import Directory
 from bridge.errors import ClientGone, InvalidRequest, LettaError
-from bridge.interception.choose import choose_method
-from bridge.interception.close_held import close_held
 from bridge.interception.delivered import without_delivered
 from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
-from bridge.interception.method import Interception, PreparedTurn
-from bridge.interception.underway import wait_for_its_runs
-from bridge.letta.capabilities import (
-    agent_loop,
-    features_for,
-    schema_form,
-    streams_tokens_faithfully,
-)
+from bridge.interception.method import PreparedTurn
+from bridge.interception.runs_under_way import wait_for_its_runs
+from bridge.letta.capabilities import streams_tokens_faithfully
 from bridge.letta.fence import fenced
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.locks.agents import AgentHold
 from bridge.locks.open_calls import OpenCalls
+from bridge.offering import Offering
 from bridge.shared import Shared
 from bridge.stubs.checks import limits_of
-from bridge.stubs.remembered import RememberedStubs
-from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.ownership import is_ours
-from bridge.sync.registry import Registry, beside_own_tools
-from bridge.sync.toolset import sync_toolset
 from bridge.toolsets import read_toolsets
 from bridge.trace import counted_as_waiting, current
-from bridge.turn import (
-    Binding,
-    MethodChosen,
-    NewInput,
-    SchemaForm,
-    Stub,
-    ToolChoice,
-    ToolsOffered,
-    ToolSpec,
-    Turn,
-    TurnEvent,
-    Used,
-)
+from bridge.turn import MethodChosen, NewInput, ToolCall, ToolsOffered, Turn, TurnEvent, Used
 
 log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """Gives the agent what is new in the transcript and yields what happens."""
+    """Gives the agent what it has not heard yet, and yields what happens."""
 
     def __init__(
-        self, gateway: Gateway, directory: Directory, registry: Registry, shared: Shared, settings: Settings
+        self, gateway: Gateway, directory: Directory, offering: Offering, shared: Shared, settings: Settings
     ) -> None:
         self._gateway = gateway
         self._locks = shared.locks
         self._open_calls = OpenCalls(shared.store, settings.meanwhile, settings.tool_wait)
         self._directory = directory
-        self._registry = registry
+        self._offering = offering
         self._settings = settings
-        limits = limits_of(settings.max_depth, settings.max_schema)
-        self._toolsets = read_toolsets(settings.toolsets, settings.max_tools, limits)
-        self.stubs = RememberedStubs(limits)
+        self._toolsets = read_toolsets(
+            settings.toolsets, settings.max_tools, limits_of(settings.max_depth, settings.max_schema)
+        )
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
-        """`gone` is set when nobody waits for the answer any more: a turn that has not begun then never begins."""
-        rule = side_rule(turn, self._settings.side_rules)
-        if turn.aside or rule:
-            aside = self._aside(turn)
-            # What a rule takes for a summary stays text, which is what the client wants: it would drop a call.
-            yield from aside if rule else self._ended(turn, aside)
-            return
-        news = without_endings(what_is_new(turn))
-        if not news.results and not news.said:
-            yield from nothing_to_do()
-            return
-        deadline = self._locks.deadline()
-        while not gone.is_set():
-            agent_id = self._directory.locate(turn.model)
-            with counted_as_waiting(self._locks.hold(agent_id, deadline, gone)) as lease:
-                agent = self._directory.find(turn.model)
-                others = self._open_calls.in_the_way(agent_id, turn)
-                if agent.id == agent_id and not others and not gone.is_set():
-                    events = self._with_agent(turn, news, agent, lease, gone)
-                    yield from self._ended(turn, self._open_calls.noting(agent_id, turn, events))
-                    return
-                lease.pass_on()
-            if others:
-                self._open_calls.wait(agent_id, others, deadline, gone)
-        raise ClientGone.before_its_turn()  # no end: it may come back for one
+        """`gone` is set when no client waits for the answer any more: a turn that has not begun then never begins."""
+        if turn.aside:
+            return self._aside(turn)
+        turn = replace(turn, new_input=without_endings(turn.new_input, turn.call_ids))
+        if not turn.new_input.results and not turn.new_input.user_messages:
+            return nothing_to_do()
+        return self._ended(turn, self._with_agent(turn, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
-        """End the run of a turn that has begun and that nobody waits for, where the server can.
+        """Ends the run of a turn that no client waits for, where the server can.
 
-        Without a name it is any run of the agent, and one aside is not the agent's: the conversation may have another.
+        Without a name it ends any run of the agent. A request aside is not the agent's own: then the conversation may
+        have that run.
         """
         if not self._gateway.features().cancels_runs:
             return
-        if run_id or not (turn.aside or side_rule(turn, self._settings.side_rules)):
+        if run_id or not turn.aside:
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
 
-    def _with_agent(
-        self, turn: Turn, news: NewInput, agent: Agent, lease: AgentHold, gone: threading.Event
-    ) -> Iterator[TurnEvent]:
+    def _with_agent(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
+        """The turn, once its agent is free. The calls that it leaves open are noted while it still holds the agent."""
+        deadline = self._locks.deadline()
+        while not gone.is_set():
+            agent_id = self._directory.locate(turn.model)
+            with counted_as_waiting(self._locks.hold(agent_id, deadline, gone)) as hold:
+                agent = self._directory.find(turn.model)
+                others = self._open_calls.in_the_way(agent_id, turn)
+                if agent.id == agent_id and not others and not gone.is_set():
+                    calls = []
+                    for event in self._held_turn(turn, agent, hold, gone):
+                        if isinstance(event, ToolCall):
+                            calls.append(event.id)
+                        yield event
+                    self._open_calls.note(agent_id, turn, calls)
+                    return
+                hold.pass_on()
+            if others:
+                self._open_calls.wait(agent_id, others, deadline, gone)
+        raise ClientGone.before_its_turn()  # the turn has no end: its client may come back for one
+
+    def _held_turn(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
         """The turn, once a run that a broken-off turn left behind has ended."""
-        gateway = fenced(self._gateway, lease.check)
-        if not lease.previous_turn_ended:
+        gateway = fenced(self._gateway, hold.check)
+        if not hold.previous_turn_ended:
             wait_for_its_runs(gateway, agent.id, gone)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
-            agent = gateway.agent(agent.id)  # a run may have ended after the agent was read, before it was asked for
+            agent = gateway.agent(agent.id)  # a run may have ended between reading the agent and asking for its runs
         turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
-        yield from self._turn(gateway, turn, news, agent, lease.previous_turn_ended)
+        return self._turn(gateway, turn, agent, hold.previous_turn_ended)
 
     def _ended(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         tool = ending_tool(turn.tools, self._settings.final_tools)
-        return ended_by_call(events, tool) if tool else events
+        return ended_by_call(events, tool, turn.call_ids) if tool else events
 
     def _aside(self, turn: Turn) -> Iterator[TurnEvent]:
-        """A request that must not reach the agent: answered by its model through an agent made for this one request."""
-        news = told_at_once(turn)
-        helper = self._gateway.make_helper(self._directory.find(turn.model).id, instructions_of(turn))
+        """A request that must not reach the agent: its model answers through an agent made for this one request."""
+        helper = self._gateway.make_helper(self._directory.find(turn.model).id, turn.new_input.instructions)
+        turn = replace(turn, new_input=replace(turn.new_input, instructions=""))
         try:
-            yield from self._turn(self._gateway, turn, news, helper, True)
+            events = self._turn(self._gateway, turn, helper, True)
+            # A recognised summary stays text, as its client wants it: that client would drop a call.
+            yield from events if turn.side_rule else self._ended(turn, events)
         finally:
             self._remove(helper)
 
@@ -139,66 +119,43 @@ class Conversation:
         except LettaError as fault:  # the sweep finds it
             log.warning("a helper agent could not be removed: %s", fault.message)
 
-    def _turn(
-        self, gateway: Gateway, turn: Turn, news: NewInput, agent: Agent, previous_turn_ended: bool
-    ) -> Iterator[TurnEvent]:
+    def _turn(self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool) -> Iterator[TurnEvent]:
         current().set_agent(agent.id, agent.name, agent.type)
-        features = features_for(gateway.features(), sleeptime=agent.sleeptime)
-        if any(said.images for said in news.said) and not features.takes_images:
+        offering, new_input = self._offering, turn.new_input
+        chosen = offering.choose(agent, turn.tool_choice, turn.methods)
+        features, method = chosen.features, chosen.method
+        if any(message.images for message in new_input.user_messages) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
-        loop = agent_loop(features.version, agent.type)
-        wanted = self._settings.methods.of(agent.id, agent.name)
-        method = choose_method(features, loop, wanted, turn.tool_choice, turn.methods)
         yield MethodChosen(method.name)
-        form = schema_form(features, loop, agent.model, runs_stubs=method.runs_stubs)
-        stubs = self._stubs_of(turn, form, method)
-        self._keep_instructions(gateway, agent, news)
-        unsettled = None if previous_turn_ended else tuple(tool.name for tool in agent.tools if is_ours(tool))
-        agent, bindings = self._offer(gateway, agent, stubs, method, turn)
-        yield ToolsOffered(agent.id, agent.name, tuple(bindings), news.results)
-        scene = PreparedTurn(
+        stubs = offering.stubs(agent, chosen, turn.tools)
+        offering.keep_instructions(gateway, agent, new_input)
+        unfinished = None if previous_turn_ended else tuple(tool.name for tool in agent.tools if is_ours(tool))
+        agent, bindings = offering.offer(gateway, agent, stubs, method, turn.tool_choice)
+        yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results)
+        prepared = PreparedTurn(
             gateway=gateway,
             agent=agent,
             features=features,
-            loop=loop,
+            loop=chosen.loop,
             bindings=bindings,
-            news=news,
-            opening=self._opening(turn, news),
-            by_token=turn.stream and streams_tokens_faithfully(loop),
+            new_input=new_input,
+            opening=self._opening(turn, new_input),
+            by_token=turn.stream and streams_tokens_faithfully(chosen.loop),
+            call_ids=turn.call_ids,
             parallel=turn.parallel_tool_calls,
-            unsettled=unsettled,
+            unfinished_stubs=unfinished,
             turn_id=turn.id,
         )
-        for event in method.run(without_delivered(scene) if turn.repeated else scene):
+        for event in method.run(without_delivered(prepared) if turn.repeated else prepared):
             yield self._last_step(event) if isinstance(event, Used) else event
 
-    def _stubs_of(self, turn: Turn, form: SchemaForm, method: Interception) -> list[Stub]:
-        return [
-            self.stubs.stub(spec, form, method.stub_kind, f"tools[{index}].function")
-            for index, spec in enumerate(turn.tools)
-        ]
-
-    def _keep_instructions(self, gateway: Gateway, agent: Agent, news: NewInput) -> None:
-        wanted = news.instructions if self._settings.system_prompt == "block" else ""
-        apply_instructions(gateway, agent, plan_instructions(agent, wanted))
-
-    def _offer(
-        self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, turn: Turn
-    ) -> tuple[Agent, Sequence[Binding]]:
-        """The agent's toolset becomes the request's; where tools go with the message, stubs of before still leave."""
-        attached = stubs if method.offers_stubs else ()
-        agent, bindings = sync_toolset(
-            gateway, self._registry, agent, attached, lambda placed: method.rules(placed, turn.tool_choice)
-        )
-        return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
-
-    def _opening(self, turn: Turn, news: NewInput) -> Sequence[Say]:
-        """Instructions where no block has them. The form of the reply is asked for in every turn that wants one."""
-        if self._settings.system_prompt == "block" or not news.instructions:
+    def _opening(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
+        """Instructions, where no block has them. The form of the reply is asked for in every turn that wants one."""
+        if self._settings.system_prompt == "block" or not new_input.instructions:
             return ()
-        opens = self._settings.system_prompt == "message" and news.opens_conversation
-        told = news.instructions if opens else turn.reply_format
-        return (Say("system", told),) if told else ()
+        opens = self._settings.system_prompt == "message" and new_input.opens_conversation
+        text = new_input.instructions if opens else turn.reply_format
+        return (Say("system", text),) if text else ()
 
     def _last_step(self, used: Used) -> Used:
         """Usage as a client needs it to judge how full the context is: the prompt of the last step, not the sum.
@@ -215,29 +172,3 @@ class Conversation:
         if last is None or last >= used.prompt_tokens:
             last = used.prompt_tokens // used.steps
         return replace(used, prompt_tokens=last)
-
-    def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
-        """Outside of a turn: the agent has exactly these tools of ours, as they should be; how many."""
-        with self._locks.borrow(agent_id):
-            agent = self._gateway.agent(agent_id)
-            features = features_for(self._gateway.features(), sleeptime=agent.sleeptime)
-            loop = agent_loop(features.version, agent.type)
-            method = choose_method(features, loop, self._settings.methods.of(agent.id, agent.name), ToolChoice())
-            turn = Turn(agent_id, (), tuple(specs))
-            form = schema_form(features, loop, agent.model, runs_stubs=method.runs_stubs)
-            stubs = self._stubs_of(turn, form, method)
-            self._registry.forget(stubs)
-            _, bindings = self._offer(self._gateway, agent, stubs, method, turn)
-            return len(bindings) if method.offers_stubs else 0
-
-    def close_call(self, agent_id: str) -> list[str]:
-        """Outside of a turn: free the agent from the client's calls that it waits at; their names."""
-        with self._locks.borrow(agent_id):
-            agent = self._gateway.agent(agent_id)
-            names = close_held(self._gateway, agent)
-            self._open_calls.forget(agent_id)
-            return names
-
-    def left_behind(self, agent: Agent) -> set[str]:
-        """Names of stubs that the agent has no more, though their rules are still there."""
-        return self._registry.left_behind(agent)

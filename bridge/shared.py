@@ -1,4 +1,4 @@
-"""Where the workers meet: Redis when there is one, else a folder of this machine."""
+"""What the workers share: a Redis if the settings name one, else a folder of this machine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 from bridge.config import Settings
 from bridge.errors import SettingsError
-from bridge.locks.agents import AgentLocks
+from bridge.locks.agents import AgentLocks, Locker
 from bridge.locks.files import FileLocker
 from bridge.locks.leases import LeaseLocker
+from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.store.redis import RedisServer, RedisStore
 from bridge.store.sqlite import LocalStore
@@ -21,6 +22,7 @@ class Shared:
 
     store: Store
     locks: AgentLocks
+    heartbeat: Heartbeat
 
 
 def shared_by_workers(settings: Settings) -> Shared:
@@ -28,9 +30,12 @@ def shared_by_workers(settings: Settings) -> Shared:
     folder = _folder(settings.data_dir)
     if settings.redis_url:
         server = RedisServer(settings.redis_url, verify=settings.redis_verify)
-        return Shared(RedisStore(server), AgentLocks(LeaseLocker(server), settings.wait))
-    locks = FileLocker(_folder(folder / "locks"))
-    return Shared(LocalStore(folder / "shared.db"), AgentLocks(locks, settings.wait))
+        return _shared(RedisStore(server), LeaseLocker(server), settings)
+    return _shared(LocalStore(folder / "shared.db"), FileLocker(_folder(folder / "locks")), settings)
+
+
+def _shared(store: Store, locker: Locker, settings: Settings) -> Shared:
+    return Shared(store, AgentLocks(locker, settings.wait), Heartbeat(store))
 
 
 def _folder(path: Path) -> Path:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 JsonObject = Mapping[str, Any]
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
 SystemPromptMode = Literal["block", "message", "ignore"]
 Meanwhile = Literal["wait", "refuse", "close"]
+
+# After the name of an agent: the request must not reach the agent's memory.
+ASIDE_SUFFIX = ":aside"
 
 
 # --- what the client asks for -------------------------------------------------------------------------
@@ -76,36 +80,91 @@ class UserMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One message of the client's transcript; text parts are joined to one text."""
+class NewInput:
+    """The part of a client's transcript that the agent has not heard yet.
 
-    role: Literal["system", "user", "assistant", "tool"]
-    text: str = ""
-    name: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str = ""
-    is_error: bool = False
-    images: tuple[Image, ...] = ()
+    `instructions` are the system and developer messages of the whole transcript, joined; "" when there are none.
+    `opens_conversation` is true when the transcript has no assistant message yet.
+    """
+
+    user_messages: tuple[UserMessage, ...]
+    results: tuple[ToolResult, ...] = ()
+    instructions: str = ""
+    opens_conversation: bool = True
+
+
+class CallIds(Protocol):
+    """The form in which a dialect writes the ids of calls.
+
+    An id leads back to Letta's message without any memory of the bridge. Letta's own id of a call is the model's,
+    which need not be unique in a conversation; its message ids are.
+    """
+
+    def of_message(self, message_id: str, index: int) -> str:
+        """The id of the call number `index` in one of Letta's messages."""
+
+    def place(self, call_id: str) -> tuple[str, int] | None:
+        """(message id, index) of such an id; None for any other id."""
+
+    def without_message(self) -> str:
+        """A new id for a call of which Letta knows nothing: it was read from the agent's text."""
+
+    def of_ending(self) -> str:
+        """A new id for a call that stands for the agent's plain answer (see interception/ending.py)."""
+
+    def is_ending(self, call_id: str) -> bool:
+        """Whether the id was made by `of_ending`."""
+
+
+class PlainCallIds:
+    """Call ids for turns that no client's API is involved in, such as the doctor's."""
+
+    def of_message(self, message_id: str, index: int) -> str:
+        return f"{message_id}/{index}"
+
+    def place(self, call_id: str) -> tuple[str, int] | None:
+        message_id, _, index = call_id.partition("/")
+        return (message_id, int(index)) if message_id.startswith("message-") and index.isdigit() else None
+
+    def without_message(self) -> str:
+        return f"text/{secrets.token_hex(12)}"
+
+    def of_ending(self) -> str:
+        return f"end/{secrets.token_hex(12)}"
+
+    def is_ending(self, call_id: str) -> bool:
+        return call_id.startswith("end/")
+
+
+PLAIN_CALL_IDS = PlainCallIds()
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request to the chat API, checked. `aside`: the client says that it is not for the agent's memory.
+    """One request of a client, checked and free of its wire format.
 
-    `reply_format` is what the agent has to be told of the form of its reply. `methods` are the ways in which its calls
-    may be caught, empty for any. `client` is the name of its key. `id` is the same for every attempt at this turn;
-    `repeated`: what became of an attempt before this one is not known.
+    `aside`: the request must not reach the agent's memory; `side_rule` names the rule by which the bridge recognised
+    that, "" when the client said so. `reply_format` is what the agent has to be told about the form of its reply.
+    `known_calls` are the ids of all calls in the transcript, `closed_calls` counts those of its last assistant message,
+    and `ends_with_result` is true when the transcript ends with a tool's result: such a request is a repeat whenever
+    it comes again, because a call is made once. `methods` are the ways in which the calls may be caught, empty for any.
+    `client` is the name of the client's key. `id` is the same for every attempt at this turn; `repeated`: it is not
+    known what became of an earlier attempt.
     """
 
     model: str
-    messages: tuple[Message, ...]
+    new_input: NewInput
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     parallel_tool_calls: bool = True
     stream: bool = False
-    include_usage: bool = False
     aside: bool = False
+    side_rule: str = ""
     reply_format: str = ""
+    known_calls: frozenset[str] = frozenset()
+    closed_calls: int = 0
+    ends_with_result: bool = False
+    call_ids: CallIds = PLAIN_CALL_IDS
     methods: frozenset[Method] = frozenset()
     client: str = ""
     id: str = ""
@@ -128,20 +187,6 @@ class SideRule:
     last: bool = False
     alone: bool = False
     tools: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NewInput:
-    """What a transcript holds that the agent has not been told: the part after the last assistant message.
-
-    `instructions` are the system and developer messages of the whole transcript, joined; "" when there are none.
-    `opens_conversation` is true when the transcript has no assistant message yet.
-    """
-
-    said: tuple[UserMessage, ...]
-    results: tuple[ToolResult, ...] = ()
-    instructions: str = ""
-    opens_conversation: bool = True
 
 
 # --- a client's tool as it stands on the Letta server -------------------------------------------------
@@ -228,16 +273,23 @@ class ToolsOffered:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A piece of what the agent thought."""
+    """A piece of what the agent thought; `item_id` is the message on the server that it belongs to."""
 
     text: str
+    item_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of what the agent says to the user."""
+    """A piece of what the agent says to the user; `item_id` is the message on the server that it belongs to."""
 
     text: str
+    item_id: str = ""
+
+
+def separated(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
+    """The text of a piece, with an empty line before it if it begins a further message. `last`: the one before it."""
+    return piece.text if last is None or last.item_id == piece.item_id else f"\n\n{piece.text}"
 
 
 @dataclass(frozen=True, slots=True)

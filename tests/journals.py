@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from bridge.errors import UnknownModel
-from bridge.journal import follower as following
-from bridge.journal import recording
-from bridge.journal.journal import Attempt, Identity, Journal
-from bridge.journal.stream import TurnStream, run_in_thread
+from bridge.journal import follower
+from bridge.journal.claims import Identity
+from bridge.store import heartbeat
+from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.turn import AgentEvent, MethodChosen, Stopped, Text, Used
+from bridge.turns.live import LiveTurn
+from bridge.turns.part import Journal, Part
 from tests.stores import KINDS, shared_store
 from tests.waiting import SOON
 
@@ -31,33 +33,34 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signs of life come often, and on a busy machine none is missed."""
-    monkeypatch.setattr(recording, "PULSE", 0.05)
-    monkeypatch.setattr(following, "PULSE", 0.05)
-    monkeypatch.setattr(recording, "ALIVE", KEEP)
-    monkeypatch.setattr(following, "ALIVE", KEEP)
-    monkeypatch.setattr(following, "FOLLOWED", KEEP)
-    monkeypatch.setattr(following, "LOOK", 0.02)
+    """Heartbeats come often, and no process is taken for dead on a busy machine."""
+    for module in (heartbeat, follower):
+        monkeypatch.setattr(module, "PULSE", 0.05)
+        monkeypatch.setattr(module, "ALIVE", KEEP)
+    monkeypatch.setattr(heartbeat, "IDLE_PULSE", 0.05)
+    monkeypatch.setattr(follower, "FOLLOWED", KEEP)
+    monkeypatch.setattr(follower, "LOOK", 0.02)
 
 
 @pytest.fixture
 def short_lives(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that is silent for a moment is taken for dead."""
-    monkeypatch.setattr(recording, "ALIVE", 0.5)
-    monkeypatch.setattr(following, "ALIVE", 0.5)
+    """A process that is silent for a moment is taken for dead."""
+    for module in (heartbeat, follower):
+        monkeypatch.setattr(module, "ALIVE", 0.5)
 
 
 class Agent:
-    """What runs a turn: counts the runs, and waits in the middle when it is told to."""
+    """Runs turns: counts them, and waits in the middle when a test says so."""
 
     def __init__(self) -> None:
         self.runs: list[tuple[str, bool]] = []
         self.fails_with: list[Exception] = []
         self.answers: list[list[AgentEvent]] = []
+        self.cancelled: list[str] = []
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
 
-    def run(self, turn_id: str, repeated: bool, gone: threading.Event) -> Iterator[AgentEvent]:
+    def run(self, turn_id: str, repeated: bool) -> Iterator[AgentEvent]:
         self.runs.append((turn_id, repeated))
         failure = self.fails_with.pop(0) if self.fails_with else None
         answer = self.answers.pop(0) if self.answers else ANSWER
@@ -77,10 +80,31 @@ def agent() -> Agent:
     return Agent()
 
 
-def ask(worker: Journal, agent: Agent, identity: Identity = SAME) -> tuple[Attempt, TurnStream]:
-    attempt = worker.attempt(identity, agent.run)
-    return attempt, run_in_thread(attempt.events)
+def journal(store: Store) -> Journal:
+    """The journal of one worker."""
+    return Journal.of(store, KEEP, Heartbeat(store))
 
 
-def read(feed: TurnStream) -> list[AgentEvent]:
-    return [event for event in feed.read(SOON) if event is not None]
+def ask(worker: Journal, agent: Agent, identity: Identity = SAME) -> Part:
+    """A request's part in a turn, begun."""
+
+    def run(live: LiveTurn, repeated: bool) -> None:
+        threading.Thread(target=work, args=(live, repeated), daemon=True).start()
+
+    def work(live: LiveTurn, repeated: bool) -> None:
+        fault: BaseException | None = None
+        try:
+            for event in agent.run(live.claim.turn, repeated):
+                live.write(event)
+        except BaseException as found:
+            fault = found
+        part.end(live, fault, repeated=repeated)
+
+    part = Part(worker, identity, run, agent.cancelled.append)
+    part.begin()
+    return part
+
+
+def read(part: Part) -> list[AgentEvent]:
+    """All events that were not read yet."""
+    return [event for event in part.read(SOON) if event is not None]

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from app import assemble
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
-from bridge.directory import Directory
+from bridge.dialects.openai.transcript import Message
 from bridge.letta.gateway import Agent, Say
-from bridge.shared import shared_by_workers
 from bridge.sync.instructions import LABEL
-from bridge.sync.registry import Registry
-from bridge.turn import AgentCall, AgentEvent, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
+from bridge.turn import AgentCall, AgentEvent, Stopped, Text, ToolCall, ToolSpec, Turn, Used
+from tests.asked import turn_of
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway
 
@@ -27,7 +27,7 @@ Ask = Callable[..., list[AgentEvent]]
 
 
 def made(letta: FakeGateway, settings: Settings) -> Conversation:
-    return Conversation(letta, Directory(letta), Registry(letta), shared_by_workers(settings), settings)
+    return assemble(settings, letta).conversation
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def ask(letta: FakeGateway, settings: Settings) -> Ask:
     conversation = made(letta, settings)
 
     def ask(*messages: Message, **fields: Any) -> list[AgentEvent]:
-        turn = Turn(fields.pop("model", "Ada"), messages or (HELLO,), **fields)
+        turn = turn_of(*(messages or (HELLO,)), **fields)
         return [event for event in conversation.events(turn, Signal()) if isinstance(event, Text | Used | Stopped)]
 
     return ask
@@ -51,12 +51,12 @@ def test_the_agent_is_given_what_is_new_and_nothing_else(letta: FakeGateway, ask
     assert prompt.messages == (Say("user", "one"), Say("user", "two"))
 
 
-def test_what_happens_is_told_in_order(letta: FakeGateway, ask: Ask) -> None:
+def test_events_come_in_order(letta: FakeGateway, ask: Ask) -> None:
     letta.will_say("Hel", "lo")
     assert ask() == [Text("Hel"), Text("lo"), Used(100, 10), Stopped("end_turn")]
 
 
-def test_an_unknown_agent_is_told_before_anything_is_sent(letta: FakeGateway, ask: Ask) -> None:
+def test_an_unknown_agent_is_refused_before_anything_is_sent(letta: FakeGateway, ask: Ask) -> None:
     with pytest.raises(errors.UnknownModel):
         ask(model="Bob")
     assert letta.prompts == []
@@ -68,7 +68,7 @@ def test_a_transcript_with_nothing_new_costs_no_call(letta: FakeGateway, ask: As
     assert letta.calls == []
 
 
-def test_a_request_beside_the_conversation_with_nothing_said_costs_no_call(letta: FakeGateway, ask: Ask) -> None:
+def test_a_request_aside_without_a_user_message_costs_no_call(letta: FakeGateway, ask: Ask) -> None:
     with pytest.raises(errors.InvalidRequest):
         ask(KIND, aside=True)
     assert letta.calls == []
@@ -83,7 +83,7 @@ def test_a_request_beside_the_conversation_with_nothing_said_costs_no_call(letta
         ("memgpt_v2_agent", False, False),
     ],
 )
-def test_text_comes_by_token_only_where_it_is_streamed_and_stays_whole(
+def test_text_comes_by_token_only_when_it_is_streamed_and_not_damaged_by_it(
     letta: FakeGateway, ask: Ask, agent_type: str, stream: bool, by_token: bool
 ) -> None:
     letta.has_agent("Bob", agent_type)
@@ -117,13 +117,13 @@ def test_instructions_that_did_not_change_are_not_written_again(letta: FakeGatew
 
 
 @pytest.mark.parametrize("mode", ["message", "ignore"])
-def test_where_instructions_are_kept_otherwise_no_block_of_ours_stays(
+def test_the_bridges_block_goes_when_instructions_are_kept_elsewhere(
     letta: FakeGateway, environment: dict[str, str], mode: str, ask: Ask
 ) -> None:
     ask(KIND, HELLO)
     prompt_mode(mode, environment)
     conversation = made(letta, read_settings(environment))
-    list(conversation.events(Turn("Ada", (KIND, HELLO)), Signal()))
+    list(conversation.events(turn_of(KIND, HELLO), Signal()))
     assert letta.prompts[-1].memory == {"persona": "I am Ada."}
 
 
@@ -148,7 +148,7 @@ class TestAsMessages:
 def test_instructions_can_be_ignored(letta: FakeGateway, environment: dict[str, str]) -> None:
     prompt_mode("ignore", environment)
     conversation = made(letta, read_settings(environment))
-    list(conversation.events(Turn("Ada", (KIND, HELLO)), Signal()))
+    list(conversation.events(turn_of(KIND, HELLO), Signal()))
     assert letta.prompts[0].memory == {"persona": "I am Ada."}
     assert letta.prompts[0].messages == (Say("user", "Hello"),)
 
@@ -160,24 +160,22 @@ def test_the_form_of_a_reply_is_asked_for_in_every_turn_that_wants_one(
     prompt_mode(mode, environment)
     conversation = made(letta, read_settings(environment))
     transcript = (KIND, HELLO, Message("assistant", "Hi"), HELLO)
-    list(conversation.events(Turn("Ada", transcript, reply_format="in JSON"), Signal()))
+    list(conversation.events(turn_of(*transcript, reply_format="in JSON"), Signal()))
     assert letta.prompts[0].messages == (Say("system", "in JSON"), Say("user", "Hello"))
 
 
 ENDING = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}})
 
 
-def test_a_client_that_ends_by_a_call_gets_one_beside_the_conversation_too(
-    letta: FakeGateway, settings: Settings
-) -> None:
+def test_a_client_that_ends_by_a_call_gets_one_in_a_request_aside_too(letta: FakeGateway, settings: Settings) -> None:
     letta.will_say("Done.")
-    events = made(letta, settings).events(Turn("Ada", (HELLO,), tools=(ENDING,), aside=True), Signal())
+    events = made(letta, settings).events(turn_of(HELLO, tools=(ENDING,), aside=True), Signal())
     assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [
         ("attempt_completion", '{"result": "Done."}')
     ]
 
 
-def test_a_summary_stays_text_although_the_client_offers_its_tools(letta: FakeGateway, ask: Ask) -> None:
+def test_a_recognised_summary_stays_text(letta: FakeGateway, ask: Ask) -> None:
     summarise = Message("system", "You are a helpful AI assistant tasked with summarizing conversations.")
     told = Message("user", "CRITICAL: This summarization request is a SYSTEM OPERATION.")
     letta.will_say("They said hello.")
@@ -206,7 +204,7 @@ def test_usage_is_the_prompt_of_the_last_step_not_the_sum(
     assert (found.prompt_tokens, found.completion_tokens) == (told, used.completion_tokens)
 
 
-def test_an_answer_is_not_lost_when_its_usage_cannot_be_asked_for(letta: FakeGateway, ask: Ask) -> None:
+def test_an_answer_is_not_lost_when_its_usage_cannot_be_read(letta: FakeGateway, ask: Ask) -> None:
     letta.fails(errors.LettaUnreachable("It broke."), at="step_prompt_tokens")
     letta.will(Text("Hi"), Used(2100, 60, 3, "step-3"), Stopped("end_turn"))
     assert ask() == [Text("Hi"), Used(700, 60, 3, "step-3"), Stopped("end_turn")]
@@ -216,15 +214,15 @@ def test_an_answer_is_not_lost_when_its_usage_cannot_be_asked_for(letta: FakeGat
 
 
 @pytest.mark.parametrize("number", range(1, 8))
-def test_a_failure_of_letta_at_any_call_is_told_as_it_is(letta: FakeGateway, ask: Ask, number: int) -> None:
+def test_a_failure_of_letta_at_any_call_reaches_the_client(letta: FakeGateway, ask: Ask, number: int) -> None:
     letta.fails(errors.LettaUnreachable("It is down."), at=number)
     with pytest.raises(errors.LettaUnreachable, match="It is down"):
         ask(KIND, HELLO)
     assert len(letta.calls) == number
 
 
-def test_the_turn_above_makes_seven_calls_and_the_next_one_three(letta: FakeGateway, ask: Ask) -> None:
-    """Whether a run is under way is asked where the turn before is not known to have ended."""
+def test_a_first_turn_makes_seven_calls_and_the_next_one_three(letta: FakeGateway, ask: Ask) -> None:
+    """The bridge asks for runs that go on when it does not know that the previous turn ended."""
     ask(KIND, HELLO)
     assert letta.calls == ["agents_named", "agent", "runs_under_way", "agent", "features", "add_block", "send"]
     letta.calls.clear()
@@ -252,14 +250,14 @@ CALL = ToolSpec("weather")
 def opens_a_call_and_breaks_off(letta: FakeGateway, conversation: Conversation) -> Turn:
     """A client's call is open; the turn that brought its result broke off in the middle."""
     letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
-    happened = conversation.events(Turn("Ada", (HELLO,), (CALL,)), Signal())
+    happened = conversation.events(turn_of(HELLO, tools=(CALL,)), Signal())
     (call,) = [event for event in happened if isinstance(event, ToolCall)]
     told = (HELLO, Message("assistant", tool_calls=(call,)), Message("tool", "sun", tool_call_id=call.id))
     letta.will(CUT)
     with pytest.raises(errors.LettaUnreachable):
-        list(conversation.events(Turn("Ada", told, (CALL,)), Signal()))
+        list(conversation.events(turn_of(*told, tools=(CALL,)), Signal()))
     letta.calls.clear()
-    return Turn("Ada", told, (CALL,))
+    return turn_of(*told, tools=(CALL,))
 
 
 def goes_when_the_agent_is_looked_at(letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Signal:
@@ -274,7 +272,7 @@ def goes_when_the_agent_is_looked_at(letta: FakeGateway, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("tools", [(CALL,), (ToolSpec("clock"),)], ids=["the same client", "another client"])
-def test_a_client_that_goes_before_its_turn_hides_nothing_that_was_broken_off(
+def test_a_client_that_leaves_before_its_turn_keeps_the_mark_of_a_broken_turn(
     letta: FakeGateway, settings: Settings, monkeypatch: pytest.MonkeyPatch, tools: tuple[ToolSpec, ...]
 ) -> None:
     conversation = made(letta, settings)
@@ -282,24 +280,23 @@ def test_a_client_that_goes_before_its_turn_hides_nothing_that_was_broken_off(
     with monkeypatch.context() as patch:
         gone = goes_when_the_agent_is_looked_at(letta, patch)
         with suppress(errors.ClientGone):
-            list(conversation.events(Turn("Ada", (HELLO,), tools), gone))
+            list(conversation.events(turn_of(HELLO, tools=tools), gone))
     letta.calls.clear()
     list(conversation.events(turn, Signal()))
     assert "runs_under_way" in letta.calls
 
 
-def test_what_an_operator_does_meanwhile_hides_nothing_that_was_broken_off(
-    letta: FakeGateway, settings: Settings
-) -> None:
-    conversation = made(letta, settings)
+def test_an_action_of_the_operator_keeps_the_mark_of_a_broken_turn(letta: FakeGateway, settings: Settings) -> None:
+    parts = assemble(settings, letta)
+    conversation = parts.conversation
     turn = opens_a_call_and_breaks_off(letta, conversation)
-    conversation.resync(letta.agents()[0].id, (CALL,))
+    parts.offering.resync(letta.agents()[0].id, (CALL,))
     letta.calls.clear()
     list(conversation.events(turn, Signal()))
     assert "runs_under_way" in letta.calls
 
 
-def test_a_client_that_goes_while_a_run_is_waited_for_sends_nothing(
+def test_a_client_that_leaves_while_a_run_is_waited_for_sends_nothing(
     letta: FakeGateway, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversation = made(letta, settings)
@@ -324,10 +321,10 @@ def test_an_answer_aside_is_not_lost_when_its_helper_cannot_be_removed(letta: Fa
 
 
 @pytest.mark.parametrize(("sleeptime", "rule"), [(False, "requires_approval"), (True, "exit_loop")])
-def test_a_call_of_an_agent_with_sleeptime_is_not_held_where_no_answer_would_free_it(
+def test_calls_of_an_agent_with_sleeptime_are_not_held_when_no_answer_frees_them(
     settings: Settings, sleeptime: bool, rule: str
 ) -> None:
     letta = FakeGateway(replace(FEATURES, version=(0, 12, 1), tool_returns=False))
     agent = letta.has_agent("Ada", "memgpt_v2_agent", sleeptime=sleeptime)
-    list(made(letta, settings).events(Turn("Ada", (HELLO,), (CALL,)), Signal()))
+    list(made(letta, settings).events(turn_of(HELLO, tools=(CALL,)), Signal()))
     assert [one["type"] for one in letta.agent(agent.id).rules] == [rule]

@@ -20,15 +20,14 @@ FLOORS: list[set[str]] = [
     {"bridge.logs", "bridge.keys"},
     {"bridge.config"},
     {"bridge.store"},
-    {"bridge.locks", "bridge.limits"},
+    {"bridge.locks", "bridge.limits", "bridge.journal"},
     {"bridge.shared"},
     {"bridge.dialects", "bridge.stubs", "bridge.letta"},
     {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.history"},
     {"bridge.interception"},
+    {"bridge.offering"},
     {"bridge.conversation"},
-    {"bridge.operation"},
-    {"bridge.journal"},
-    {"bridge.turns"},
+    {"bridge.operation", "bridge.turns"},
     {"bridge.web"},
     {"bridge.cli"},
     {"app", "gunicorn.conf"},
@@ -113,6 +112,18 @@ def test_a_library_is_imported_only_in_its_place(module: str) -> None:
     path = MODULES[module].as_posix()
     for name in {name.partition(".")[0] for name in imported(MODULES[module])} - sys.stdlib_module_names:
         assert path.startswith(LIBRARIES.get(name, ())), f"{path} imports {name}"
+
+
+# Rooms that may know a wire format; all others see a dialect as `bridge.dialects.base` describes it.
+KNOW_DIALECTS = ("bridge.dialects", "bridge.web", "app", "bridge.toolsets")
+
+
+@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"bridge"}))
+def test_the_core_knows_no_wire_format(module: str) -> None:
+    if module.startswith(KNOW_DIALECTS):
+        return
+    known = [name for name in known_modules(MODULES[module]) if name.startswith("bridge.dialects.")]
+    assert set(known) <= {"bridge.dialects.base"}
 
 
 def test_imports_have_no_cycle() -> None:

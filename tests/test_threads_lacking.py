@@ -1,4 +1,4 @@
-"""A container may have no thread left for a moment: what could not begin one then begins it later."""
+"""A container may have no thread left for a moment. Each part that needs one starts it later."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from bridge.dialects.base import RequestRules
+from bridge.dialects.chat_completions.dialect import ChatCompletions
 from bridge.history.activity import Activity
 from bridge.history.recorder import Recorder
-from bridge.journal.recording import Worker
 from bridge.locks.leases import LeaseLocker
 from bridge.operation.background import Background
 from bridge.operation.snapshots import FRESH, Snapshots
+from bridge.store.heartbeat import Heartbeat
 from bridge.store.redis import RedisServer
 from bridge.store.sqlite import LocalStore
-from bridge.turn import Text, Turn
+from bridge.turn import NewInput, Turn
 from bridge.web.health import Readiness
 from testbed.redis import Redis
 from tests.clock import Clock
@@ -25,12 +27,12 @@ from tests.waiting import SOON, until
 
 pytestmark = pytest.mark.fault("no thread left for a moment")
 
-Lack = Callable[[], None]
+FailNextStart = Callable[[], None]
 
 
 @pytest.fixture
-def lack(monkeypatch: pytest.MonkeyPatch) -> Lack:
-    """The next thread can't be started."""
+def fail_next_start(monkeypatch: pytest.MonkeyPatch) -> FailNextStart:
+    """Makes the start of the next thread fail."""
     start = threading.Thread.start
 
     def refused(thread: threading.Thread) -> None:
@@ -40,52 +42,54 @@ def lack(monkeypatch: pytest.MonkeyPatch) -> Lack:
     return lambda: monkeypatch.setattr(threading.Thread, "start", refused)
 
 
-def begun(name: str) -> set[threading.Thread]:
+def threads_named(name: str) -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == name}
 
 
-def test_readiness_is_told_again(lack: Lack) -> None:
+def test_readiness_is_reported_again(fail_next_start: FailNextStart) -> None:
     readiness = Readiness({"letta": lambda: None}, longest=SOON)
-    lack()
+    fail_next_start()
     with pytest.raises(RuntimeError):
         readiness.states()
     assert readiness.states() == {"letta": "ok"}
 
 
-def test_the_admin_page_is_told_again_what_stands_on_the_server(tmp_path: Path, lack: Lack) -> None:
+def test_the_admin_page_is_refreshed_again(tmp_path: Path, fail_next_start: FailNextStart) -> None:
     clock, letta = Clock(1_700_000_000.0), FakeGateway()
     snapshots = Snapshots(letta, LocalStore(tmp_path / "store"), clock)
     snapshots.view()
     clock.now += FRESH + 1
-    lack()
+    fail_next_start()
     with pytest.raises(RuntimeError):
         snapshots.view()
     snapshots.view()
     until(lambda: letta.calls.count("tools") == 2)
 
 
-def test_a_worker_gives_signs_of_life(tmp_path: Path, lack: Lack) -> None:
-    worker, before = Worker(LocalStore(tmp_path / "store"), 60), begun("pulse")
-    lack()
+def test_a_heartbeat_is_started_again(tmp_path: Path, fail_next_start: FailNextStart) -> None:
+    heartbeat, before = Heartbeat(LocalStore(tmp_path / "store")), threads_named("heartbeat")
+    fail_next_start()
     with pytest.raises(RuntimeError):
-        _ = worker.id
-    assert worker.id
-    assert len(begun("pulse") - before) == 1
+        _ = heartbeat.id
+    assert heartbeat.id
+    assert len(threads_named("heartbeat") - before) == 1
 
 
-def test_turns_are_written_down_and_no_request_fails_by_it(tmp_path: Path, lack: Lack) -> None:
-    recorder = Recorder(activity := Activity(LocalStore(tmp_path / "store")))
-    lack()
-    assert list(recorder.watch(Turn("Ada", ()), [Text("Hi")])) == [Text("Hi")]
+def test_turns_are_recorded_and_no_request_fails(tmp_path: Path, fail_next_start: FailNextStart) -> None:
+    store = LocalStore(tmp_path / "store")
+    recorder = Recorder(activity := Activity(store), Heartbeat(store))
+    fail_next_start()
+    record = recorder.begin(Turn("Ada", NewInput(())), ChatCompletions(RequestRules()))
+    recorder.end(record, None, gone=False)
     recorder.start()
     recorder.stop()
-    assert [turn.outcome for turn in activity.turns()] == ["answer"]
+    assert [turn.outcome for turn in activity.turns()] == ["stop"]
 
 
-def test_a_sweep_is_put_off(lack: Lack, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sweep_is_put_off(fail_next_start: FailNextStart, caplog: pytest.LogCaptureFixture) -> None:
     swept = threading.Event()
     sweeps = Background("sweep", lambda: True, swept.set)
-    lack()
+    fail_next_start()
     sweeps.start_if_due()
     assert "a sweep is put off: can't start new thread" in caplog.text
     sweeps.start_if_due()
@@ -93,12 +97,12 @@ def test_a_sweep_is_put_off(lack: Lack, caplog: pytest.LogCaptureFixture) -> Non
 
 
 @pytest.mark.servers
-def test_leases_are_renewed_and_one_that_nobody_got_is_not(lack: Lack) -> None:
+def test_leases_are_renewed_but_not_one_that_was_never_given(fail_next_start: FailNextStart) -> None:
     with Redis() as redis:
-        locker, before = LeaseLocker(RedisServer(redis.url)), begun("leases")
-        lack()
+        locker, before = LeaseLocker(RedisServer(redis.url)), threads_named("leases")
+        fail_next_start()
         with pytest.raises(RuntimeError):
             locker.take("agent-1", lambda: False)
         assert locker.take("agent-1", lambda: False) is not None
-        assert len(begun("leases") - before) == 1
+        assert len(threads_named("leases") - before) == 1
         assert len(locker._held) == 1

@@ -1,7 +1,7 @@
 """What the turns of all workers did, for the operator: kept for a while, and lost without harm.
 
-The newest turns, the tools that clients offered with how often they were called, the numbers of each minute, and which
-workers there are. Whatever several workers add to is one small document, changed by compare and swap.
+It holds the newest turns, the tools that clients offered with how often they were called, and the numbers of each
+minute. A document that several workers add to is small, and changed by compare and swap.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from bridge.errors import StoreUnavailable
 from bridge.history.records import (
     Minute,
     PastCall,
+    ServingProcess,
     Step,
     ToolCard,
     ToolUse,
     TurnRecord,
-    Worker,
     made,
     read,
     read_all,
     written,
 )
+from bridge.store.heartbeat import living
 from bridge.store.port import Store
 from bridge.turn import JsonObject
 
@@ -33,46 +34,43 @@ MOST_TURNS_OF_AN_AGENT = 50
 MOST_CALLS_OF_A_TOOL = 60
 MOST_TOOLS = 2_000
 MOST_MINUTES = 90
-MOST_WORKERS = 128
 KEPT = 30 * 86_400.0
-# A worker tells this often that it lives, and one that was silent for the other time does not.
-HEARTBEAT = 20.0
-SILENT = 65.0
+# Seconds for which a list of running turns is shown: it is renewed more often while there are any.
+RUNNING_SHOWN = 5.0
 TRIES = 50
 
 Document = dict[str, Any]
+Digests = Mapping[str, str]
 
 
 class Activity:
-    """Written by the workers' recorders, read by pages and commands."""
+    """The workers' recorders write it; pages and commands read it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     # --- written --------------------------------------------------------------------------------------
 
-    def lives(self, worker: Worker) -> None:
-        """The worker goes on, and these turns in it. That it began, the store may have forgotten or lost."""
-        self._store.put(f"worker {worker.id}", written(worker), SILENT)
-        if worker.id not in self._store.items("workers"):
-            self._store.append("workers", worker.id, MOST_WORKERS, KEPT)
+    def show_running(self, process_id: str, turns: Sequence[TurnRecord]) -> None:
+        """These turns run in that process now."""
+        self._store.put(f"running {process_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
 
-    def ended(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Set[str]:
-        """These turns are over; which of their tools were not counted before, or not since they were forgotten.
+    def ended(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
+        """Keeps turns that are over, each with the digests of its tools by the client's names.
 
-        `digests` lead, by turn, from the client's names of its tools to what they are.
+        Returns the digests of tools that were not counted before, or not since the store forgot them.
         """
-        for turn in turns:
+        for turn, digests in turns:
             text = written(turn)
             self._store.append("turns", text, MOST_TURNS, KEPT)
             if turn.agent_id and not turn.aside:
                 self._store.append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
-            self._keep_calls(turn, digests[turn.id])
-        self._edit("minutes", lambda minutes: _with_minutes(minutes, turns))
-        return self._count_uses(turns, digests) if any(digests[turn.id] for turn in turns) else frozenset()
+            self._keep_calls(turn, digests)
+        self._edit("minutes", lambda minutes: _with_minutes(minutes, [turn for turn, _ in turns]))
+        return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
 
-    def meets(self, cards: Iterable[ToolCard]) -> None:
-        """Tools as they are offered; of one that is known, since when it is stays."""
+    def keep_cards(self, cards: Iterable[ToolCard]) -> None:
+        """Keeps tools as they are offered. A known tool keeps the time since when it is known."""
         for card in cards:
             known = self.tool(card.digest)
             kept = card if known is None else replace(card, since=known.since)
@@ -82,15 +80,15 @@ class Activity:
         """The operator did something."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
 
-    def _count_uses(self, turns: Sequence[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Set[str]:
-        """Of a tool that is not among the newest any more, what else is known goes, too."""
+    def _count_uses(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
+        """When a tool is not among the newest any more, everything else that is known of it goes, too."""
         fresh: Set[str] = frozenset()
         dropped: Set[str] = frozenset()
 
         def change(uses: Document) -> Document:
             nonlocal fresh, dropped
             before = frozenset(uses)
-            kept = _newest(_with_uses(uses, turns, digests))
+            kept = _newest(_with_uses(uses, turns))
             fresh, dropped = kept.keys() - before, uses.keys() - kept.keys()
             return kept
 
@@ -99,8 +97,8 @@ class Activity:
             self._store.remove(*(f"{kind} {digest}" for digest in dropped for kind in ("tool", "calls")))
         return fresh
 
-    def _keep_calls(self, turn: TurnRecord, digests: Mapping[str, str]) -> None:
-        for step in (*turn.results, *turn.calls):
+    def _keep_calls(self, turn: TurnRecord, digests: Digests) -> None:
+        for step in (*turn.returned, *turn.calls):
             if step.name in digests:
                 key = f"calls {digests[step.name]}"
                 self._store.append(key, json.dumps(_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
@@ -123,10 +121,16 @@ class Activity:
     def turns_of(self, agent_id: str) -> list[TurnRecord]:
         return read_all(TurnRecord, reversed(self._store.items(f"turns {agent_id}")))
 
-    def workers(self) -> list[Worker]:
-        """Those that live, the newest first."""
-        texts = [self._store.get(f"worker {name}") for name in dict.fromkeys(self._store.items("workers"))]
-        return [read(Worker, text) for text in reversed(texts) if text is not None]
+    def workers(self) -> list[ServingProcess]:
+        """The processes that live, the newest first."""
+        return [
+            ServingProcess(beat.id, beat.host, beat.pid, beat.started, beat.seen, self._running_in(beat.id))
+            for beat in living(self._store)
+        ]
+
+    def _running_in(self, process_id: str) -> tuple[TurnRecord, ...]:
+        rows = json.loads(self._store.get(f"running {process_id}") or "[]")
+        return tuple(made(TurnRecord, row) for row in rows)
 
     def running(self) -> list[TurnRecord]:
         """The turns that are under way, the newest first."""
@@ -201,9 +205,9 @@ def _with_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
     return {number: minutes[number] for number in newest}
 
 
-def _with_uses(uses: Document, turns: Iterable[TurnRecord], digests: Mapping[str, Mapping[str, str]]) -> Document:
-    for turn in turns:
-        for name, digest in digests[turn.id].items():
+def _with_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
+    for turn, digests in turns:
+        for name, digest in digests.items():
             fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
             uses[digest] = asdict(_used(made(ToolUse, uses[digest]) if digest in uses else fresh, turn, name))
     return uses
@@ -215,7 +219,7 @@ def _newest(uses: Document) -> Document:
 
 
 def _used(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
-    results = [step for step in turn.results if step.name == name]
+    results = [step for step in turn.returned if step.name == name]
     return replace(
         before,
         method=turn.method,

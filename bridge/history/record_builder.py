@@ -1,22 +1,25 @@
-"""The record of one turn while it is made, event by event."""
+"""The record of one turn, built from its events while it runs. It is the only one that a turn has."""
 
 from __future__ import annotations
 
-import time
+import secrets
 from collections.abc import Collection
-from dataclasses import replace
+from typing import Any
 
+from bridge.dialects.base import Dialect
+from bridge.errors import BridgeError
 from bridge.history.records import Step, StepKind, ToolCard, TurnRecord
-from bridge.letta.gateway import HELPER_PREFIX
+from bridge.trace import Trace
 from bridge.turn import (
     AgentCall,
     AgentReturn,
     MethodChosen,
     Reasoning,
+    RunStarted,
+    Stopped,
     Stub,
     Text,
     ToolCall,
-    ToolResult,
     ToolsOffered,
     Turn,
     TurnEvent,
@@ -26,122 +29,162 @@ from bridge.turn import (
 SHOWN = 400
 MOST_STEPS = 200
 BRIEF = 160
+# Steps that the counts of tools are made from: they are kept beyond MOST_STEPS, up to this number.
+MOST_CALLS = 2_000
+_COUNTED = ("call", "result")
 
 
 class RecordBuilder:
-    """Written by the turn's thread, read by the recorder's. Nothing that it keeps grows with the size of an answer."""
+    """Written by the turn's thread, read by the recorder's. What it keeps does not grow with the size of an answer."""
 
-    def __init__(self, id: str, turn: Turn, started: float, *, keeps_text: bool) -> None:
-        self.id = id
+    def __init__(self, turn: Turn, trace: Trace, now: float, dialect: Dialect, *, keeps_text: bool = True) -> None:
         self.digests: dict[str, str] = {}
+        self._trace = trace
+        self._dialect = dialect
         self._keeps_text = keeps_text
-        self._begun = time.perf_counter()
-        self._record = TurnRecord(
-            id, started, turn.model, tools=len(turn.tools), streamed=turn.stream, aside=turn.aside
-        )
         self._steps: list[Step] = []
+        self._piece: Step | None = None
         self._stubs: dict[str, Stub] = {}
+        self._stop_reason = "end_turn"
+        self._called = self._own_calls = self._characters = 0
+        self._finished: TurnRecord | None = None
+        self._fields: dict[str, Any] = {
+            "id": secrets.token_hex(8),
+            "started": now - trace.seconds,
+            "model": turn.model,
+            "dialect": dialect.name,
+            "request_id": trace.request_id,
+            "key_name": turn.client,
+            "tools": len(turn.tools),
+            "results": len(turn.new_input.results),
+            "closed_calls": turn.closed_calls,
+            "streamed": turn.stream,
+            "aside": turn.aside,
+        }
 
     # --- the turn's thread ----------------------------------------------------------------------------
 
     def see(self, event: TurnEvent) -> None:
         match event:
             case Text(text):
-                self._piece("answer", text)
+                self._characters += len(text)
+                self._add_piece("answer", text)
             case Reasoning(text):
-                self._piece("thought", text)
+                self._add_piece("thought", text)
             case ToolCall(call_id, name, arguments):
-                self._step("call", name, arguments, call_id=call_id)
+                self._called += 1
+                self._add("call", name, arguments, call_id=call_id)
             case AgentCall() if not event.held:
-                self._step("own call", event.name, event.arguments, call_id=event.call_id)
+                self._own_calls += 1
+                self._add("own call", event.name, event.arguments, call_id=event.call_id)
             case AgentReturn(_, call_id, text, ok):
-                self._step("own return", "", text, ok=ok, call_id=call_id)
+                self._add("own return", "", text, ok=ok, call_id=call_id)
             case _:
                 self._learn(event)
 
     def _learn(self, event: TurnEvent) -> None:
         match event:
             case MethodChosen(method):
-                self._set(method=method)
+                self._fields["method"] = method
+            case RunStarted(run_id):
+                self._fields["run_id"] = run_id
+            case Stopped(reason):
+                self._stop_reason = reason
+            case Used(prompt_tokens, completion_tokens):
+                self._fields |= {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
             case ToolsOffered():
                 self._offered(event)
-            case Used(prompt_tokens, completion_tokens):
-                self._set(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
             case _:
                 pass
-
-    def fail(self, code: str, message: str) -> None:
-        self._set(outcome=code, message=message[:SHOWN])
-        self._step("failed", code, message, ok=False)
-
-    def cost(self, letta_calls: int, letta_seconds: float, waited_seconds: float) -> None:
-        self._set(letta_calls=letta_calls, letta_seconds=letta_seconds, waited_seconds=waited_seconds)
-
-    def end(self) -> None:
-        outcome = self._record.outcome
-        if outcome == "running":
-            kinds = {step.kind for step in self._steps}
-            outcome = "calls" if "call" in kinds else "answer" if "answer" in kinds else "nothing"
-        self._set(outcome=outcome, seconds=self._now())
-
-    # --- the recorder's thread ------------------------------------------------------------------------
-
-    def record(self) -> TurnRecord:
-        record = replace(self._record, steps=tuple(self._steps))
-        return replace(record, seconds=self._now()) if record.outcome == "running" else record
-
-    def cards(self, digests: Collection[str]) -> list[ToolCard]:
-        wanted = [stub for stub in self._stubs.values() if stub.digest in digests]
-        return [_card(stub, self._record) for stub in wanted]
-
-    # --------------------------------------------------------------------------------------------------
 
     def _offered(self, event: ToolsOffered) -> None:
         self._stubs = {binding.stub.spec.name: binding.stub for binding in event.bindings}
         self.digests = {name: stub.digest for name, stub in self._stubs.items()}
-        aside = self._record.aside or event.agent_name.startswith(HELPER_PREFIX)
-        self._set(agent_id=event.agent_id, agent_name=event.agent_name, tools=len(self._stubs), aside=aside)
-        self._step("sync", "", "", size=len(self._stubs))
+        self._fields["tools"] = len(self._stubs)
+        self._add("sync", "", "", size=len(self._stubs))
         for result in event.results:
-            self._given(result)
+            self._add("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
 
-    def _given(self, result: ToolResult) -> None:
-        self._step("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
+    def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
+        """The finished record. `gone`: no client waited for the end."""
+        outcome = self._dialect.finish_reason(self._stop_reason, self._called > 0)
+        if fault is not None:
+            outcome = (fault.code or fault.type) if isinstance(fault, BridgeError) else "internal_error"
+            words = fault.message if isinstance(fault, BridgeError) else ""
+            self._fields["message"] = words[:SHOWN]
+            self._add("failed", outcome, words, ok=False)
+        self._fields |= {"ended": fault is None, "seconds": self._trace.seconds}
+        self._fields["outcome"] = "client_gone" if gone else outcome
+        self._finished = self.record()
+        return self._finished
 
-    def _piece(self, kind: StepKind, text: str) -> None:
-        """Pieces of one text become one step."""
-        last = self._steps[-1] if self._steps else None
-        if last is None or last.kind != kind:
-            self._step(kind, "", text)
+    # --- the recorder's thread ------------------------------------------------------------------------
+
+    def record(self) -> TurnRecord:
+        """The record as far as the turn has come."""
+        if self._finished is not None:
+            return self._finished
+        trace, steps, piece = self._trace, [*self._steps], self._piece
+        known = {
+            "agent_id": trace.agent_id,
+            "agent_name": trace.agent_name,
+            "agent_type": trace.agent_type,
+            "letta_calls": trace.letta_calls,
+            "letta_seconds": trace.letta_seconds,
+            "waited_seconds": trace.waited_seconds,
+            "stubs_put": trace.calls["PUT /v1/tools/"],
+            "seconds": trace.seconds,
+            "called": self._called,
+            "own_calls": self._own_calls,
+            "characters": self._characters,
+        }
+        return TurnRecord(**{**known, **self._fields}, steps=(*steps, piece) if piece is not None else tuple(steps))
+
+    def cards(self, digests: Collection[str]) -> list[ToolCard]:
+        """The tools of this turn that have one of these digests."""
+        wanted = [stub for stub in self._stubs.values() if stub.digest in digests]
+        return [_card(stub, self._fields["started"], self._fields.get("method", "")) for stub in wanted]
+
+    # --- steps ----------------------------------------------------------------------------------------
+
+    def _add_piece(self, kind: StepKind, text: str) -> None:
+        """Pieces of one text become one step, which is added when the next step comes."""
+        before = self._piece
+        if before is None or before.kind != kind:
+            self._close_piece()
+            if len(self._steps) < MOST_STEPS:
+                self._piece = self._step(kind, "", text)
             return
-        shown = last.text
+        shown = before.text
         if self._keeps_text and len(shown) < SHOWN:
             shown = (shown + text)[:SHOWN]
-        self._steps[-1] = replace(last, text=shown, size=last.size + len(text))
+        self._piece = Step(before.at, kind, "", shown, before.size + len(text))
 
-    def _step(self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = "") -> None:
-        if len(self._steps) >= MOST_STEPS:
-            return
+    def _close_piece(self) -> None:
+        piece, self._piece = self._piece, None
+        if piece is not None:
+            self._steps.append(piece)
+
+    def _add(self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = "") -> None:
+        self._close_piece()
+        if len(self._steps) < (MOST_CALLS if kind in _COUNTED else MOST_STEPS):
+            self._steps.append(self._step(kind, name, text, size=size, ok=ok, call_id=call_id))
+
+    def _step(self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = "") -> Step:
         shown = text[:SHOWN] if self._keeps_text else ""
-        self._steps.append(Step(round(self._now(), 4), kind, name[:BRIEF], shown, size or len(text), ok, call_id))
-
-    def _set(self, **values: object) -> None:
-        self._record = replace(self._record, **values)  # type: ignore[arg-type]
-
-    def _now(self) -> float:
-        return time.perf_counter() - self._begun
+        return Step(round(self._trace.seconds, 4), kind, name[:BRIEF], shown, size or len(text), ok, call_id)
 
 
-def _card(stub: Stub, turn: TurnRecord) -> ToolCard:
+def _card(stub: Stub, since: float, method: str) -> ToolCard:
     return ToolCard(
         digest=stub.digest,
         client_name=stub.spec.name,
         server_name=stub.name,
-        since=turn.started,
+        since=since,
         description=stub.spec.description,
         parameters=stub.spec.parameters,
         strict=stub.spec.strict,
         json_schema=stub.json_schema,
         changes=stub.changes,
-        method=turn.method,
+        method=method,
     )

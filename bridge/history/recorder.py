@@ -1,186 +1,154 @@
-"""Watches the events of turns and writes down what happened, beside the turns: none waits for it or fails by it."""
+"""Writes down what turns do, beside the turns: no turn waits for it or fails by it."""
 
 from __future__ import annotations
 
 import atexit
 import logging
-import os
-import secrets
-import socket
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from math import inf
-from typing import Protocol
 
+from bridge.dialects.base import Dialect
 from bridge.errors import BridgeError
-from bridge.history.activity import HEARTBEAT, Activity
+from bridge.history.activity import Activity
 from bridge.history.record_builder import RecordBuilder
-from bridge.history.records import Worker
-from bridge.turn import AgentEvent, ToolsOffered, Turn, TurnEvent
+from bridge.history.records import TurnRecord
+from bridge.store.heartbeat import Heartbeat
+from bridge.trace import current
+from bridge.turn import Turn
 
-# How often turns that are under way are written.
+# Seconds between two times that running turns are written.
 PERIOD = 1.0
 # Turns that end within this time of each other are written together.
 GATHERING = 0.05
 MOST_WAITING = 1_000
 STOP_SECONDS = 5.0
 MOST_CARDS_REMEMBERED = 20_000
-# The card of a tool that is offered again and again is written anew before the store forgets it.
+# The card of a tool that is offered again and again is written again before the store forgets it.
 CARD_RENEWAL = 86_400.0
 
 log = logging.getLogger(__name__)
 
 
-class Costs(Protocol):
-    """What a turn has cost so far."""
-
-    @property
-    def letta_calls(self) -> int: ...
-    @property
-    def letta_seconds(self) -> float: ...
-    @property
-    def waited_seconds(self) -> float: ...
-
-
 class Recorder:
-    """One a process. `costs` tells of the turn whose thread asks. Its own thread begins with the first turn."""
+    """One a process, whose heartbeat begins with it. Its thread begins with the first request."""
 
     def __init__(
         self,
         activity: Activity,
-        costs: Callable[[], Costs | None] = lambda: None,
+        heartbeat: Heartbeat,
         *,
         keeps_text: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._activity = activity
-        self._costs = costs
+        self._heartbeat = heartbeat
         self._keeps_text = keeps_text
         self._clock = clock
-        self._running: dict[str, RecordBuilder] = {}
+        self._running: dict[int, RecordBuilder] = {}
         self._over: deque[RecordBuilder] = deque(maxlen=MOST_WAITING)
         self._known: OrderedDict[str, float] = OrderedDict()
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._writing = False
+        self._shown = False
         self._stopped = False
         self._thread: threading.Thread | None = None
 
-    def watch(self, turn: Turn, events: Iterable[TurnEvent]) -> Iterator[AgentEvent]:
-        """The same events, but for those that are only for the record."""
-        sketch = RecordBuilder(secrets.token_hex(8), turn, self._clock(), keeps_text=self._keeps_text)
-        self._begin(sketch)
-        try:
-            for event in events:
-                sketch.see(event)
-                if not isinstance(event, ToolsOffered):
-                    yield event
-        except BridgeError as failure:
-            sketch.fail(failure.code or failure.type, failure.message)
-            raise
-        except BaseException as fault:
-            sketch.fail("broken_off" if isinstance(fault, GeneratorExit) else "internal_error", "")
-            raise
-        finally:
-            costs = self._costs()
-            if costs is not None:
-                sketch.cost(costs.letta_calls, costs.letta_seconds, costs.waited_seconds)
-            self._end(sketch)
+    def begin(self, turn: Turn, dialect: Dialect) -> RecordBuilder:
+        """The record of a turn that begins, for the request that this thread works for."""
+        record = RecordBuilder(turn, current(), self._clock(), dialect, keeps_text=self._keeps_text)
+        self.start()
+        with self._changed:
+            self._running[id(record)] = record
+            self._changed.notify_all()
+        return record
+
+    def end(self, record: RecordBuilder, fault: BaseException | None, *, gone: bool) -> TurnRecord:
+        """The finished record, which is written to the store soon."""
+        finished = record.end(fault, gone=gone)
+        with self._changed:
+            del self._running[id(record)]
+            self._over.append(record)
+            self._changed.notify_all()
+        return finished
 
     def flush(self, seconds: float = 10.0) -> None:
-        """Wait until all that ended is written."""
-        with self._news:
-            self._news.notify_all()
-            self._news.wait_for(lambda: not self._over and not self._writing, seconds)
+        """Wait until all turns that ended are written."""
+        with self._changed:
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Begin to tell that this worker lives, until the process ends; later where there is no thread left."""
+        """Begin to write, until the process ends. When no thread is left, the next request tries again."""
         if self._thread is not None:
             return
-        with self._news:
+        with self._changed:
             if self._thread is None:
                 thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
                 try:
                     thread.start()
                 except RuntimeError as fault:
-                    log.warning("what turns do can't be written down yet: %s", fault)
+                    log.warning("turns can't be written down yet: %s", fault)
                     return
                 self._thread = thread
                 atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Write what has ended, and then no more."""
+        """Write what has ended, and end the thread."""
         atexit.unregister(self.stop)
-        with self._news:
+        with self._changed:
             self._stopped = True
-            self._news.notify_all()
+            self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
 
-    def _begin(self, sketch: RecordBuilder) -> None:
-        self.start()
-        with self._news:
-            self._running[sketch.id] = sketch
-            self._news.notify_all()
-
-    def _end(self, sketch: RecordBuilder) -> None:
-        sketch.end()
-        with self._news:
-            del self._running[sketch.id]
-            self._over.append(sketch)
-            self._news.notify_all()
-
     def _write_on(self) -> None:
-        worker = Worker(secrets.token_hex(4), socket.gethostname(), os.getpid(), self._clock(), self._clock())
-        alive, patience = 0.0, 0.0
+        with suppress(BridgeError, RuntimeError):  # pages list this process from now on; else with its first turn
+            _ = self._heartbeat.id
         while not self._stopped or self._over:
-            over, running = self._gathered(patience)
-            patience = HEARTBEAT
-            due = bool(running) or self._clock() - alive >= HEARTBEAT
-            told = replace(worker, seen=self._clock(), running=tuple(sketch.record() for sketch in running))
-            if self._written(over, told if due else None) and due:
-                alive = 0.0 if running else self._clock()
-            with self._news:
+            over, running = self._gathered()
+            try:
+                self._write(over, running)
+            except (BridgeError, RuntimeError) as fault:  # RuntimeError: the heartbeat got no thread
+                log.warning("turns could not be written down: %s", fault)
+            with self._changed:
                 self._writing = False
-                self._news.notify_all()
+                self._changed.notify_all()
 
-    def _gathered(self, patience: float) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
+    def _gathered(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
         """What ended and what runs: at once when something ended, later when nothing did."""
-        with self._news:
-            self._news.wait_for(lambda: self._over or self._running or self._stopped, patience)
-            if not self._over and self._running:
-                self._news.wait_for(lambda: self._over or self._stopped, PERIOD)
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or self._running or self._shown or self._stopped)
+            if not self._over and (self._running or self._shown):
+                self._changed.wait_for(lambda: self._over or self._stopped, PERIOD)
             if self._over:
-                self._news.wait_for(lambda: self._stopped, GATHERING)
+                self._changed.wait_for(lambda: self._stopped, GATHERING)
             over, running = list(self._over), list(self._running.values())
             self._over.clear()
             self._writing = True
             return over, running
 
-    def _written(self, over: list[RecordBuilder], worker: Worker | None) -> bool:
-        try:
-            if worker is not None:
-                self._activity.lives(worker)
-            if over:
-                self._write_over(over)
-        except BridgeError as fault:
-            log.warning("what turns did could not be written down: %s", fault.message)
-            return False
-        return True
+    def _write(self, over: list[RecordBuilder], running: list[RecordBuilder]) -> None:
+        if running or self._shown:
+            self._shown = bool(running)
+            self._activity.show_running(self._heartbeat.id, [record.record() for record in running])
+        if over:
+            self._write_over(over)
 
     def _write_over(self, over: list[RecordBuilder]) -> None:
-        digests = {sketch.id: sketch.digests for sketch in over}
+        turns = [(record.record(), record.digests) for record in over]
         now = self._clock()
-        met = {digest for named in digests.values() for digest in named.values()}
-        due = {digest for digest in met if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
-        self._meet(over, due)
-        fresh = self._activity.ended([sketch.record() for sketch in over], digests)
-        self._meet(over, fresh - due)  # their cards went when the store forgot them
+        offered = {digest for _, digests in turns for digest in digests.values()}
+        due = {digest for digest in offered if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
+        self._keep_cards(over, due)
+        fresh = self._activity.ended(turns)
+        self._keep_cards(over, fresh - due)  # their cards went when the store forgot them
         self._known.update(dict.fromkeys(due, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)
 
-    def _meet(self, over: list[RecordBuilder], digests: Collection[str]) -> None:
-        self._activity.meets({card.digest: card for sketch in over for card in sketch.cards(digests)}.values())
+    def _keep_cards(self, over: list[RecordBuilder], digests: Collection[str]) -> None:
+        self._activity.keep_cards({card.digest: card for record in over for card in record.cards(digests)}.values())

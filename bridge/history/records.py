@@ -1,4 +1,4 @@
-"""What is known of past turns, tools and calls: plain values, and the texts that they are kept as."""
+"""What is known about turns, tools and calls: plain values, and the texts by which the store keeps them."""
 
 from __future__ import annotations
 
@@ -27,30 +27,48 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """One turn. `outcome` is "running", "answer", "calls", "nothing", or the code of the error that ended it."""
+    """One turn, for the log, the metrics, the history and the pages.
+
+    `outcome` is "running", the finish reason as the client saw it, "client_gone", or the code of the error that ended
+    the turn. `ended`: no error did, so its calls and results do not come again with another attempt. `tools` counts
+    what was offered, `called` the calls for the client, `results` what the client returned, `closed_calls` the calls of
+    before that no client has to answer any more, `own_calls` those of the agent's own tools, `characters` its answer.
+    """
 
     id: str
     started: float
     model: str
+    dialect: str = ""
+    request_id: str = ""
+    run_id: str = ""
+    key_name: str = ""
     agent_id: str = ""
     agent_name: str = ""
+    agent_type: str = ""
     method: str = ""
     outcome: str = "running"
+    ended: bool = False
     message: str = ""
     seconds: float = 0.0
     letta_calls: int = 0
     letta_seconds: float = 0.0
     waited_seconds: float = 0.0
+    stubs_put: int = 0
     tools: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    results: int = 0
+    called: int = 0
+    closed_calls: int = 0
+    own_calls: int = 0
+    characters: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
     streamed: bool = False
     aside: bool = False
     steps: tuple[Step, ...] = ()
 
     @property
     def failed(self) -> bool:
-        return self.outcome not in ("running", "answer", "calls", "nothing")
+        return self.outcome != "running" and not self.ended
 
     @property
     def bridge_seconds(self) -> float:
@@ -61,13 +79,14 @@ class TurnRecord:
         return [step for step in self.steps if step.kind == "call"]
 
     @property
-    def results(self) -> list[Step]:
+    def returned(self) -> list[Step]:
+        """The results that the client gave."""
         return [step for step in self.steps if step.kind == "result"]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """A tool as a client offered it and as Letta gets it; `since` when the first turn with it was seen."""
+    """A tool as a client offered it and as Letta gets it; `since` is the time of the first turn with it."""
 
     digest: str
     client_name: str
@@ -97,7 +116,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call of a tool, and what the client gave for it, as far as it is known by now."""
+    """A call of a tool, and its result if the client has returned it."""
 
     call_id: str
     at: float
@@ -127,8 +146,8 @@ class Minute:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
-    """A process that serves, with the turns that are under way in it."""
+class ServingProcess:
+    """A process that serves, with the turns that run in it."""
 
     id: str
     host: str
@@ -141,7 +160,7 @@ class Worker:
 Record = TypeVar("Record")
 
 # Fields that hold records themselves.
-_WITHIN: Mapping[str, type[Any]] = {"steps": Step, "running": TurnRecord}
+_WITHIN: Mapping[str, type[Any]] = {"steps": Step}
 
 
 def written(record: Any) -> str:
@@ -157,7 +176,7 @@ def read_all(kind: type[Record], texts: Iterable[str]) -> list[Record]:
 
 
 def made(kind: type[Record], row: Mapping[str, Any]) -> Record:
-    """Of a row's fields those that are known: another version of the bridge may have written it."""
+    """The record of a row. Unknown fields are ignored: another version of the bridge may have written it."""
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: _value(name, value) for name, value in row.items() if name in known})
 

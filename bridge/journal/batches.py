@@ -15,9 +15,13 @@ _KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AgentEvent)}
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a turn ended. `incomplete`: its events were too many to be kept. `abandoned`: nobody waited any more."""
+    """How a turn ended.
 
-    how: Literal["well", "failed", "incomplete"]
+    `incomplete`: its events were too many to be kept. `lost`: the worker that ran it is gone. `abandoned`: no client
+    waited for it any more.
+    """
+
+    how: Literal["well", "failed", "incomplete", "lost"]
     failure: errors.BridgeError | None = None
     abandoned: bool = False
 

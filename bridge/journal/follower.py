@@ -1,97 +1,79 @@
-"""A turn as one sees it who does not run it."""
+"""Reads an attempt that another worker makes, or that is over, from what was written to the store."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable
+from threading import Event
 
-from bridge.journal.batches import Assembly, End, as_failure
-from bridge.journal.recording import ALIVE, PULSE, Recording, events_key, sign_of_life
+from bridge.errors import StoreUnavailable
+from bridge.journal.batches import Assembly, End
+from bridge.journal.claims import Claim
+from bridge.journal.recording import events_key
+from bridge.store.heartbeat import ALIVE, PULSE, last_beat
 from bridge.store.port import Store
-from bridge.turn import AgentEvent, Reasoning, Text, ToolCall
+from bridge.turn import AgentEvent, Text, ToolCall
 
 LOOK = 0.1
-# A follower that is silent for as long follows no more.
+# A follower that is silent for so many seconds does not follow any more.
 FOLLOWED = 3 * PULSE
-NOTHING_SHOWN = 0
 
 
 class Follower:
-    """Reads one attempt. `shown` counts what a client was given of it."""
+    """Reads one attempt."""
 
-    def __init__(self, store: Store, token: str, worker: str) -> None:
+    def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
-        self._token = token
-        self._worker = worker
+        self._token = claim.token
+        self._watch = _Watch(store, claim)
         self._assembly = Assembly()
-        self._kept: list[AgentEvent] = []
-        self.shown = NOTHING_SHOWN
-
-    @staticmethod
-    def is_there(store: Store, token: str) -> bool:
-        """Whether some other worker has a client that follows this attempt."""
-        return store.get(f"followed:{token}") is not None
+        self.recorded: list[AgentEvent] = []
 
     def ended(self) -> End | None:
-        """How the attempt ended, if it has."""
-        self._kept += self._assembly.add(self._store.items(events_key(self._token)))
+        """Reads what was written since the last time. Returns how the attempt ended, if it has."""
+        self.recorded += self._assembly.add(self._store.items(events_key(self._token)))
         return self._assembly.end
 
     @property
     def is_empty(self) -> bool:
-        """Whether in what has been kept there is nothing for the client to go on with."""
-        return not any(isinstance(event, Text | ToolCall) for event in self._kept)
+        """Whether what was recorded has nothing for the client to go on with."""
+        return not any(isinstance(event, Text | ToolCall) for event in self.recorded)
 
-    def recorded(self) -> Iterator[AgentEvent]:
-        """All that has been kept of it."""
-        yield from self._kept
+    def follow(self, write: Callable[[AgentEvent], None], gone: Event) -> End:
+        """Gives each event to `write` until the attempt ends, its worker is lost, or the client has gone.
 
-    def here(self, recording: Recording, gone: threading.Event) -> Generator[AgentEvent, None, End | None]:
-        """An attempt of this worker, until it ends or this client has gone."""
-        try:
-            for event in recording.feed.read(LOOK):
-                if gone.is_set():
-                    return None
-                if event is not None:
-                    yield self._counted(event)
-        except GeneratorExit:
-            raise
-        except BaseException as fault:
-            return End("failed", as_failure(fault), recording.gone.is_set())
-        return End("well")
-
-    def elsewhere(self, gone: threading.Event) -> Generator[AgentEvent, None, End | None]:
-        """An attempt of another worker, as it writes it down; None when that worker is lost or the client has gone.
-
-        Nothing is shown before it ended or that worker has given a sign of life: what a dead one left behind may not
-        be the beginning of the answer that is made in its place.
+        Nothing is given before the attempt ended or its worker has shown a sign of life: what a dead worker left behind
+        may not be the beginning of the answer that is made in its place.
         """
-        watch = _Watch(self._store, self._worker, self._token)
         while not gone.is_set():
-            alive = watch.look()
+            alive = self._watch.look()
             end = self.ended()
-            if end is not None or watch.certain:
-                for event in self._kept:
-                    yield self._counted(event)
-                self._kept.clear()
-            if end is not None or not alive:
+            if end is not None or self._watch.certain:
+                for event in self.recorded:
+                    write(event)
+                self.recorded.clear()
+            if end is not None:
                 return end
+            if not alive:
+                break
             time.sleep(LOOK)
-        return None
+        return End("lost")
 
-    def _counted(self, event: AgentEvent) -> AgentEvent:
-        self.shown += isinstance(event, Text | Reasoning | ToolCall)
-        return event
+
+def is_followed(store: Store, token: str) -> bool:
+    """Whether a client of another worker follows this attempt; False when the store can't be asked."""
+    try:
+        return store.get(_followed_key(token)) is not None
+    except StoreUnavailable:
+        return False
 
 
 class _Watch:
-    """Whether the worker that makes an attempt lives; it is told in turn that somebody follows."""
+    """Whether the worker that makes an attempt lives. In turn that worker is told that somebody follows."""
 
-    def __init__(self, store: Store, worker: str, token: str) -> None:
+    def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
-        self._worker = worker
-        self._token = token
+        self._claim = claim
         self._last: int | None = None
         self._looked = 0.0
         self._heard = time.monotonic()
@@ -102,14 +84,17 @@ class _Watch:
         if now - self._looked < PULSE / 2:
             return True
         self._looked = now
-        self._store.put(f"followed:{self._token}", "1", FOLLOWED)
-        sign = sign_of_life(self._store, self._worker)
-        if sign is None:
+        self._store.put(_followed_key(self._claim.token), "1", FOLLOWED)
+        beat = last_beat(self._store, self._claim.worker)
+        if beat is None:
             return False
-        beats, tokens = sign
-        beats_again = self._last is not None and beats > self._last
-        self._last = beats
-        if beats_again and self._token in tokens:
+        beats_again = self._last is not None and beat.number > self._last
+        self._last = beat.number
+        if beats_again and self._claim.token in beat.turns:
             self._heard = now
             self.certain = True
         return now - self._heard <= ALIVE
+
+
+def _followed_key(token: str) -> str:
+    return f"followed:{token}"

@@ -1,10 +1,9 @@
-"""How many turns a worker runs at once: beyond that, threads would be lacking for everything else."""
+"""How many turns a worker runs at once: with more, no threads would be left for everything else."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from bridge.errors import TooManyTurns
 
@@ -16,7 +15,7 @@ class Gate:
         self._lock = threading.Lock()
 
     def enter(self, also: Callable[[], None] = lambda: None) -> Slot:
-        """A place for one turn; TooManyTurns at once when there is none. `also` is called when it is left."""
+        """A slot for one turn; TooManyTurns at once when none is free. `also` is called when the slot is left."""
         with self._lock:
             if self._inside >= self._most:
                 raise TooManyTurns(
@@ -35,32 +34,23 @@ class Gate:
 
 
 class Slot:
-    """Taken until both the request and the turn that it began are over: either can outlast the other.
-
-    A request may be over before its turn's thread has come to begin; such a turn takes no place any more.
-    """
+    """Taken until the request and the turn that it began are both over: either can outlast the other."""
 
     def __init__(self, gate: Gate, also: Callable[[], None]) -> None:
         self._gate = gate
         self._also = also
-        self._parts = 1
-        self._over = False
+        self._holders = 1
         self._lock = threading.Lock()
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def share(self) -> None:
+        """One more holder: the slot is taken until it, too, has called `leave`."""
         with self._lock:
-            self._parts += 1
-        try:
-            yield
-        finally:
-            self.leave()
+            self._holders += 1
 
     def leave(self) -> None:
         with self._lock:
-            self._parts -= 1
-            empty = self._parts == 0 and not self._over
-            self._over = self._over or empty
+            self._holders -= 1
+            empty = self._holders == 0
         if empty:
             self._gate.leave()
             self._also()

@@ -1,4 +1,4 @@
-"""Who else may talk to an agent while a client runs a tool for it: the turn is over, its call is still open."""
+"""Calls that are open while a client runs its tools: the turn is over, and other clients may have to wait."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bridge.errors import Busy, RequestConflict, StoreUnavailable
 from bridge.store.port import Store
-from bridge.turn import Meanwhile, ToolCall, ToolSpec, Turn, TurnEvent
+from bridge.turn import Meanwhile, ToolSpec, Turn
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ LOOK = 0.1
 
 
 class OpenCalls:
-    """`mode` is what another client's message does meanwhile; after `keep` seconds an open call holds up nobody."""
+    """`mode` says what another client's message does then. After `keep` seconds an open call holds up no client."""
 
     def __init__(self, store: Store, mode: Meanwhile, keep: float) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class OpenCalls:
         self._keep = keep
 
     def in_the_way(self, agent_id: str, turn: Turn) -> str | None:
-        """The open calls of another client, if this turn has to wait for them; raises if it is refused."""
+        """Returns the open calls of another client, if this turn has to wait for them. Raises if it is refused."""
         if self._mode == "close":
             return None
         noted = self._store.get(_key(agent_id))
@@ -42,45 +42,35 @@ class OpenCalls:
         return noted
 
     def wait(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
-        """Until these calls are answered, given up, or open for too long."""
+        """Wait until these calls are answered, given up, or open for too long."""
         while self._store.get(_key(agent_id)) == noted:
             if time.monotonic() >= deadline:
                 raise Busy("The agent waits for another client's tool result (BRIDGE_MEANWHILE).", retry_after=5)
             if gone.wait(LOOK):
                 return
 
-    def noting(self, agent_id: str, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
-        """The events of a turn. The calls that it leaves open are noted while it still holds the agent."""
+    def note(self, agent_id: str, turn: Turn, call_ids: Sequence[str]) -> None:
+        """These calls are open after the turn. The agent has answered, so a store that fails loses nothing by it."""
         if self._mode == "close":
-            yield from events
             return
-        calls = []
-        for event in events:
-            if isinstance(event, ToolCall):
-                calls.append(event.id)
-            yield event
         try:
-            self._note(agent_id, turn, calls)
-        except StoreUnavailable as fault:  # the agent has answered: others may come too early, but nothing is lost
+            if call_ids:
+                noted = json.dumps([turn.client, _toolset(turn.tools), [*call_ids]])
+                self._store.put(_key(agent_id), noted, self._keep)
+            else:
+                self._store.remove(_key(agent_id))
+        except StoreUnavailable as fault:
             log.warning("which calls are open could not be kept: %s", fault.message)
 
-    def _note(self, agent_id: str, turn: Turn, calls: Sequence[str]) -> None:
-        if calls:
-            self._store.put(_key(agent_id), json.dumps([turn.client, _toolset(turn.tools), calls]), self._keep)
-        else:
-            self._store.remove(_key(agent_id))
-
     def forget(self, agent_id: str) -> None:
-        """Its calls were closed by somebody else."""
+        """The agent's calls were closed by the operator."""
         self._store.remove(_key(agent_id))
 
 
 def _is_the_same_client(noted: str, turn: Turn) -> bool:
-    """It knows of a call, or it comes with the same key and tools: then it has given the call up."""
+    """Whether the client knows one of the calls, or has the same key and tools: then it has given the calls up."""
     client, tools, calls = json.loads(noted)
-    known = {message.tool_call_id for message in turn.messages}
-    known.update(call.id for message in turn.messages for call in message.tool_calls)
-    return not known.isdisjoint(calls) or (client == turn.client and tools == _toolset(turn.tools))
+    return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset(turn.tools))
 
 
 def _toolset(tools: Sequence[ToolSpec]) -> str:

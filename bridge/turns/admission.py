@@ -1,4 +1,4 @@
-"""What a client's key lets it do: which agents, how often, how much at once."""
+"""What a client's key lets it do: which agents, how often, how much at once. And what no request may do."""
 
 from __future__ import annotations
 
@@ -6,24 +6,33 @@ from dataclasses import replace
 
 from bridge.config import Settings
 from bridge.directory import Directory
-from bridge.errors import TooLarge
 from bridge.keys import ApiKey
 from bridge.limits.allowance import Allowance, Place
+from bridge.limits.gate import Gate, Slot
 from bridge.stubs.remembered import RememberedStubs
-from bridge.turn import ToolSpec, Turn
+from bridge.turn import Turn
 
 
 class Admission:
-    """Without keys there is nobody to tell apart, and so nothing to limit."""
+    """Without keys the clients are not told apart, and so nothing is limited but the turns of the worker."""
 
-    def __init__(self, settings: Settings, directory: Directory, stubs: RememberedStubs, allowance: Allowance) -> None:
+    def __init__(self, settings: Settings, directory: Directory, allowance: Allowance, stubs: RememberedStubs) -> None:
         self._settings = settings
         self._directory = directory
-        self._stubs = stubs
         self._allowance = allowance
+        self._stubs = stubs
+        self._gate = Gate(settings.turns_at_once)
 
-    def place(self, key: ApiKey | None) -> Place:
-        """A place for a turn of this key, before anything is done for it; Busy when it may have none now."""
+    def enter(self, key: ApiKey | None) -> Slot:
+        """A slot for a turn of this key, before anything is done for it; Busy or TooManyTurns when none is free."""
+        place = self._place(key)
+        try:
+            return self._gate.enter(place.leave)
+        except BaseException:
+            place.leave()
+            raise
+
+    def _place(self, key: ApiKey | None) -> Place:
         if key is None:
             return Place()
         rate = self._settings.key_rate if key.rate is None else key.rate
@@ -33,27 +42,15 @@ class Admission:
         return self._allowance.begin(key.name, turns) if turns else Place()
 
     def admitted(self, turn: Turn, key: ApiKey | None) -> Turn:
-        """The turn as the key may have it. An agent that is not for the key is not there."""
-        turn = replace(turn, tools=self._checked_tools(turn))
-        self._check_results(turn)
+        """The turn as the key may have it, with its tools checked, before the agent is waited for.
+
+        An agent that the key may not see is refused as one that does not exist.
+        """
+        checked = tuple(
+            self._stubs.checked(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
+        )
+        turn = replace(turn, tools=checked)
         if key is None:
             return turn
         self._directory.admit(turn.model, key.agents)
-        return replace(turn, methods=key.methods)
-
-    def _checked_tools(self, turn: Turn) -> tuple[ToolSpec, ...]:
-        """The turn's tools, with their schemas checked before the agent is waited for."""
-        return tuple(
-            self._stubs.checked(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
-        )
-
-    def _check_results(self, turn: Turn) -> None:
-        longest = self._settings.max_result
-        for index, message in enumerate(turn.messages):
-            if message.role == "tool" and len(message.text) > longest:
-                where = f"messages[{index}].content"
-                raise TooLarge(
-                    f"`{where}` has {len(message.text)} characters; a tool's result may have {longest}."
-                    " Shorten what the tool returns.",
-                    param=where,
-                )
+        return replace(turn, client=key.name, methods=key.methods)

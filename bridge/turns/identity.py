@@ -1,29 +1,27 @@
-"""What makes two requests the same turn: who asks, and all that is asked but for the form of the reply."""
+"""What makes two requests the same turn: who asks, and everything that is asked but the form of the reply."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 
+from bridge.dialects.base import Dialect
 from bridge.errors import InvalidRequest
-from bridge.journal.journal import Identity
-from bridge.keys import ApiKey
+from bridge.journal.claims import Identity
 from bridge.turn import JsonObject, Turn
 
 KEY_HEADER = "Idempotency-Key"
 LONGEST_KEY = 255
-_FORM = ("stream", "stream_options")
 
 
-def identity_of(named: str, key: ApiKey | None, body: JsonObject, turn: Turn) -> Identity:
-    """A call is made once, so the results of one that come again are a repeat, whenever that is."""
-    asked = {name: value for name, value in body.items() if name not in _FORM}
-    digest = _digest([key.name if key else "", turn.aside, asked])
+def identity_of(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
+    """`named` is the request's Idempotency-Key, "" when it has none."""
+    digest = _digest([dialect.name, turn.client, turn.aside, dialect.asked(body)])
     if len(named) > LONGEST_KEY:
         raise InvalidRequest(f"`{KEY_HEADER}` may have {LONGEST_KEY} characters at most.", param=KEY_HEADER)
     if named:
-        return Identity(_digest([key.name if key else "", named]), digest, kept=True, keyed=True)
-    return Identity(digest, digest, kept=turn.messages[-1].role == "tool")
+        return Identity(_digest([turn.client, named]), digest, kept=True, keyed=True)
+    return Identity(digest, digest, kept=turn.ends_with_result)
 
 
 def _digest(value: object) -> str:

@@ -1,13 +1,14 @@
-"""Whatever a route raises -> a reply with the right status. The only place where errors become HTTP."""
+"""Every error that a route raises becomes a reply with the right status, here only."""
 
 from __future__ import annotations
 
 from logging import Logger
 
-from flask import Flask, Response, jsonify
+from flask import Flask, Response, g, jsonify
 from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge, SecurityError
 
+from bridge.dialects.base import Dialect
 from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError, InternalFailure, InvalidRequest, TooLarge, UnknownPath, WrongMethod
 from bridge.trace import current
@@ -16,7 +17,7 @@ from bridge.trace import current
 def answer_faults(app: Flask) -> None:
     @app.errorhandler(Exception)
     def failed(fault: Exception) -> Response:
-        return _response(as_told(fault, app.logger))
+        return _response(logged_failure(fault, app.logger))
 
     @app.errorhandler(ParseException)
     def garbled(fault: Exception) -> Response:
@@ -33,8 +34,8 @@ def answer_faults(app: Flask) -> None:
         return response
 
 
-def as_told(fault: Exception, log: Logger) -> BridgeError:
-    """What the client is told of it. The log is told all."""
+def logged_failure(fault: Exception, log: Logger) -> BridgeError:
+    """The failure as the client is told of it. The log gets all of it."""
     current().failure = _code(fault)
     if isinstance(fault, BridgeError):
         told = {"status": fault.status, "code": fault.code, "param": fault.param}
@@ -46,7 +47,7 @@ def as_told(fault: Exception, log: Logger) -> BridgeError:
 
 
 def _code(fault: Exception) -> str:
-    """By which the failure is counted."""
+    """The name under which the failure is counted."""
     return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
@@ -65,7 +66,9 @@ def _named(fault: HTTPException, limit: int) -> BridgeError:
 
 
 def _response(failure: BridgeError) -> Response:
-    response = jsonify(error_object(failure))
+    """In the words of the dialect whose route was asked; elsewhere in OpenAI's."""
+    dialect: Dialect | None = g.get("dialect")
+    response = jsonify(dialect.error(failure) if dialect else error_object(failure))
     response.status_code = failure.status
     if failure.retry_after is not None:
         response.headers["Retry-After"] = str(failure.retry_after)

@@ -12,8 +12,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from bridge import __version__
 from bridge.errors import Forbidden, Unauthorized
+from bridge.history.records import TurnRecord
 from bridge.trace import Trace
-from bridge.web.account import Account
 from bridge.web.security import shown_key_matches
 
 VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -81,19 +81,23 @@ class Metrics:
         info = Gauge("bridge_info", "1.", ("version",), multiprocess_mode="max", registry=registry)
         info.labels(__version__).set(1)
 
-    def turn_ended(self, account: Account) -> None:
-        trace = account.trace
-        kind = trace.agent_type if trace.agent_type in AGENT_TYPES else "other" if trace.agent_type else "none"
-        self._turns.labels(kind, account.method or "none", account.outcome).inc()
-        parts = {"total": account.seconds, "letta": trace.letta_seconds, "waiting": trace.waited_seconds}
-        for part, seconds in {**parts, "bridge": account.bridge_seconds}.items():
+    def turn_ended(self, turn: TurnRecord) -> None:
+        kind = turn.agent_type if turn.agent_type in AGENT_TYPES else "other" if turn.agent_type else "none"
+        self._turns.labels(kind, turn.method or "none", turn.outcome).inc()
+        parts = {
+            "total": turn.seconds,
+            "letta": turn.letta_seconds,
+            "waiting": turn.waited_seconds,
+            "bridge": turn.bridge_seconds,
+        }
+        for part, seconds in parts.items():
             self._turn_seconds.labels(part).observe(seconds)
-        self._tools.observe(len(account.turn.tools))
-        self._stubs.observe(trace.calls["PUT /v1/tools/"])
-        self._calls.inc(len(account.calls))
-        if account.ended and not account.aside:
-            self._results.inc(account.results)
-            self._pending.inc(len(account.calls) - account.closed_calls)
+        self._tools.observe(turn.tools)
+        self._stubs.observe(turn.stubs_put)
+        self._calls.inc(turn.called)
+        if turn.ended and not turn.aside:
+            self._results.inc(turn.results)
+            self._pending.inc(turn.called - turn.closed_calls)
 
     def letta_called(self, call: str, seconds: float) -> None:
         self._letta_seconds.labels(call).observe(seconds)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, jsonify, request
 
 from bridge.config import Settings
+from bridge.dialects.base import Dialect
 from bridge.dialects.openai.models import model_list, model_object
 from bridge.directory import ALL, Directory, Visible
 from bridge.trace import current
+from bridge.web.answer import Answers
 from bridge.web.security import client_key
-from bridge.web.turns import Turns
 
 
-def openai_api(settings: Settings, directory: Directory, turns: Turns) -> Blueprint:
+def openai_api(settings: Settings, directory: Directory, answers: Answers, chat: Dialect) -> Blueprint:
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
@@ -31,11 +32,12 @@ def openai_api(settings: Settings, directory: Directory, turns: Turns) -> Bluepr
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
-        return turns.answer(request, g.client_key)
+        g.dialect = chat
+        return answers.answer(request, chat, g.client_key)
 
     return api
 
 
 def _agents() -> Visible:
-    """What the client's key may see."""
+    """The agents that the client's key may see."""
     return g.client_key.agents if g.client_key else ALL

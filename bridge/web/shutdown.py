@@ -9,7 +9,7 @@ from bridge.errors import ShuttingDown
 EXTENSION = "letta-tool-bridge-closing"
 
 
-class Closing:
+class Shutdown:
     """`seconds` is how long turns may go on once the worker was told. Asked by many threads."""
 
     def __init__(self, seconds: float) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from threading import Event as Signal
 from typing import Any
 
 from flask import Flask, Response, request
 
 from bridge.trace import Trace, current, set_current
-from bridge.turn import AgentEvent
 from bridge.web.metrics import Metrics
 
 log = logging.getLogger("bridge.request")
@@ -51,17 +48,6 @@ def follow_requests(app: Flask, metrics: Metrics) -> None:
         else:
             leave()
         return response
-
-
-def followed(events: Callable[[Signal], Iterable[AgentEvent]]) -> Callable[[Signal], Iterator[AgentEvent]]:
-    """The same events for a thread of their own, which then works for the request of this one."""
-    trace = current()
-
-    def begin(gone: Signal) -> Iterator[AgentEvent]:
-        set_current(trace)
-        yield from events(gone)
-
-    return begin
 
 
 def _line(response: Response) -> tuple[int, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What is known of past turns, by several workers that write at once."""
+"""The history of turns, with several workers that write at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 
 from bridge.history import activity as module
 from bridge.history.activity import Activity
-from bridge.history.records import Step, ToolCard, TurnRecord, Worker, written
+from bridge.history.records import Step, ToolCard, TurnRecord, written
+from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from tests.stores import KINDS, shared_store
+from tests.waiting import until
 
 NOON = 1_700_000_040.0
 
@@ -36,13 +38,23 @@ def activity(store: Store) -> Activity:
 
 @pytest.fixture
 def another(open_store: Callable[[], Store]) -> Activity:
-    """That of another worker."""
+    """The activity as another worker sees it."""
     return Activity(open_store())
 
 
-def turn(number: int = 0, *steps: Step, outcome: str = "answer", agent: str = "agent-1", **more: float) -> TurnRecord:
+def turn(number: int = 0, *steps: Step, outcome: str = "stop", agent: str = "agent-1", **more: float) -> TurnRecord:
     return TurnRecord(
-        f"t{number}", NOON + number, "Ada", agent, "Ada", "native", outcome, seconds=1.0, steps=steps, **more
+        f"t{number}",
+        NOON + number,
+        "Ada",
+        agent_id=agent,
+        agent_name="Ada",
+        method="native",
+        outcome=outcome,
+        ended=outcome == "stop",
+        seconds=1.0,
+        steps=steps,
+        **more,  # type: ignore[arg-type]
     )
 
 
@@ -54,25 +66,25 @@ def result(name: str, call_id: str, text: str = "done", ok: bool = True) -> Step
     return Step(0.1, "result", name, text, ok=ok, call_id=call_id)
 
 
-def test_turns_come_back_as_they_were_the_newest_first(activity: Activity, another: Activity) -> None:
+def test_turns_are_read_as_they_were_written_the_newest_first(activity: Activity, another: Activity) -> None:
     turns = [turn(1, call("read", "c1")), turn(2, outcome="letta_timeout")]
-    activity.ended(turns, {"t1": {}, "t2": {}})
+    activity.ended([(one, {}) for one in turns])
     assert another.turns() == list(reversed(turns))
     assert another.turns_of("agent-1") == list(reversed(turns))
     assert another.turns_of("agent-2") == []
 
 
-def test_a_request_beside_the_conversation_is_no_turn_of_the_agent(activity: Activity) -> None:
-    activity.ended([TurnRecord("t1", NOON, "Ada", "agent-9", aside=True)], {"t1": {}})
+def test_a_request_aside_is_not_listed_with_its_agent(activity: Activity) -> None:
+    activity.ended([(TurnRecord("t1", NOON, "Ada", agent_id="agent-9", aside=True), {})])
     assert [one.id for one in activity.turns()] == ["t1"]
     assert activity.turns_of("agent-9") == []
 
 
-def test_tools_are_counted_by_what_they_are(activity: Activity) -> None:
+def test_tools_are_counted_by_their_digest(activity: Activity) -> None:
     tools = {"read": "d1", "write": "d2"}
-    activity.ended([turn(1, call("read", "c1"), call("read", "c2"))], {"t1": tools})
+    activity.ended([(turn(1, call("read", "c1"), call("read", "c2")), tools)])
     steps = (result("read", "c1"), result("read", "c2", ok=False), call("write", "c3"))
-    activity.ended([turn(9, *steps)], {"t9": tools})
+    activity.ended([(turn(9, *steps), tools)])
     uses = activity.uses()
     assert {
         digest: (use.client_name, use.offers, use.calls, use.results, use.errors) for digest, use in uses.items()
@@ -83,27 +95,27 @@ def test_tools_are_counted_by_what_they_are(activity: Activity) -> None:
     assert (uses["d1"].since, uses["d1"].last) == (NOON + 1, NOON + 10)
 
 
-def test_a_call_finds_its_result_which_comes_a_turn_later(activity: Activity) -> None:
-    activity.ended([turn(1, call("read", "c1", '{"path": "a"}'))], {"t1": {"read": "d1"}})
+def test_a_call_is_shown_with_the_result_of_a_later_turn(activity: Activity) -> None:
+    activity.ended([(turn(1, call("read", "c1", '{"path": "a"}')), {"read": "d1"})])
     (waiting,) = activity.calls_of("d1")
     assert (waiting.arguments, waiting.result, waiting.agent_name) == ('{"path": "a"}', None, "Ada")
-    activity.ended([turn(5, result("read", "c1", "text"), call("read", "c2"))], {"t5": {"read": "d1"}})
+    activity.ended([(turn(5, result("read", "c1", "text"), call("read", "c2")), {"read": "d1"})])
     latest, answered = activity.calls_of("d1")
     assert (latest.call_id, latest.result) == ("c2", None)
     assert (answered.call_id, answered.result, answered.ok, answered.answered) == ("c1", "text", True, NOON + 5.1)
 
 
-def test_a_result_whose_call_is_forgotten_is_no_call(activity: Activity) -> None:
-    activity.ended([turn(1, result("read", "c0"))], {"t1": {"read": "d1"}})
+def test_a_result_without_its_call_is_not_shown(activity: Activity) -> None:
+    activity.ended([(turn(1, result("read", "c0")), {"read": "d1"})])
     assert activity.calls_of("d1") == []
 
 
-def test_workers_that_write_at_once_lose_no_count(open_store: Callable[[], Store]) -> None:
+def test_workers_that_write_at_the_same_time_lose_no_count(open_store: Callable[[], Store]) -> None:
     def work(worker: int) -> None:
         activity = Activity(open_store())
         for number in range(20):
             done = turn(worker * 100 + number, call("read", f"c{worker}-{number}"), letta_seconds=0.5)
-            activity.ended([done], {done.id: {"read": "d1"}})
+            activity.ended([(done, {"read": "d1"})])
 
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(work, range(5)))
@@ -112,14 +124,14 @@ def test_workers_that_write_at_once_lose_no_count(open_store: Callable[[], Store
     assert sum(minute.turns for minute in read.minutes(NOON + 600, 30)) == 100
 
 
-def test_a_minute_tells_turns_times_and_errors(activity: Activity) -> None:
+def test_a_minute_has_turns_times_and_errors(activity: Activity) -> None:
     turns = [
         turn(1, letta_seconds=0.6, waited_seconds=0.1),
         turn(2, outcome="busy"),
         turn(3, outcome="busy"),
         turn(61),
     ]
-    activity.ended(turns, {one.id: {} for one in turns})
+    activity.ended([(one, {}) for one in turns])
     minutes = activity.minutes(NOON + 70, 3)
     assert [(one.start, one.turns) for one in minutes] == [(1699999980, 0), (1700000040, 3), (1700000100, 1)]
     assert minutes[1].errors == {"busy": 2}
@@ -129,30 +141,24 @@ def test_a_minute_tells_turns_times_and_errors(activity: Activity) -> None:
 
 def test_a_card_keeps_the_time_of_its_first_turn(activity: Activity) -> None:
     card = ToolCard("d1", "read", "read", NOON, parameters={"type": "object"}, changes=("One thing.",))
-    activity.meets([card])
-    activity.meets([ToolCard("d1", "read", "read_2", NOON + 50)])
+    activity.keep_cards([card])
+    activity.keep_cards([ToolCard("d1", "read", "read_2", NOON + 50)])
     found = activity.tool("d1")
     assert found is not None
     assert (found.since, found.server_name) == (NOON, "read_2")
     assert activity.tool("d2") is None
 
 
-def test_workers_tell_what_runs_in_them(activity: Activity, another: Activity) -> None:
-    running = TurnRecord("t1", NOON, "Ada", steps=(call("read", "c1"),))
-    activity.lives(Worker("w1", "host", 7, NOON, NOON, (running,)))
-    another.lives(Worker("w2", "host", 8, NOON, NOON))
-    assert [worker.id for worker in activity.workers()] == ["w2", "w1"]
-    assert activity.running() == [running]
-    activity.lives(Worker("w1", "host", 7, NOON, NOON + 1))
+def test_the_running_turns_of_a_process_are_shown_with_it(activity: Activity, another: Activity, store: Store) -> None:
+    running = TurnRecord("t1", NOON, "Ada", agent_id="agent-1", steps=(call("read", "c1"),))
+    first, second = Heartbeat(store), Heartbeat(store)
+    ids = [first.id, second.id]
+    activity.show_running(first.id, [running])
+    until(lambda: {worker.id for worker in another.workers()} == {*ids})
+    assert another.running() == [running]
+    assert [turn for turn, _ in another.holders().values()] == [running]
+    activity.show_running(first.id, [])
     assert another.running() == []
-
-
-def test_a_worker_outlives_what_the_store_knew_of_it(activity: Activity, another: Activity, store: Store) -> None:
-    worker = Worker("w1", "host", 7, NOON, NOON)
-    activity.lives(worker)
-    store.remove("workers")
-    activity.lives(worker)
-    assert another.workers() == [worker]
 
 
 def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,32 +166,32 @@ def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch:
         monkeypatch.setattr(module, name, 3)
     for number in range(10):
         one = turn(number * 60, call("same", f"c{number}"))
-        activity.ended([one], {one.id: {"same": "d", f"tool{number}": f"d{number}"}})
+        activity.ended([(one, {"same": "d", f"tool{number}": f"d{number}"})])
     assert [one.id for one in activity.turns()] == ["t540", "t480", "t420"]
     assert [one.call_id for one in activity.calls_of("d")] == ["c9", "c8", "c7"]
     assert activity.uses().keys() == {"d", "d8", "d9"}
     assert sum(minute.turns for minute in activity.minutes(NOON + 600, 60)) == 3
 
 
-def test_a_tool_that_is_forgotten_leaves_nothing_behind(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client whose tools are others in each request would fill the store."""
+def test_everything_about_a_forgotten_tool_is_removed(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with new tools in each request would otherwise fill the store."""
     monkeypatch.setattr(module, "MOST_TOOLS", 3)
     for number in range(5):
         one = turn(number, call("read", f"c{number}"))
-        activity.meets([ToolCard(f"d{number}", "read", "read", NOON)])
-        activity.ended([one], {one.id: {"read": f"d{number}"}})
+        activity.keep_cards([ToolCard(f"d{number}", "read", "read", NOON)])
+        activity.ended([(one, {"read": f"d{number}"})])
     left = [f"d{number}" for number in range(5) if activity.tool(f"d{number}") or activity.calls_of(f"d{number}")]
     assert left == ["d2", "d3", "d4"]
 
 
-def test_records_of_another_version_are_read_as_far_as_they_are_known(activity: Activity, store: Store) -> None:
+def test_unknown_fields_of_a_record_are_ignored(activity: Activity, store: Store) -> None:
     row = {**json.loads(written(turn(1, call("read", "c1")))), "flavour": "new"}
     row["steps"][0]["colour"] = "blue"
     store.append("turns", json.dumps(row), 10, 10)
     assert activity.turns() == [turn(1, call("read", "c1"))]
 
 
-def test_what_the_operator_did_is_kept(activity: Activity) -> None:
+def test_actions_of_the_operator_are_kept(activity: Activity) -> None:
     activity.acted(NOON, "swept")
     activity.acted(NOON + 1, "deleted a stub")
     assert [one["text"] for one in activity.actions()] == ["deleted a stub", "swept"]

@@ -12,9 +12,9 @@ from flask.testing import FlaskClient
 
 from bridge import errors, sse
 from bridge.interception.method import GO_ON
-from bridge.journal.recording import Recording, Worker
 from bridge.turn import AgentCall, AgentEvent, RunStarted, Stopped, Text
-from bridge.web import listener as web_chat
+from bridge.turns.live import LiveTurn, LiveTurns
+from bridge.web import listener
 from tests.actors import Chat, ChatReply
 from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
@@ -23,11 +23,11 @@ from tests.waiting import SOON, until
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_chat, "TICK", 0.05)
+    monkeypatch.setattr(listener, "TICK", 0.05)
 
 
 class Slow:
-    """A run that says something, waits to be let go on, and ends."""
+    """A run that says something, waits until the test lets it go on, and ends."""
 
     def __init__(self, letta: FakeGateway) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
@@ -43,14 +43,14 @@ def at_once(app: Flask, pool: ThreadPoolExecutor, **asked: Any) -> Future[ChatRe
 def test_a_request_that_comes_again_while_it_is_answered_gets_the_same_answer(
     app: Flask, letta: FakeGateway, streamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow, joined, join = Slow(letta), threading.Event(), Worker.join
+    slow, joined, join = Slow(letta), threading.Event(), LiveTurns.join
 
-    def told(worker: Worker, token: str) -> Recording | None:
-        recording = join(worker, token)
+    def join_and_say_so(turns: LiveTurns, token: str) -> LiveTurn | None:
+        live = join(turns, token)
         joined.set()
-        return recording
+        return live
 
-    monkeypatch.setattr(Worker, "join", told)
+    monkeypatch.setattr(LiveTurns, "join", join_and_say_so)
     with ThreadPoolExecutor() as pool:
         first = at_once(app, pool)
         assert slow.begun.wait(SOON)
@@ -76,7 +76,7 @@ def test_the_same_request_after_its_answer_is_a_new_turn(chat: Chat, letta: Fake
 
 
 @pytest.mark.fault("the same request again")
-def test_an_unstreamed_answer_that_takes_too_long_is_had_by_asking_again(
+def test_an_unstreamed_answer_that_takes_too_long_is_given_to_the_same_request_later(
     environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
     environment["BRIDGE_REPLY_WAIT"] = "1"
@@ -99,7 +99,7 @@ def test_an_unstreamed_answer_that_takes_too_long_is_had_by_asking_again(
 
 
 @pytest.mark.fault("the same request again")
-def test_a_client_that_left_gets_the_answer_when_it_comes_back(
+def test_a_client_that_left_gets_its_answer_when_it_comes_back(
     client: FlaskClient, chat: Chat, letta: FakeGateway
 ) -> None:
     body = {"model": "Ada", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
@@ -133,7 +133,7 @@ def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back
 
 
 @pytest.mark.fault("the same request again")
-def test_results_that_come_again_as_the_agent_said_nothing_make_it_go_on(chat: Chat, letta: FakeGateway) -> None:
+def test_results_that_come_again_make_a_silent_agent_go_on(chat: Chat, letta: FakeGateway) -> None:
     tools = [{"type": "function", "function": {"name": "clock"}}]
     letta.will(AgentCall(new_id("message"), "call_1", "clock", "{}", held=True), Stopped("requires_approval"))
     called = chat.ask("What time is it?", tools=tools).message
@@ -197,7 +197,7 @@ class TestIdempotencyKey:
         assert chat.ask("Hello", headers={"Idempotency-Key": "x" * 256}).status == 400
         assert chat.ask("Hello", headers={"Idempotency-Key": "x" * 255}).status == 200
 
-    def test_after_a_failure_the_turn_is_attempted_anew(self, chat: Chat, letta: FakeGateway) -> None:
+    def test_after_a_failure_the_turn_is_attempted_again(self, chat: Chat, letta: FakeGateway) -> None:
         letta.will(errors.ModelFailed("It failed."))
         assert chat.ask("Hello", headers=self.KEY).status == 502
         letta.will_say("Hi")
@@ -209,7 +209,7 @@ class TestTooMany:
     def environment(self, environment: dict[str, str]) -> dict[str, str]:
         return {**environment, "BRIDGE_MAX_TURNS": "1"}
 
-    def test_one_turn_too_many_is_refused_at_once_and_the_rest_is_served(self, app: Flask, letta: FakeGateway) -> None:
+    def test_a_turn_too_many_is_refused_at_once_and_the_rest_is_served(self, app: Flask, letta: FakeGateway) -> None:
         slow = Slow(letta)
         with ThreadPoolExecutor() as pool:
             first = at_once(app, pool, text="Slow")
@@ -224,7 +224,7 @@ class TestTooMany:
         assert chat.ask("Hello").status == 200
 
     @pytest.mark.parametrize("streamed", [False, True])
-    def test_no_place_is_lost(self, chat: Chat, letta: FakeGateway, streamed: bool) -> None:
+    def test_every_slot_is_given_back(self, chat: Chat, letta: FakeGateway, streamed: bool) -> None:
         for number in range(4):
             letta.will(*([errors.ModelFailed("It failed.")] if number % 2 else [Text("Hi"), Stopped("end_turn")]))
             assert chat.ask(f"Hello {number}", stream=streamed).status == (502 if number % 2 else 200)

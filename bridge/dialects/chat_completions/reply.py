@@ -1,134 +1,46 @@
-"""Events -> chat completion chunks, and these folded to one completion: streamed and unstreamed are one path."""
+"""The reply to one chat request, as bytes. Deltas differ in their text alone: what is around it is encoded once."""
 
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, assert_never
+from collections.abc import Iterable
+from json.encoder import encode_basestring
 
-from bridge.turn import (
-    AgentCall,
-    AgentEvent,
-    AgentReturn,
-    JsonObject,
-    MethodChosen,
-    Reasoning,
-    RunStarted,
-    Stopped,
-    Text,
-    ToolCall,
-    Used,
-)
-
-# Letta's reason for an orderly end -> OpenAI's. That calls were returned decides before this table does.
-FINISH_REASONS = {
-    "end_turn": "stop",
-    "requires_approval": "stop",
-    "tool_rule": "stop",
-    "no_tool_call": "stop",
-    "max_steps": "length",
-    "max_tokens_exceeded": "length",
-}
+from bridge import sse
+from bridge.dialects.chat_completions.chunks import Chunks, Envelope, completion
+from bridge.dialects.openai.errors import error_object
+from bridge.errors import BridgeError
+from bridge.turn import AgentEvent, JsonObject, Reasoning, Text
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """What is the same in every chunk of one reply."""
+class ChatReply:
+    """Implements `bridge.dialects.base.Reply`."""
 
-    model: str
-    id: str = field(default_factory=lambda: "chatcmpl-" + secrets.token_hex(12))
-    created: int = field(default_factory=lambda: int(time.time()))
+    def __init__(self, model: str, *, include_usage: bool = False) -> None:
+        self._envelope = Envelope(model)
+        self._chunks = Chunks(self._envelope, include_usage=include_usage)
+        self._around: dict[type[AgentEvent], tuple[bytes, bytes]] = {}
 
+    def frames(self, event: AgentEvent) -> list[bytes]:
+        around = self._around.get(type(event))
+        if around is not None and isinstance(event, Text | Reasoning):
+            text = self._chunks.separated(event)
+            return [around[0] + encode_basestring(text).encode("utf-8", "replace") + around[1]]
+        frames = [sse.encode(chunk) for chunk in self._chunks.of(event)]
+        if isinstance(event, Text | Reasoning):  # the role has gone out with it: further chunks of its kind are alike
+            self._around[type(event)] = self._around_text(type(event))
+        return frames
 
-class Reply:
-    """Writes the chunks of one reply: role once, in the first delta; one finish chunk; then usage, if asked for."""
+    def end(self) -> list[bytes]:
+        return [*map(sse.encode, self._chunks.end()), sse.END]
 
-    def __init__(self, envelope: Envelope, *, include_usage: bool) -> None:
-        self._envelope = envelope
-        self._include_usage = include_usage
-        self._role: dict[str, Any] = {"role": "assistant"}
-        self._calls = 0
-        self._used = Used(0, 0)
-        self._reason = "end_turn"
+    def failure(self, failure: BridgeError) -> list[bytes]:
+        return [sse.encode(error_object(failure))]
 
-    def chunks(self, event: AgentEvent) -> Iterator[JsonObject]:
-        """What the client is sent for `event`: nothing for what concerns only the agent and its server."""
-        match event:
-            case Text(text):
-                yield self._delta({"content": text})
-            case Reasoning(text):
-                yield self._delta({"reasoning_content": text})
-            case ToolCall():
-                yield self._delta({"tool_calls": [_call(event, self._calls)]})
-                self._calls += 1
-            case Used():
-                self._used = event
-            case Stopped(reason):
-                self._reason = reason
-            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted():
-                pass
-            case _:
-                assert_never(event)
+    def body(self, events: Iterable[AgentEvent]) -> JsonObject:
+        return completion(events, self._envelope)
 
-    def end(self) -> Iterator[JsonObject]:
-        finish = "tool_calls" if self._calls else FINISH_REASONS.get(self._reason, "stop")
-        yield self._chunk(self._role, finish)
-        if self._include_usage:
-            yield {**_head(self._envelope, "chat.completion.chunk"), "choices": [], "usage": _usage(self._used)}
-
-    def _delta(self, delta: dict[str, Any]) -> JsonObject:
-        whole = {**self._role, **delta}
-        self._role = {}
-        return self._chunk(whole, None)
-
-    def _chunk(self, delta: JsonObject, finish: str | None) -> JsonObject:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return {**_head(self._envelope, "chat.completion.chunk"), "choices": [choice]}
-
-
-def completion(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
-    """The unstreamed reply: the fold of the chunks that a stream would have had."""
-    reply = Reply(envelope, include_usage=True)
-    return _fold([*(chunk for event in events for chunk in reply.chunks(event)), *reply.end()], envelope)
-
-
-def _fold(parts: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
-    """`content` is null only where there are calls instead."""
-    content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
-    finish, usage = "stop", _usage(Used(0, 0))
-    for part in parts:
-        usage = part.get("usage") or usage
-        for choice in part["choices"]:
-            delta = choice["delta"]
-            content.append(delta.get("content", ""))
-            reasoning.append(delta.get("reasoning_content", ""))
-            calls += [{k: v for k, v in call.items() if k != "index"} for call in delta.get("tool_calls", ())]
-            finish = choice["finish_reason"] or finish
-    text = "".join(content)
-    message: dict[str, Any] = {"role": "assistant", "content": None if calls and not text else text, "refusal": None}
-    if any(reasoning):
-        message["reasoning_content"] = "".join(reasoning)
-    if calls:
-        message["tool_calls"] = calls
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
-    return {**_head(envelope, "chat.completion"), "choices": [choice], "usage": usage}
-
-
-def _head(envelope: Envelope, kind: str) -> dict[str, Any]:
-    return {"id": envelope.id, "object": kind, "created": envelope.created, "model": envelope.model}
-
-
-def _call(call: ToolCall, index: int) -> JsonObject:
-    function = {"name": call.name, "arguments": call.arguments}
-    return {"index": index, "id": call.id, "type": "function", "function": function}
-
-
-def _usage(used: Used) -> JsonObject:
-    total = used.prompt_tokens + used.completion_tokens
-    return {
-        "prompt_tokens": used.prompt_tokens,
-        "completion_tokens": used.completion_tokens,
-        "total_tokens": total,
-    }
+    def _around_text(self, kind: type[Text | Reasoning]) -> tuple[bytes, bytes]:
+        hole = secrets.token_hex(16)
+        before, _, after = sse.encode(self._chunks.piece(kind, hole)).partition(f'"{hole}"'.encode())
+        return before, after

@@ -1,19 +1,22 @@
-"""The client's JSON -> Turn, or an InvalidRequest that names the field.
+"""The JSON of a chat request -> Turn, or an InvalidRequest that names the field.
 
-Known fields are checked; unknown ones are accepted and ignored, as clients send many of their own.
+Known fields are checked; unknown ones are accepted and ignored, because clients send many of their own.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from typing import Any, NoReturn
+from typing import Any
 
+from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.parameters import check_parameters, wanted_format
+from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.dialects.openai.content import parse_content, storable
+from bridge.dialects.openai.side_requests import side_rule
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
-from bridge.errors import InvalidRequest, TooDeep
-from bridge.turn import JsonObject, Message, ToolCall, Turn
+from bridge.dialects.openai.transcript import Message, Transcript, about_calls, new_input, whole_conversation
+from bridge.errors import InvalidRequest, TooLarge
+from bridge.turn import ASIDE_SUFFIX, JsonObject, ToolCall, Turn
 
 ROLES = {
     "system": "system",
@@ -23,56 +26,57 @@ ROLES = {
     "tool": "tool",
     "function": "tool",
 }
-DEEPEST = 72
-# Behind the name of a model: this request is not for the agent's memory.
-ASIDE = ":aside"
 
 
-def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
-    """The body as a JSON object. What two readers could take for two things is refused: NaN, a name that stands twice.
-
-    NaN and Infinity are no JSON, and of two fields of one name every reader takes the one that it likes.
-    """
-    if not body.strip():
-        raise InvalidRequest(
-            "The request body is empty; send a JSON object with `model` and `messages`.", code="invalid_json"
-        )
-    try:
-        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_twins)
-    except RecursionError:
-        raise _too_deep(deepest) from None
-    except (ValueError, UnicodeDecodeError) as fault:
-        raise InvalidRequest(f"The request body is not valid JSON: {fault}.", code="invalid_json") from None
-    if not isinstance(value, dict):
-        raise InvalidRequest("The request body must be a JSON object.", code="invalid_json")
-    if _is_deeper(value, deepest):
-        raise _too_deep(deepest)
-    return value
-
-
-def parse_chat_request(body: JsonObject, *, most_tools: int = 512, image_urls: bool = False) -> Turn:
+def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = False) -> Turn:
     model = body.get("model")
     model = storable(model).strip() if isinstance(model, str) else ""
     if not model:
         raise InvalidRequest("`model` must be the name or id of an agent; GET /v1/models lists them.", param="model")
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise InvalidRequest("`messages` must be an array with at least one message.", param="messages")
-    options = body.get("stream_options")
-    choice_is_none = body.get("tool_choice") == "none"
-    tools = () if choice_is_none else parse_tools(body, most_tools)
+    tools = () if body.get("tool_choice") == "none" else parse_tools(body, rules.most_tools)
     check_parameters(body)
+    reply_format = wanted_format(body)
+    transcript = parse_transcript(body, rules)
+    rule = side_rule(transcript, bool(tools), rules.side_rules)
+    aside = aside or model.endswith(ASIDE_SUFFIX) or bool(rule)
+    told = whole_conversation if aside else new_input
     return Turn(
-        model=model.removesuffix(ASIDE),
-        aside=model.endswith(ASIDE),
-        reply_format=wanted_format(body),
-        messages=tuple(_message(item, f"messages[{index}]", image_urls) for index, item in enumerate(messages)),
+        model=model.removesuffix(ASIDE_SUFFIX),
+        new_input=told(transcript, reply_format),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
         parallel_tool_calls=body.get("parallel_tool_calls") is None or _flag(body, "parallel_tool_calls"),
         stream=_flag(body, "stream"),
-        include_usage=_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False,
+        aside=aside,
+        side_rule=rule,
+        reply_format=reply_format,
+        call_ids=CALL_IDS,
+        **about_calls(transcript),
     )
+
+
+def wants_usage(body: JsonObject) -> bool:
+    """Whether a stream is to end with a chunk that holds the usage."""
+    options = body.get("stream_options")
+    return _flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
+
+
+def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise InvalidRequest("`messages` must be an array with at least one message.", param="messages")
+    found = []
+    for index, item in enumerate(messages):
+        where = f"messages[{index}]"
+        message = _message(item, where, rules.image_urls)
+        if message.role == "tool" and len(message.text) > rules.longest_result:
+            raise TooLarge(
+                f"`{where}.content` has {len(message.text)} characters; a tool's result may have"
+                f" {rules.longest_result}. Shorten what the tool returns.",
+                param=f"{where}.content",
+            )
+        found.append(message)
+    return found
 
 
 def _message(value: Any, where: str, image_urls: bool) -> Message:
@@ -124,39 +128,3 @@ def _flag(body: JsonObject, name: str, prefix: str = "") -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(f"`{prefix}{name}` must be true or false.", param=prefix + name)
     return value
-
-
-def _is_deeper(value: Any, deepest: int) -> bool:
-    """Without recursion: nothing may recurse into it before its depth is known."""
-    waiting = [(value, 1)]
-    while waiting:
-        item, depth = waiting.pop()
-        if depth > deepest:
-            return True
-        inner = item.values() if isinstance(item, dict) else item
-        waiting.extend((part, depth + 1) for part in inner if isinstance(part, dict | list))
-    return False
-
-
-def _too_deep(deepest: int) -> TooDeep:
-    return TooDeep(f"The request body is nested more than {deepest} levels deep.")
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        twin = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the name {twin!r:.80} stands twice in one object")
-    return found
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError(f"{digits:.20} is out of range")
-    return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")

@@ -1,27 +1,38 @@
-"""The ids of calls that clients see. They lead back to Letta's message without any memory of the bridge.
-
-Letta's own id of a call is the model's, which need not be unique in a conversation; its message ids are.
-"""
+"""The ids of calls that OpenAI's clients see, in the form that the strictest of them allows."""
 
 from __future__ import annotations
 
 import re
+import secrets
 
 _MESSAGE = re.compile(r"message-([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})")
-_CLIENT = re.compile(r"call_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})([0-9a-f]{3})")
+_OF_MESSAGE = re.compile(r"call_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})([0-9a-f]{3})")
+_ENDING = "call_end_"
 
 
-def client_id(message_id: str, index: int) -> str:
-    """40 characters out of `[a-z0-9_]`: as long as the strictest client allows."""
-    parts = _MESSAGE.fullmatch(message_id)
-    if parts is None:
-        raise ValueError(f"not a message id: {message_id!r}")
-    return f"call_{''.join(parts.groups())}{index:03x}"
+class OpenAICallIds:
+    """Implements `bridge.turn.CallIds`. An id has at most 40 characters out of `[a-z0-9_]`."""
+
+    def of_message(self, message_id: str, index: int) -> str:
+        parts = _MESSAGE.fullmatch(message_id)
+        if parts is None:
+            raise ValueError(f"not a message id: {message_id!r}")
+        return f"call_{''.join(parts.groups())}{index:03x}"
+
+    def place(self, call_id: str) -> tuple[str, int] | None:
+        parts = _OF_MESSAGE.fullmatch(call_id)
+        if parts is None:
+            return None
+        return "message-" + "-".join(parts.groups()[:5]), int(parts[6], 16)
+
+    def without_message(self) -> str:
+        return f"call_{secrets.token_hex(12)}"
+
+    def of_ending(self) -> str:
+        return _ENDING + secrets.token_hex(12)
+
+    def is_ending(self, call_id: str) -> bool:
+        return call_id.startswith(_ENDING)
 
 
-def message_of(call_id: str) -> tuple[str, int] | None:
-    """(message id, index of the call in it), or None for an id that is not of ours."""
-    parts = _CLIENT.fullmatch(call_id)
-    if parts is None:
-        return None
-    return "message-" + "-".join(parts.groups()[:5]), int(parts[6], 16)
+CALL_IDS = OpenAICallIds()

@@ -1,39 +1,89 @@
-"""What is new in a transcript.
+"""The transcript that a client of OpenAI's APIs sends: what is new in it, and what else has to be known of it.
 
-Clients send the whole conversation with each request and rewrite it as they like (compaction, edits, rewinds), so
-it is never compared with an earlier one: new is what stands after the last assistant message.
+Clients send the whole conversation with each request and rewrite it as they like (compaction, edits, rewinds), so it
+is not compared with an earlier one: new is everything after the last assistant message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from bridge.errors import InvalidRequest
-from bridge.turn import Message, NewInput, ToolCall, ToolResult, Turn, UserMessage
+from bridge.turn import Image, NewInput, ToolCall, ToolResult, UserMessage
 
 
-def what_is_new(turn: Turn) -> NewInput:
-    """System and developer messages count wherever they stand: clients put them first, last or in between."""
-    last = max((index for index, message in enumerate(turn.messages) if message.role == "assistant"), default=-1)
-    fresh = turn.messages[last + 1 :]
-    said = _said(fresh)
-    results = _results(turn.messages[: last + 1], fresh)
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the transcript; text parts are joined to one text."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str = ""
+    name: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+
+
+Transcript = Sequence[Message]
+
+
+def new_input(transcript: Transcript, reply_format: str = "") -> NewInput:
+    """What the agent has not heard. System and developer messages count wherever they are in the transcript."""
+    last = _last_assistant(transcript)
+    fresh = transcript[last + 1 :]
+    said = _user_messages(fresh)
+    results = _results(transcript[: last + 1], fresh)
     if not said and not results:
         raise InvalidRequest(
             "Nothing new to answer: after the last assistant message there must be a user message with text"
             " or a tool result.",
             param="messages",
         )
-    return NewInput(
-        said=said,
-        results=results,
-        instructions=instructions_of(turn),
-        opens_conversation=last == -1,
-    )
+    return NewInput(said, results, instructions(transcript, reply_format), opens_conversation=last == -1)
 
 
-def _said(fresh: Sequence[Message]) -> tuple[UserMessage, ...]:
-    """What the user says; pictures that a tool returned are shown beside its result, which can hold text only."""
+def whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
+    """All of it, for an agent that knows nothing of it: the history as one text, then the last user messages."""
+    spoken = [message for message in transcript if message.role != "system"]
+    by_user = [message.role == "user" for message in spoken]
+    history = [] if all(by_user) else spoken[: len(spoken) - by_user[-1]]
+    said = [UserMessage(message.text, message.images) for message in spoken[len(history) :]]
+    if history:
+        text = "The conversation so far:\n\n" + "\n\n".join(_line(message) for message in history)
+        said.insert(0, UserMessage(text, tuple(image for message in history for image in message.images)))
+    said = [one for one in said if one.text.strip() or one.images]
+    if not said:
+        raise InvalidRequest("Nothing to answer: there must be a user message with text.", param="messages")
+    return NewInput(tuple(said), (), instructions(transcript, reply_format), opens_conversation=not history)
+
+
+def instructions(transcript: Transcript, reply_format: str = "") -> str:
+    """The texts of all system and developer messages, and what the agent has to be told about the form of its reply."""
+    given = [message.text for message in transcript if message.role == "system" and message.text.strip()]
+    return "\n\n".join([*given, reply_format] if reply_format else given)
+
+
+def about_calls(transcript: Transcript) -> dict[str, Any]:
+    """The fields of a Turn that say which calls the client knows of."""
+    called = [call.id for message in transcript for call in message.tool_calls]
+    answered = [message.tool_call_id for message in transcript if message.role == "tool"]
+    last = _last_assistant(transcript)
+    return {
+        "known_calls": frozenset([*called, *answered]),
+        "closed_calls": len(transcript[last].tool_calls) if last >= 0 else 0,
+        "ends_with_result": transcript[-1].role == "tool",
+    }
+
+
+def _last_assistant(transcript: Transcript) -> int:
+    return max((index for index, message in enumerate(transcript) if message.role == "assistant"), default=-1)
+
+
+def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
+    """What the user says. Pictures that a tool returned follow as a message, as its result can hold text only."""
     found = []
     for message in fresh:
         if message.role == "user" and (message.text.strip() or message.images):
@@ -43,8 +93,8 @@ def _said(fresh: Sequence[Message]) -> tuple[UserMessage, ...]:
     return tuple(found)
 
 
-def _results(before: Sequence[Message], fresh: Sequence[Message]) -> tuple[ToolResult, ...]:
-    """The results of tools; one that stands there twice for the same call counts once."""
+def _results(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
+    """The results of tools. Of several for the same call the first one counts."""
     calls = {call.id: call for message in before for call in message.tool_calls}
     found: dict[str, ToolResult] = {}
     for message in fresh:
@@ -55,7 +105,6 @@ def _results(before: Sequence[Message], fresh: Sequence[Message]) -> tuple[ToolR
     return tuple(found.values())
 
 
-def instructions_of(turn: Turn) -> str:
-    """All system and developer messages, and what the reply must look like."""
-    given = [message.text for message in turn.messages if message.role == "system" and message.text.strip()]
-    return "\n\n".join([*given, turn.reply_format] if turn.reply_format else given)
+def _line(message: Message) -> str:
+    calls = "".join(f"\n(calls {call.name} with {call.arguments})" for call in message.tool_calls)
+    return f"[{'result of a tool' if message.role == 'tool' else message.role}]\n{message.text}{calls}"

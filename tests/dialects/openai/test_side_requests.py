@@ -1,4 +1,4 @@
-"""Requests beside the conversation: known when a program wrote them, and never by a user's words."""
+"""Requests beside the conversation are recognised by what programs write, never by a user's words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bridge.dialects.openai.side_requests import side_rule, told_at_once
-from bridge.errors import InvalidRequest
-from bridge.turn import Image, Message, ToolCall, ToolSpec, Turn, UserMessage
+from bridge.dialects.openai.side_requests import side_rule
+from bridge.dialects.openai.transcript import Message, Transcript
 from bridge.values import side_rules
 
 RULES = side_rules("")
@@ -18,8 +17,12 @@ LATER = (Message("system", "You are Qwen Code."), Message("user", "hi"), Message
 TASK = "### Task:\nGenerate tags.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>"
 
 
-def turn(*messages: Message, tools: bool = False) -> Turn:
-    return Turn("Ada", messages, tools=(ToolSpec("read_file"),) if tools else ())
+Request = tuple[Transcript, bool]
+
+
+def turn(*messages: Message, tools: bool = False) -> Request:
+    """A transcript, and whether the request offers tools."""
+    return messages, tools
 
 
 def system(text: str) -> Message:
@@ -70,10 +73,8 @@ def user(text: str) -> Message:
         ),
     ],
 )
-def test_what_programs_send_is_known(request_: Turn, name: str) -> None:
-    rule = side_rule(request_, RULES)
-    assert rule is not None
-    assert rule.name == name
+def test_requests_that_programs_write_are_recognised(request_: Request, name: str) -> None:
+    assert side_rule(*request_, RULES) == name
 
 
 @pytest.mark.parametrize(
@@ -97,16 +98,14 @@ def test_what_programs_send_is_known(request_: Turn, name: str) -> None:
         turn(system("Be kind. You are a title generator"), user("hi")),
     ],
 )
-def test_what_a_user_may_well_say_is_not(request_: Turn) -> None:
-    assert side_rule(request_, RULES) is None
+def test_words_of_users_are_not_taken_for_a_side_request(request_: Request) -> None:
+    assert side_rule(*request_, RULES) == ""
 
 
 def test_a_file_can_add_rules(tmp_path: Path) -> None:
     file = tmp_path / "rules.json"
     file.write_text(json.dumps([{"name": "ours", "role": "system", "begins": "Summarise for ACME"}]))
-    rule = side_rule(turn(system("Summarise for ACME: all"), user("x")), side_rules(str(file)))
-    assert rule is not None
-    assert rule.name == "ours"
+    assert side_rule((system("Summarise for ACME: all"), user("x")), False, side_rules(str(file))) == "ours"
 
 
 @pytest.mark.parametrize(
@@ -123,50 +122,8 @@ def test_a_file_can_add_rules(tmp_path: Path) -> None:
         ('[{"name": "x", "role": "tool", "begins": "Hello there"}]', "needs a role"),
     ],
 )
-def test_a_file_that_is_wrong_says_how(tmp_path: Path, content: str, words: str) -> None:
+def test_a_wrong_file_of_rules_is_refused_with_the_reason(tmp_path: Path, content: str, words: str) -> None:
     file = tmp_path / "rules.json"
     file.write_text(content)
     with pytest.raises(ValueError, match=words):
         side_rules(str(file))
-
-
-def test_messages_of_the_user_alone_are_told_as_they_are() -> None:
-    assert told_at_once(turn(system("S"), user("one"), user("two"))).said == (UserMessage("one"), UserMessage("two"))
-
-
-def test_a_history_is_told_as_one_text_before_the_last_message() -> None:
-    call = ToolCall("call_1", "read_file", '{"path": "a"}')
-    told = told_at_once(
-        turn(
-            user("read it"),
-            Message("assistant", "sure", tool_calls=(call,)),
-            Message("tool", "milk", tool_call_id="call_1"),
-            user("sum up"),
-        )
-    )
-    history, last = (said.text for said in told.said)
-    assert last == "sum up"
-    for words in ("[user]\nread it", 'calls read_file with {"path": "a"}', "[result of a tool]\nmilk"):
-        assert words in history
-    assert told.results == ()
-    assert told.instructions == ""
-
-
-def test_pictures_of_the_history_are_shown_with_it() -> None:
-    shot, chart = Image("image/png", "AAAA"), Image("image/png", "BBBB")
-    told = told_at_once(
-        turn(
-            Message("user", "What is this?", images=(shot,)),
-            Message("assistant", "A cat. I look closer.", tool_calls=(ToolCall("call_1", "zoom", "{}"),)),
-            Message("tool", "", tool_call_id="call_1", images=(chart,)),
-            user("And its colour?"),
-        )
-    )
-    assert [said.images for said in told.said] == [(shot, chart), ()]
-
-
-@pytest.mark.parametrize("messages", [(system("Be kind."),), (system("Be kind."), user(" "))])
-def test_a_request_in_which_nobody_says_anything_is_refused(messages: tuple[Message, ...]) -> None:
-    with pytest.raises(InvalidRequest, match="Nothing to answer") as caught:
-        told_at_once(turn(*messages))
-    assert caught.value.param == "messages"

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from bridge.dialects.chat_completions.request import ROLES, parse_chat_request, parse_json
+from bridge.dialects.base import RequestRules
+from bridge.dialects.chat_completions.request import ROLES, parse_chat_request, parse_transcript, wants_usage
+from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.dialects.openai.transcript import Message, Transcript
 from bridge.errors import InvalidRequest, TooDeep
-from bridge.turn import Message, ToolCall, Turn
+from bridge.turn import NewInput, ToolCall, Turn, UserMessage
+from bridge.web.json_body import parse_json
 
+RULES = RequestRules()
+HELLO = Turn("Ada", NewInput((UserMessage("Hello"),)), call_ids=CALL_IDS)
 USER = {"role": "user", "content": "Hello"}
 
 
@@ -22,11 +28,15 @@ def message(**fields: Any) -> dict[str, Any]:
 
 
 def parse(value: Any) -> Turn:
-    return parse_chat_request(parse_json(json.dumps(value).encode()))
+    return parse_chat_request(parse_json(json.dumps(value).encode()), RULES)
+
+
+def transcript(value: Any) -> Transcript:
+    return parse_transcript(parse_json(json.dumps(value).encode()), RULES)
 
 
 def text_of(content: Any, role: str = "user") -> str:
-    return parse(message(role=role, content=content)).messages[0].text
+    return transcript(message(role=role, content=content))[0].text
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -110,7 +120,6 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ),
     (body(stream="yes"), "stream", "must be true or false"),
     (body(stream=1), "stream", "must be true or false"),
-    (body(stream_options={"include_usage": "yes"}), "stream_options.include_usage", "must be true or false"),
 ]
 
 
@@ -133,12 +142,12 @@ def test_a_refusal_repeats_little_of_what_was_sent() -> None:
 
 
 def test_the_least_request_is_a_turn() -> None:
-    assert parse(body()) == Turn(model="Ada", messages=(Message("user", "Hello"),))
+    assert parse(body()) == HELLO
 
 
 @pytest.mark.parametrize(("role", "taken"), ROLES.items())
 def test_every_role_of_openai_is_taken(role: str, taken: str) -> None:
-    assert parse(message(role=role, tool_call_id="call_1")).messages[0].role == taken
+    assert transcript(message(role=role, tool_call_id="call_1"))[0].role == taken
 
 
 @pytest.mark.parametrize(
@@ -161,7 +170,7 @@ def test_content_is_a_string_or_parts_of_text(content: Any, text: str) -> None:
 
 
 def test_a_message_without_content_is_empty() -> None:
-    assert parse(body(messages=[USER, {"role": "assistant"}])).messages[1].text == ""
+    assert transcript(body(messages=[USER, {"role": "assistant"}]))[1].text == ""
 
 
 @pytest.mark.parametrize(
@@ -192,7 +201,7 @@ def test_the_name_of_a_model_is_storable_too() -> None:
 
 def test_calls_and_results_keep_their_ids() -> None:
     call = {"id": "call_1", "type": "function", "index": 0, "function": {"name": "read", "arguments": '{"a":1}'}}
-    turn = parse(
+    messages = transcript(
         body(
             messages=[
                 USER,
@@ -201,14 +210,14 @@ def test_calls_and_results_keep_their_ids() -> None:
             ]
         )
     )
-    assert turn.messages[1].tool_calls == (ToolCall("call_1", "read", '{"a":1}'),)
-    assert turn.messages[2] == Message("tool", "x", name="read", tool_call_id="call_1")
+    assert messages[1].tool_calls == (ToolCall("call_1", "read", '{"a":1}'),)
+    assert messages[2] == Message("tool", "x", name="read", tool_call_id="call_1")
 
 
 @pytest.mark.parametrize("calls", [None, [], "x", 7, [None], [{}], [{"function": None}], [{"function": "x"}]])
 def test_odd_calls_in_an_echoed_answer_are_passed_over(calls: Any) -> None:
-    turn = parse(body(messages=[USER, {"role": "assistant", "content": "", "tool_calls": calls}]))
-    assert turn.messages[1].tool_calls == ()
+    messages = transcript(body(messages=[USER, {"role": "assistant", "content": "", "tool_calls": calls}]))
+    assert messages[1].tool_calls == ()
 
 
 @pytest.mark.parametrize(
@@ -217,18 +226,24 @@ def test_odd_calls_in_an_echoed_answer_are_passed_over(calls: Any) -> None:
 )
 def test_echoed_arguments_are_a_json_text_that_can_be_stored(arguments: Any, text: str) -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": arguments}}
-    turn = parse(body(messages=[USER, {"role": "assistant", "content": None, "tool_calls": [call]}]))
-    assert turn.messages[1].tool_calls == (ToolCall("call_1", "read", text),)
+    messages = transcript(body(messages=[USER, {"role": "assistant", "content": None, "tool_calls": [call]}]))
+    assert messages[1].tool_calls == (ToolCall("call_1", "read", text),)
+
+
+def test_a_wish_for_usage_that_is_no_boolean_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="must be true or false") as caught:
+        wants_usage(body(stream_options={"include_usage": "yes"}))
+    assert caught.value.param == "stream_options.include_usage"
 
 
 @pytest.mark.parametrize("options", [None, {}, {"include_usage": None}, {"include_obfuscation": False}, "x", 7, []])
 def test_usage_is_streamed_only_when_asked_for(options: Any) -> None:
-    assert parse(body(stream=True, stream_options=options)).include_usage is False
+    assert wants_usage(body(stream=True, stream_options=options)) is False
 
 
 def test_streaming_and_its_usage_can_be_asked_for() -> None:
-    turn = parse(body(stream=True, stream_options={"include_usage": True}))
-    assert (turn.stream, turn.include_usage) == (True, True)
+    asked = body(stream=True, stream_options={"include_usage": True})
+    assert (parse(asked).stream, wants_usage(asked)) == (True, True)
 
 
 def test_unknown_fields_are_accepted_everywhere() -> None:
@@ -255,7 +270,7 @@ def test_unknown_fields_are_accepted_everywhere() -> None:
             "x-own": [[]],
         }
     )
-    assert turn == Turn(model="Ada", messages=(Message("user", "Hello"),))
+    assert turn == HELLO
 
 
 def test_a_body_in_utf8_with_a_byte_order_mark_is_read() -> None:

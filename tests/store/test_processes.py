@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from bridge.journal.processes import is_gone, own_name
+from bridge.store.processes import is_gone, own_name
 
-NAME = "from bridge.journal.processes import own_name; print(own_name(), flush=True); input()"
+NAME = "from bridge.store.processes import own_name; print(own_name(), flush=True); input()"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from letta_client.types.stop_reason_type import StopReasonType
 
 from bridge import sse
-from bridge.dialects.chat_completions.reply import FINISH_REASONS, Envelope, Reply, completion
+from bridge.dialects.chat_completions.chunks import FINISH_REASONS, Chunks, Envelope, completion
 from bridge.dialects.openai.models import model_list, model_object
 from bridge.letta import failures
 from bridge.turn import (
@@ -46,13 +46,21 @@ RUNS: dict[str, tuple[AgentEvent, ...]] = {
         Text("Noted."),
         *END,
     ),
+    "several messages": (
+        Reasoning("hm", "message-1"),
+        Text("One", "message-1"),
+        Text(".", "message-1"),
+        Reasoning("so", "message-2"),
+        Text("Two.", "message-2"),
+        *END,
+    ),
     "too many steps": (Text("Hello"), Stopped("max_steps")),
 }
 
 
 def streamed(events: Sequence[AgentEvent], *, include_usage: bool = True) -> StreamedReply:
-    reply = Reply(Envelope("Ada"), include_usage=include_usage)
-    chunks = [*(chunk for event in events for chunk in reply.chunks(event)), *reply.end()]
+    made = Chunks(Envelope("Ada"), include_usage=include_usage)
+    chunks = [*(chunk for event in events for chunk in made.of(event)), *made.end()]
     return read_stream(b"".join(map(sse.encode, chunks)) + sse.END, include_usage=include_usage)
 
 
@@ -63,7 +71,7 @@ def whole(events: Sequence[AgentEvent]) -> JsonObject:
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_the_stream_and_the_completion_tell_the_same(run: str) -> None:
+def test_the_stream_and_the_completion_say_the_same(run: str) -> None:
     stream = streamed(RUNS[run])
     made = whole(RUNS[run])
     (choice,) = made["choices"]
@@ -81,6 +89,14 @@ def test_a_stream_has_no_usage_unless_asked_for(run: str) -> None:
     assert streamed(RUNS[run], include_usage=False).usage is None
 
 
+def test_messages_of_the_agent_are_separated_by_an_empty_line() -> None:
+    assert streamed(RUNS["several messages"]).message == {
+        "content": "One.\n\nTwo.",
+        "reasoning_content": "hm\n\nso",
+        "tool_calls": [],
+    }
+
+
 def test_the_role_is_sent_once() -> None:
     deltas = [chunk["choices"][0]["delta"] for chunk in streamed(RUNS["text in pieces"]).chunks[:-1]]
     assert deltas == [
@@ -91,7 +107,7 @@ def test_the_role_is_sent_once() -> None:
     ]
 
 
-def test_an_answer_without_anything_still_has_its_role_and_its_end() -> None:
+def test_an_empty_answer_still_has_its_role_and_its_end() -> None:
     (chunk,) = streamed(RUNS["nothing at all"], include_usage=False).chunks
     assert (chunk["choices"][0]["delta"], chunk["choices"][0]["finish_reason"]) == ({"role": "assistant"}, "stop")
 
@@ -121,7 +137,7 @@ def test_calls_are_numbered_and_whole_in_one_delta_each() -> None:
 @pytest.mark.parametrize(
     ("run", "content"), [("calls", None), ("text, then calls", "Let me see."), ("nothing", ""), ("reasoning alone", "")]
 )
-def test_content_is_null_only_where_calls_stand_instead(run: str, content: str | None) -> None:
+def test_content_is_null_only_when_there_are_calls_instead(run: str, content: str | None) -> None:
     message = whole(RUNS[run])["choices"][0]["message"]
     assert message["content"] == content
     assert message["refusal"] is None
@@ -138,7 +154,7 @@ def test_reasoning_never_gets_into_the_content() -> None:
     assert (message["content"], message["reasoning_content"]) == ("Hello", "hm, yes")
 
 
-def test_the_tools_of_the_agents_server_are_not_the_clients_business() -> None:
+def test_the_agents_own_tools_are_not_shown_to_the_client() -> None:
     stream = streamed(RUNS["tools of the server"])
     assert "memory_insert" not in json.dumps(stream.chunks)
     assert stream.message == {"content": "Noted.", "reasoning_content": "", "tool_calls": []}
@@ -154,7 +170,7 @@ def test_a_reply_without_usage_counts_nothing() -> None:
     assert whole(())["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
-def test_two_replies_never_share_an_id() -> None:
+def test_every_reply_has_its_own_id() -> None:
     ids = {Envelope("Ada").id for _ in range(100)}
     assert len(ids) == 100
     assert all(one.startswith("chatcmpl-") for one in ids)

@@ -1,0 +1,151 @@
+"""Events -> chat completion chunks, and these folded to one completion: streamed and unstreamed are one path."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from bridge.turn import (
+    AgentCall,
+    AgentEvent,
+    AgentReturn,
+    JsonObject,
+    MethodChosen,
+    Reasoning,
+    RunStarted,
+    Stopped,
+    Text,
+    ToolCall,
+    Used,
+)
+
+# Letta's reason for an orderly end -> OpenAI's.
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "requires_approval": "stop",
+    "tool_rule": "stop",
+    "no_tool_call": "stop",
+    "max_steps": "length",
+    "max_tokens_exceeded": "length",
+}
+_FIELDS: dict[type[Text | Reasoning], str] = {Text: "content", Reasoning: "reasoning_content"}
+
+
+def finish_reason(stop_reason: str, called: bool) -> str:
+    return "tool_calls" if called else FINISH_REASONS.get(stop_reason, "stop")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What is the same in every chunk of one reply."""
+
+    model: str
+    id: str = field(default_factory=lambda: "chatcmpl-" + secrets.token_hex(12))
+    created: int = field(default_factory=lambda: int(time.time()))
+
+
+class Chunks:
+    """Makes the chunks of one reply: the role once, in the first delta; one finish chunk; then usage, if asked for."""
+
+    def __init__(self, envelope: Envelope, *, include_usage: bool) -> None:
+        self._envelope = envelope
+        self._include_usage = include_usage
+        self._role: dict[str, Any] = {"role": "assistant"}
+        self._calls = 0
+        self._used = Used(0, 0)
+        self._reason = "end_turn"
+        self._items: dict[type[AgentEvent], str] = {}
+
+    def of(self, event: AgentEvent) -> list[JsonObject]:
+        """The chunks for an event; none for what concerns only the agent and its server."""
+        match event:
+            case Text() | Reasoning():
+                return [self.piece(type(event), self.separated(event))]
+            case ToolCall():
+                self._calls += 1
+                return [self._delta({"tool_calls": [_call(event, self._calls - 1)]})]
+            case Used():
+                self._used = event
+            case Stopped(reason):
+                self._reason = reason
+            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted():
+                pass
+            case _:
+                assert_never(event)
+        return []
+
+    def separated(self, event: Text | Reasoning) -> str:
+        """The event's text, with an empty line before it where it begins a further message of the agent."""
+        last = self._items.get(type(event))
+        self._items[type(event)] = event.item_id
+        return event.text if last is None or last == event.item_id else f"\n\n{event.text}"
+
+    def piece(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
+        """The chunk for a piece of text."""
+        return self._delta({_FIELDS[kind]: text})
+
+    def end(self) -> list[JsonObject]:
+        last = [self._chunk(self._role, finish_reason(self._reason, self._calls > 0))]
+        if self._include_usage:
+            last.append(
+                {**_head(self._envelope, "chat.completion.chunk"), "choices": [], "usage": _usage(self._used)},
+            )
+        return last
+
+    def _delta(self, delta: dict[str, Any]) -> JsonObject:
+        whole = {**self._role, **delta}
+        self._role = {}
+        return self._chunk(whole, None)
+
+    def _chunk(self, delta: JsonObject, finish: str | None) -> JsonObject:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return {**_head(self._envelope, "chat.completion.chunk"), "choices": [choice]}
+
+
+def completion(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
+    """The unstreamed reply: the fold of the chunks that a stream would have had."""
+    chunks = Chunks(envelope, include_usage=True)
+    return _fold([*(chunk for event in events for chunk in chunks.of(event)), *chunks.end()], envelope)
+
+
+def _fold(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
+    """`content` is null only where there are calls instead."""
+    content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
+    finish, usage = "stop", _usage(Used(0, 0))
+    for chunk in chunks:
+        usage = chunk.get("usage") or usage
+        for choice in chunk["choices"]:
+            delta = choice["delta"]
+            content.append(delta.get("content", ""))
+            reasoning.append(delta.get("reasoning_content", ""))
+            calls += [{k: v for k, v in call.items() if k != "index"} for call in delta.get("tool_calls", ())]
+            finish = choice["finish_reason"] or finish
+    text = "".join(content)
+    message: dict[str, Any] = {"role": "assistant", "content": None if calls and not text else text, "refusal": None}
+    if any(reasoning):
+        message["reasoning_content"] = "".join(reasoning)
+    if calls:
+        message["tool_calls"] = calls
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    return {**_head(envelope, "chat.completion"), "choices": [choice], "usage": usage}
+
+
+def _head(envelope: Envelope, kind: str) -> dict[str, Any]:
+    return {"id": envelope.id, "object": kind, "created": envelope.created, "model": envelope.model}
+
+
+def _call(call: ToolCall, index: int) -> JsonObject:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"index": index, "id": call.id, "type": "function", "function": function}
+
+
+def _usage(used: Used) -> JsonObject:
+    total = used.prompt_tokens + used.completion_tokens
+    return {
+        "prompt_tokens": used.prompt_tokens,
+        "completion_tokens": used.completion_tokens,
+        "total_tokens": total,
+    }

@@ -1,0 +1,36 @@
+"""OpenAI's Chat Completions API, the first dialect."""
+
+from __future__ import annotations
+
+from bridge.dialects.base import ParsedRequest, RequestRules
+from bridge.dialects.chat_completions.chunks import finish_reason
+from bridge.dialects.chat_completions.reply import ChatReply
+from bridge.dialects.chat_completions.request import parse_chat_request, wants_usage
+from bridge.dialects.openai.errors import error_object
+from bridge.errors import BridgeError
+from bridge.turn import JsonObject
+
+# Fields that change the form of a reply, and not what the agent is asked.
+_FORM = ("stream", "stream_options")
+
+
+class ChatCompletions:
+    """Implements `bridge.dialects.base.Dialect`."""
+
+    name = "chat_completions"
+
+    def __init__(self, rules: RequestRules) -> None:
+        self._rules = rules
+
+    def parse(self, body: JsonObject, *, aside: bool = False) -> ParsedRequest:
+        turn = parse_chat_request(body, self._rules, aside=aside)
+        return ParsedRequest(turn, ChatReply(turn.model, include_usage=wants_usage(body)))
+
+    def asked(self, body: JsonObject) -> JsonObject:
+        return {name: value for name, value in body.items() if name not in _FORM}
+
+    def finish_reason(self, stop_reason: str, called: bool) -> str:
+        return finish_reason(stop_reason, called)
+
+    def error(self, failure: BridgeError) -> JsonObject:
+        return error_object(failure)

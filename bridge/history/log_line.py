@@ -1,0 +1,50 @@
+"""The line of the log that each turn has."""
+
+from __future__ import annotations
+
+import logging
+
+from bridge.history.records import TurnRecord
+from bridge.turn import JsonObject
+
+log = logging.getLogger("bridge.turn")
+
+MOST_NAMES = 20
+LONGEST_NAME = 80
+
+
+def log_turn(record: TurnRecord) -> None:
+    log.info("turn", extra={"fields": log_fields(record)})
+
+
+def log_fields(record: TurnRecord) -> JsonObject:
+    """What the log says of a turn. Nothing of what was said; names are cut and counted."""
+    return {
+        "outcome": record.outcome,
+        "dialect": record.dialect,
+        "model": record.model[:LONGEST_NAME],
+        "agent": record.agent_id,
+        "agent_type": record.agent_type,
+        "run": record.run_id,
+        "key": record.key_name,
+        "method": record.method,
+        "stream": record.streamed,
+        "aside": record.aside,
+        "tools": record.tools,
+        "results": record.results,
+        "calls": [step.name[:LONGEST_NAME] for step in record.calls[:MOST_NAMES]],
+        "own_calls": record.own_calls,
+        "characters": record.characters,
+        "prompt_tokens": record.prompt_tokens,
+        "completion_tokens": record.completion_tokens,
+        "letta_calls": record.letta_calls,
+        "stubs_put": record.stubs_put,
+        "ms": _ms(record.seconds),
+        "letta_ms": _ms(record.letta_seconds),
+        "waited_ms": _ms(record.waited_seconds),
+        "bridge_ms": _ms(record.bridge_seconds),
+    }
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 1)

@@ -1,0 +1,107 @@
+"""Which attempt at a turn is the current one: a text in the store, which the first request of the turn claims.
+
+Clients and proxies repeat a POST when its answer is late or its connection breaks. The first request of a turn claims
+it and runs it. A repeat that comes while it runs follows it from its start, here or from another worker. One that
+comes after it ended gets its events again, unless they reached the client. A turn that failed, or was lost with its
+worker, is attempted again, and the new attempt knows that there was one before.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import time
+from dataclasses import asdict, dataclass
+
+from bridge.errors import StoreUnavailable
+from bridge.journal.recording import events_key
+from bridge.store.port import Store
+
+log = logging.getLogger(__name__)
+
+# A client may repeat itself in the moment it has its answer, before this worker has noted that.
+MOMENT = 0.5
+LOOK = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes requests the same turn: their `name`.
+
+    One that is `kept` is answered again even when the client had the answer, unless the agent had nothing to say: a
+    client that asks again then wants an answer. One that is `keyed` always has the same answer. Its name is an
+    Idempotency-Key and says nothing of the `body`, which must then be the same, too.
+    """
+
+    name: str
+    body: str
+    kept: bool = False
+    keyed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Says whose a turn is: `token` names the attempt, `worker` the process that makes it."""
+
+    turn: str
+    body: str
+    token: str
+    worker: str
+
+    @classmethod
+    def of(cls, body: str, worker: str, turn: str = "") -> Claim:
+        """A new attempt, at a new turn if none is named."""
+        return cls(turn or f"turn-{secrets.token_hex(12)}", body, secrets.token_hex(12), worker)
+
+    @classmethod
+    def read(cls, text: str) -> Claim:
+        return cls(**json.loads(text))
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Claims:
+    """Claims one turn in the store, for `keep` seconds after the last write."""
+
+    def __init__(self, store: Store, identity: Identity, keep: float) -> None:
+        self._store = store
+        self._key = claim_key(identity)
+        self._keep = keep
+
+    def take(self, claim: Claim) -> Claim | None:
+        """Claims the turn if nobody has it. Returns None if it is ours now, otherwise the claim that is there."""
+        there = self._store.claim(self._key, claim.text(), self._keep)
+        return None if there is None else Claim.read(there)
+
+    def take_over(self, other: Claim, claim: Claim) -> bool:
+        """Puts our claim in the place of another one; False when that one is not there any more."""
+        return self._store.swap(self._key, other.text(), claim.text(), self._keep)
+
+    def forget(self, claim: Claim) -> None:
+        """Nothing was done: the next attempt is the first."""
+        try:
+            self._store.unclaim(self._key, claim.text())
+            self._store.remove(events_key(claim.token))
+        except StoreUnavailable as fault:
+            log.warning("a turn that never began could not be forgotten: %s", fault.message)
+
+    def delivered(self, claim: Claim, is_followed: bool) -> None:
+        """The client has the whole answer: the same request is a new turn from now on."""
+        self._store.unclaim(self._key, claim.text())  # it may be another turn's by now
+        if not is_followed:
+            self._store.remove(events_key(claim.token))
+
+    def is_delivered_now(self, claim: Claim) -> bool:
+        """Whether its first client has the answer, which this worker or another one is about to note."""
+        until = time.monotonic() + MOMENT
+        while time.monotonic() < until:
+            if self._store.get(self._key) != claim.text():
+                return True
+            time.sleep(LOOK)
+        return False
+
+
+def claim_key(identity: Identity) -> str:
+    return f"turn:{identity.name}"

@@ -1,0 +1,99 @@
+"""What an agent is offered: its toolset becomes the request's. For turns, and for the operator outside of a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bridge.config import Settings
+from bridge.interception.choose import choose_method
+from bridge.interception.close_held import close_held
+from bridge.interception.method import Interception
+from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for, schema_form
+from bridge.letta.gateway import Agent, Gateway
+from bridge.locks.open_calls import OpenCalls
+from bridge.shared import Shared
+from bridge.stubs.remembered import RememberedStubs
+from bridge.sync.instructions import apply_instructions, plan_instructions
+from bridge.sync.registry import Registry, beside_own_tools
+from bridge.sync.toolset import sync_toolset
+from bridge.turn import Binding, Method, NewInput, Stub, ToolChoice, ToolSpec
+
+AUTO = ToolChoice()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the calls of one agent are caught, and what its server can do for that."""
+
+    features: ServerFeatures
+    loop: Loop
+    method: Interception
+
+
+class Offering:
+    """Puts the tools and the instructions of a request in place."""
+
+    def __init__(
+        self, gateway: Gateway, registry: Registry, shared: Shared, stubs: RememberedStubs, settings: Settings
+    ) -> None:
+        self._gateway = gateway
+        self._registry = registry
+        self._locks = shared.locks
+        self._open_calls = OpenCalls(shared.store, settings.meanwhile, settings.tool_wait)
+        self._stubs = stubs
+        self._settings = settings
+
+    def choose(self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()) -> Choice:
+        """`allowed` are the methods that the client's key may be served by, empty for all."""
+        features = features_for(self._gateway.features(), sleeptime=agent.sleeptime)
+        loop = agent_loop(features.version, agent.type)
+        wanted = self._settings.methods.of(agent.id, agent.name)
+        return Choice(features, loop, choose_method(features, loop, wanted, choice, allowed))
+
+    def stubs(self, agent: Agent, chosen: Choice, specs: Sequence[ToolSpec]) -> list[Stub]:
+        """The tools in the form that this agent's model can be shown."""
+        method = chosen.method
+        form = schema_form(chosen.features, chosen.loop, agent.model, runs_stubs=method.runs_stubs)
+        return [
+            self._stubs.stub(spec, form, method.stub_kind, f"tools[{index}].function")
+            for index, spec in enumerate(specs)
+        ]
+
+    def offer(
+        self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, choice: ToolChoice
+    ) -> tuple[Agent, Sequence[Binding]]:
+        """The agent has exactly these tools of clients. Where tools go with the message, earlier stubs still leave."""
+        attached = stubs if method.offers_stubs else ()
+        agent, bindings = sync_toolset(
+            gateway, self._registry, agent, attached, lambda placed: method.rules(placed, choice)
+        )
+        return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
+
+    def keep_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
+        """The client's system prompt becomes a memory block of the agent, where the settings say so."""
+        wanted = new_input.instructions if self._settings.system_prompt == "block" else ""
+        apply_instructions(gateway, agent, plan_instructions(agent, wanted))
+
+    # --- outside of a turn ----------------------------------------------------------------------------
+
+    def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
+        """Gives the agent exactly these tools of clients, as they should be. Returns how many."""
+        with self._locks.borrow(agent_id):
+            agent = self._gateway.agent(agent_id)
+            chosen = self.choose(agent)
+            stubs = self.stubs(agent, chosen, specs)
+            self._registry.forget(stubs)
+            _, bindings = self.offer(self._gateway, agent, stubs, chosen.method, AUTO)
+            return len(bindings) if chosen.method.offers_stubs else 0
+
+    def close_call(self, agent_id: str) -> list[str]:
+        """Frees the agent from the client's calls that it waits for. Returns their names."""
+        with self._locks.borrow(agent_id):
+            names = close_held(self._gateway, self._gateway.agent(agent_id))
+            self._open_calls.forget(agent_id)
+            return names
+
+    def left_behind(self, agent: Agent) -> set[str]:
+        """Names of stubs that the agent does not have any more, though their rules are still there."""
+        return self._registry.left_behind(agent)

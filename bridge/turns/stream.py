@@ -1,0 +1,108 @@
+"""The events of a turn: its thread writes them, and any number of clients read them from the start.
+
+So a reader can look after its client while the agent is silent, and a client that leaves does not end the turn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from queue import Empty, SimpleQueue
+
+from bridge.journal.batches import End
+from bridge.turn import AgentEvent, MethodChosen, Reasoning, RunStarted, Text, ToolCall
+
+# What a client is shown. Other events do not count as a sign: a server may name the run, and its model fail a moment
+# later.
+SHOWN = (Reasoning, Text, ToolCall)
+
+
+class TurnStream:
+    """Append-only. `gone` is set when nobody reads any more."""
+
+    def __init__(self, events: Iterable[AgentEvent] = (), end: End | None = None) -> None:
+        self.events: list[AgentEvent] = list(events)
+        self.end = end
+        self.gone = threading.Event()
+        self._bells: list[SimpleQueue[None]] = []
+        self._guard = threading.Lock()
+
+    def write(self, event: AgentEvent) -> None:
+        self.events.append(event)
+        self._ring()
+
+    def finish(self, end: End) -> None:
+        """No event comes after this."""
+        self.end = end
+        self._ring()
+
+    def _ring(self) -> None:
+        for bell in self._bells:
+            bell.put(None)
+
+    def reader(self) -> Reader:
+        bell: SimpleQueue[None] = SimpleQueue()
+        with self._guard:
+            self._bells = [*self._bells, bell]
+        return Reader(self, bell)
+
+    def leave(self, bell: SimpleQueue[None]) -> None:
+        with self._guard:
+            self._bells = [other for other in self._bells if other is not bell]
+
+    @property
+    def has_sign(self) -> bool:
+        """Whether there is something for a client in it."""
+        return any(isinstance(event, SHOWN) for event in self.events)
+
+    @property
+    def method(self) -> str:
+        """The method of the turn, "" while none is chosen."""
+        return next((event.method for event in self.events[:1] if isinstance(event, MethodChosen)), "")
+
+    @property
+    def run_id(self) -> str:
+        """Letta's name of the run, "" while it is unknown."""
+        return next((event.run_id for event in reversed(self.events) if isinstance(event, RunStarted)), "")
+
+
+class Reader:
+    """Reads a stream from its start. Each reader has a bell: a condition takes twice the time, with every event."""
+
+    def __init__(self, stream: TurnStream, bell: SimpleQueue[None]) -> None:
+        self._stream = stream
+        self._bell = bell
+        self._seen = 0
+
+    def read(self, seconds: float) -> Sequence[AgentEvent]:
+        """The events that were not read yet. When there are none, those that come within `seconds`, if any."""
+        stream, deadline = self._stream, 0.0
+        while len(stream.events) == self._seen and stream.end is None:
+            deadline = deadline or time.monotonic() + seconds
+            if not self._rings(deadline - time.monotonic()):
+                break
+        fresh = stream.events[self._seen :]
+        self._seen += len(fresh)
+        return fresh
+
+    def wait_for_sign(self, seconds: float) -> None:
+        """Wait until there is something to send, or the end, or the time is over. Nothing counts as read by it."""
+        deadline = time.monotonic() + seconds
+        while self._stream.end is None and not self._stream.has_sign and self._rings(deadline - time.monotonic()):
+            pass
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all events were read and no more will come."""
+        return self._stream.end is not None and len(self._stream.events) == self._seen
+
+    def close(self) -> None:
+        self._stream.leave(self._bell)
+
+    def _rings(self, seconds: float) -> bool:
+        try:
+            self._bell.get(timeout=max(0.0, seconds))
+        except Empty:
+            return False
+        return True

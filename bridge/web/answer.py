@@ -1,0 +1,67 @@
+"""A request to a dialect's route -> its reply. The same for every dialect, streamed and whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from logging import Logger
+
+from flask import Request, Response
+
+from bridge.config import Settings
+from bridge.dialects.base import Dialect
+from bridge.keys import ApiKey
+from bridge.limits.gate import Slot
+from bridge.turns.admission import Admission
+from bridge.turns.identity import KEY_HEADER, identity_of
+from bridge.turns.turns import Turns
+from bridge.web.bodies import body_of
+from bridge.web.json_body import parse_json
+from bridge.web.listener import Listener
+from bridge.web.shutdown import Shutdown
+
+STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
+AROUND_A_SCHEMA = 8
+ASIDE_HEADER = "X-Bridge-Aside"
+# OpenCode and Kilo name the session that a subagent works for by it: a conversation of its own, within another.
+PARENT_HEADER = "X-Parent-Session-Id"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers the requests of this worker."""
+
+    settings: Settings
+    admission: Admission
+    turns: Turns
+    shutdown: Shutdown
+    log: Logger
+
+    def answer(self, request: Request, dialect: Dialect, key: ApiKey | None) -> Response:
+        slot = self.admission.enter(key)
+        try:
+            response = self._answer(request, dialect, key, slot)
+        except BaseException:
+            slot.leave()
+            raise
+        response.call_on_close(slot.leave)
+        return response
+
+    def _answer(self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot) -> Response:
+        settings = self.settings
+        body = parse_json(body_of(request, settings.max_body), settings.max_depth + AROUND_A_SCHEMA)
+        aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
+        parsed = dialect.parse(body, aside=aside)
+        turn = self.admission.admitted(parsed.turn, key)
+        identity = identity_of(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
+        part = self.turns.begin(turn, dialect, identity, slot)
+        listener = Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
+        if turn.stream:
+            listener.wait_for_first(settings.header_wait)
+            frames = listener.frames(settings.ping_interval)
+            response = Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS)
+        else:
+            whole = listener.whole(settings.reply_wait)
+            headers = {"Content-Length": str(len(whole))}
+            response = Response(listener.sent(whole), mimetype="application/json", headers=headers)
+        response.headers["X-Bridge-Method"] = part.method
+        return response

@@ -1,0 +1,70 @@
+"""The JSON of a request body. Values that two readers could read differently are refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from bridge.errors import InvalidRequest, TooDeep
+from bridge.turn import JsonObject
+
+DEEPEST = 72
+
+
+def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
+    """The body as a JSON object. What two readers could take for two things is refused: NaN, a name that stands twice.
+
+    NaN and Infinity are no JSON, and of two fields of one name every reader takes the one that it likes.
+    """
+    if not body.strip():
+        raise InvalidRequest(
+            "The request body is empty; send a JSON object with `model` and `messages`.", code="invalid_json"
+        )
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_twins)
+    except RecursionError:
+        raise _too_deep(deepest) from None
+    except (ValueError, UnicodeDecodeError) as fault:
+        raise InvalidRequest(f"The request body is not valid JSON: {fault}.", code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise InvalidRequest("The request body must be a JSON object.", code="invalid_json")
+    if _is_deeper(value, deepest):
+        raise _too_deep(deepest)
+    return value
+
+
+def _is_deeper(value: Any, deepest: int) -> bool:
+    """Without recursion: nothing may recurse into it before its depth is known."""
+    waiting = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > deepest:
+            return True
+        inner = item.values() if isinstance(item, dict) else item
+        waiting.extend((part, depth + 1) for part in inner if isinstance(part, dict | list))
+    return False
+
+
+def _too_deep(deepest: int) -> TooDeep:
+    return TooDeep(f"The request body is nested more than {deepest} levels deep.")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twin = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"the name {twin!r:.80} stands twice in one object")
+    return found
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits:.20} is out of range")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")

@@ -1,0 +1,23 @@
+"""Turns as the dialects make them, from messages of a transcript."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.dialects.openai.side_requests import side_rule
+from bridge.dialects.openai.transcript import Message, about_calls, new_input, whole_conversation
+from bridge.turn import Turn
+from bridge.values import side_rules
+
+RULES = side_rules("")
+
+
+def turn_of(*messages: Message, model: str = "Ada", **fields: Any) -> Turn:
+    """The turn of a request with these messages; `fields` are those of the turn."""
+    rule = side_rule(messages, bool(fields.get("tools")), RULES)
+    aside = fields.pop("aside", False) or bool(rule)
+    told = (whole_conversation if aside else new_input)(messages, fields.get("reply_format", ""))
+    turn = Turn(model, told, aside=aside, side_rule=rule, call_ids=CALL_IDS, **about_calls(messages))
+    return replace(turn, **fields)

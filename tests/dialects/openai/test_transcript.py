@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+
+from bridge.dialects.openai.transcript import Message, about_calls, new_input, whole_conversation
+from bridge.errors import InvalidRequest
+from bridge.turn import Image, NewInput, ToolCall, UserMessage
+
+
+def system(text: str) -> Message:
+    return Message("system", text)
+
+
+def user(text: str) -> Message:
+    return Message("user", text)
+
+
+def assistant(text: str = "", *calls: str) -> Message:
+    return Message("assistant", text, tool_calls=tuple(ToolCall(call, "read", "{}") for call in calls))
+
+
+def tool(call_id: str, text: str) -> Message:
+    return Message("tool", text, tool_call_id=call_id)
+
+
+def new(*messages: Message) -> NewInput:
+    return new_input(messages)
+
+
+def test_a_first_message_opens_the_conversation() -> None:
+    assert new(user("Hello")) == NewInput((UserMessage("Hello"),))
+
+
+def test_only_what_stands_after_the_last_answer_is_new() -> None:
+    found = new(user("one"), assistant("two"), user("three"), assistant("four"), user("five"), user("six"))
+    assert found.user_messages == (
+        UserMessage("five"),
+        UserMessage("six"),
+    )
+    assert not found.opens_conversation
+
+
+def test_instructions_are_those_of_the_whole_transcript_wherever_they_stand() -> None:
+    found = new(system("first"), user("one"), assistant("two"), system("second"), user("three"), system("third"))
+    assert found.instructions == "first\n\nsecond\n\nthird"
+    assert found.user_messages == (UserMessage("three"),)
+
+
+def test_there_may_be_no_instructions_or_blank_ones() -> None:
+    assert new(user("one")).instructions == ""
+    assert new(system(" \n"), user("one")).instructions == ""
+
+
+def test_blank_texts_of_the_user_are_not_told_to_the_agent() -> None:
+    assert new(user(""), user(" \n"), user("Hello")).user_messages == (UserMessage("Hello"),)
+
+
+def test_texts_are_told_as_they_stand() -> None:
+    assert new(user("  Hello \n")).user_messages == (UserMessage("  Hello \n"),)
+
+
+def test_results_keep_their_calls_and_a_text_behind_them_stays() -> None:
+    found = new(user("go"), assistant("", "a", "b"), tool("b", "two"), tool("a", ""), user("and now"))
+    assert [(result.call_id, result.text) for result in found.results] == [("b", "two"), ("a", "")]
+    assert found.user_messages == (UserMessage("and now"),)
+
+
+def test_results_of_an_earlier_turn_are_not_new() -> None:
+    found = new(user("go"), assistant("", "a"), tool("a", "one"), assistant("done"), user("next"))
+    assert found.results == ()
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (assistant("Hello"),),
+        (user("one"), assistant("two")),
+        (system("be kind"),),
+        (user(" "),),
+        (user("one"), assistant("two"), user("")),
+        (user("one"), assistant("two"), system("late")),
+    ],
+)
+def test_a_transcript_with_nothing_new_is_refused(messages: tuple[Message, ...]) -> None:
+    with pytest.raises(InvalidRequest, match="Nothing new to answer") as caught:
+        new(*messages)
+    assert caught.value.param == "messages"
+
+
+def test_the_ids_of_all_calls_are_known() -> None:
+    about = about_calls((user("go"), assistant("", "a", "b"), tool("a", "one"), tool("c", "three")))
+    assert about == {"known_calls": {"a", "b", "c"}, "closed_calls": 2, "ends_with_result": True}
+    assert about_calls((user("go"),)) == {"known_calls": set(), "closed_calls": 0, "ends_with_result": False}
+
+
+def test_the_form_of_the_reply_is_an_instruction() -> None:
+    assert new_input((system("be kind"), user("one")), "Answer in JSON.").instructions == "be kind\n\nAnswer in JSON."
+
+
+# --- the whole conversation -------------------------------------------------------------------------------
+
+
+def test_user_messages_alone_are_the_whole_conversation() -> None:
+    assert whole_conversation((system("S"), user("one"), user("two"))).user_messages == (
+        UserMessage("one"),
+        UserMessage("two"),
+    )
+
+
+def test_a_history_becomes_one_text_before_the_last_message() -> None:
+    call = ToolCall("call_1", "read_file", '{"path": "a"}')
+    told = whole_conversation(
+        (
+            user("read it"),
+            Message("assistant", "sure", tool_calls=(call,)),
+            Message("tool", "milk", tool_call_id="call_1"),
+            user("sum up"),
+        )
+    )
+    history, last = (message.text for message in told.user_messages)
+    assert last == "sum up"
+    for words in ("[user]\nread it", 'calls read_file with {"path": "a"}', "[result of a tool]\nmilk"):
+        assert words in history
+    assert told.results == ()
+    assert told.instructions == ""
+    assert not told.opens_conversation
+
+
+def test_pictures_of_the_history_go_with_its_text() -> None:
+    shot, chart = Image("image/png", "AAAA"), Image("image/png", "BBBB")
+    told = whole_conversation(
+        (
+            Message("user", "What is this?", images=(shot,)),
+            Message("assistant", "A cat. I look closer.", tool_calls=(ToolCall("call_1", "zoom", "{}"),)),
+            Message("tool", "", tool_call_id="call_1", images=(chart,)),
+            user("And its colour?"),
+        )
+    )
+    assert [message.images for message in told.user_messages] == [(shot, chart), ()]
+
+
+@pytest.mark.parametrize("messages", [(system("Be kind."),), (system("Be kind."), user(" "))])
+def test_a_request_aside_without_a_user_message_is_refused(messages: tuple[Message, ...]) -> None:
+    with pytest.raises(InvalidRequest, match="Nothing to answer") as caught:
+        whole_conversation(messages)
+    assert caught.value.param == "messages"

@@ -1,0 +1,106 @@
+"""The sign of life of a process, as other workers see it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.errors import StoreUnavailable
+from bridge.store import heartbeat as module
+from bridge.store.heartbeat import Heartbeat, last_beat, living
+from bridge.store.sqlite import LocalStore
+from tests.waiting import SOON, until
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "store")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PULSE", 0.05)
+
+
+def beats(name: str = "heartbeat") -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == name}
+
+
+def test_a_process_is_known_before_it_can_be_named(store: LocalStore) -> None:
+    heart = Heartbeat(store)
+    assert living(store) == []
+    beat = last_beat(store, heart.id)
+    assert beat is not None
+    assert (beat.id, beat.turns) == (heart.id, ())
+    until(lambda: [one.id for one in living(store)] == [heart.id])
+
+
+def test_a_process_has_one_heartbeat(store: LocalStore) -> None:
+    heart, before = Heartbeat(store), beats()
+    ids = {heart.id for _ in range(5)}
+    assert len(ids) == 1
+    assert len(beats() - before) == 1
+
+
+def test_the_beats_name_the_turns_that_run(store: LocalStore) -> None:
+    turns: list[str] = []
+    heart = Heartbeat(store)
+    heart.carry(lambda: turns, lambda: None)
+    name = heart.id
+    turns.append("token-1")
+    heart.hurry()
+    until(lambda: (beat := last_beat(store, name)) and beat.turns == ("token-1",))
+    first = last_beat(store, name)
+    assert first is not None
+    until(lambda: (beat := last_beat(store, name)) and beat.number > first.number)
+
+
+def test_the_work_is_done_with_every_beat(store: LocalStore) -> None:
+    done = threading.Semaphore(0)
+    heart = Heartbeat(store)
+    heart.carry(lambda: ["token-1"], done.release)
+    assert heart.id
+    assert all(done.acquire(timeout=SOON) for _ in range(3))
+
+
+def test_a_process_that_the_store_lost_is_listed_again(store: LocalStore) -> None:
+    heart = Heartbeat(store)
+    name = heart.id
+    until(lambda: living(store))
+    store.remove("workers", f"worker:{name}")
+    assert living(store) == []
+    heart.hurry()
+    until(lambda: [beat.id for beat in living(store)] == [name])
+
+
+def test_a_store_that_fails_stops_no_heartbeat(store: LocalStore, caplog: pytest.LogCaptureFixture) -> None:
+    class Failing:
+        fails = False
+
+        def __getattr__(self, name: str) -> Any:
+            if self.fails:
+                raise StoreUnavailable("gone")
+            return getattr(store, name)
+
+    failing: Any = Failing()
+    heart = Heartbeat(failing)
+    name = heart.id
+    until(lambda: living(store))
+    failing.fails = True
+    heart.hurry()
+    until(lambda: "no sign of life: gone" in caplog.text)
+    failing.fails = False
+    until(lambda: (beat := last_beat(store, name)) and beat.number > 1)
+
+
+def test_a_heartbeat_ends_with_its_owner(store: LocalStore) -> None:
+    before = beats()
+    heart: Heartbeat | None = Heartbeat(store)
+    assert heart is not None
+    heart.carry(lambda: ["token-1"], lambda: None)
+    assert heart.id
+    heart = None
+    until(lambda: not beats() - before)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+
+import pytest
+
+from bridge.turns.life import PART_MOVES, TURN_MOVES, Life, Mover, Moves, PartState, TurnState
+
+P, T = PartState, TurnState
+
+
+@pytest.mark.parametrize(("states", "moves"), [(TurnState, TURN_MOVES), (PartState, PART_MOVES)])
+def test_every_state_is_in_its_table(states: type[Enum], moves: Moves[Enum]) -> None:
+    assert set(moves) == set(states)
+    reached = {to for found in moves.values() for to in found}
+    begins = {T.WAITING, P.BEGUN, P.JOINED, P.REPEATED}
+    assert set(states) - reached <= begins
+
+
+def test_a_turn_runs_once() -> None:
+    life = Life(T.WAITING, TURN_MOVES)
+    assert life.move(T.RUNNING, Mover.TURN)
+    assert not life.move(T.WAITING, Mover.TURN)
+    assert life.move(T.ENDED, Mover.TURN)
+    assert not life.move(T.FAILED, Mover.TURN)
+    assert life.state is T.ENDED
+
+
+@pytest.mark.parametrize("end", [P.DELIVERED, P.GIVEN_UP, P.SENT_AWAY, P.REFUSED])
+def test_a_part_that_has_ended_does_not_come_back(end: PartState) -> None:
+    assert PART_MOVES[end] == {}
+
+
+def test_a_part_of_which_something_was_shown_is_not_attempted_again() -> None:
+    life = Life(P.JOINED, PART_MOVES)
+    assert life.move(P.SHOWN, Mover.CLIENT)
+    assert not life.move(P.LOST, Mover.REPEAT)
+
+
+def test_only_a_part_that_joined_can_be_lost() -> None:
+    assert [state for state, moves in PART_MOVES.items() if P.LOST in moves] == [P.JOINED]
+
+
+def test_a_state_is_moved_by_its_mover_only() -> None:
+    life = Life(P.BEGUN, PART_MOVES)
+    assert not life.move(P.DELIVERED, Mover.TURN)
+    assert not life.move(P.SHOWN, Mover.REPEAT)
+    assert life.state is P.BEGUN
+
+
+def test_of_two_threads_that_end_a_part_one_wins() -> None:
+    for _ in range(50):
+        life, together = Life(P.SHOWN, PART_MOVES), threading.Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            ends = [pool.submit(_end, life, state, together) for state in (P.DELIVERED, P.GIVEN_UP)]
+        assert [end.result() for end in ends].count(True) == 1
+
+
+def _end(life: Life[PartState], state: PartState, together: threading.Barrier) -> bool:
+    together.wait()
+    return life.move(state, Mover.CLIENT)

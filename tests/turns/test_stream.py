@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bridge.journal.batches import End
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, MethodChosen, Reasoning, RunStarted, Stopped, Text, ToolCall
+from bridge.turns.stream import TurnStream
+from tests.waiting import SOON
+
+WELL = End("well")
+PREPARING: list[AgentEvent] = [
+    MethodChosen("native"),
+    RunStarted("run-1"),
+    AgentCall("message-1", "call_1", "search", "{}"),
+    AgentReturn("message-2", "call_1", "None"),
+]
+
+
+def test_every_reader_reads_from_the_start() -> None:
+    stream = TurnStream()
+    early = stream.reader()
+    stream.write(Text("a"))
+    assert early.read(SOON) == [Text("a")]
+    stream.write(Text("b"))
+    stream.finish(WELL)
+    assert early.read(SOON) == [Text("b")]
+    assert stream.reader().read(SOON) == [Text("a"), Text("b")]
+
+
+def test_a_stream_can_be_read_after_its_end() -> None:
+    reader = TurnStream([Text("a")], WELL).reader()
+    assert not reader.at_end
+    assert reader.read(SOON) == [Text("a")]
+    assert reader.at_end
+    assert reader.read(SOON) == []
+
+
+def test_a_reader_gets_an_event_as_soon_as_it_is_written() -> None:
+    stream = TurnStream()
+    reader = stream.reader()
+    threading.Timer(0.05, stream.write, [Text("a")]).start()
+    assert reader.read(SOON) == [Text("a")]
+    assert not reader.at_end
+
+
+def test_a_reader_gets_nothing_when_nothing_comes_in_time() -> None:
+    stream = TurnStream([Text("a")])
+    reader = stream.reader()
+    assert reader.read(SOON) == [Text("a")]
+    assert reader.read(0.001) == []
+    assert not reader.at_end
+
+
+def test_signals_for_events_that_were_read_do_not_end_the_next_wait() -> None:
+    stream = TurnStream()
+    reader = stream.reader()
+    for text in "abc":
+        stream.write(Text(text))
+    assert len(reader.read(SOON)) == 3
+    threading.Timer(0.05, stream.write, [Text("d")]).start()
+    assert reader.read(SOON) == [Text("d")]
+
+
+def test_the_end_ends_a_wait() -> None:
+    stream = TurnStream()
+    reader = stream.reader()
+    threading.Timer(0.05, stream.finish, [WELL]).start()
+    assert reader.read(SOON) == []
+    assert reader.at_end
+
+
+def test_a_closed_reader_is_not_signalled_any_more() -> None:
+    stream = TurnStream()
+    stream.reader().close()
+    stream.write(Text("a"))
+    assert stream._bells == []
+
+
+@pytest.mark.parametrize("sign", [Text("a"), Reasoning("a"), ToolCall("call_1", "read", "{}")])
+def test_what_a_client_is_shown_is_a_sign(sign: AgentEvent) -> None:
+    stream = TurnStream(PREPARING)
+    assert not stream.has_sign
+    stream.write(sign)
+    assert stream.has_sign
+
+
+def test_the_wait_for_a_sign_reads_nothing() -> None:
+    stream = TurnStream()
+    reader = stream.reader()
+    threading.Timer(0.05, stream.write, [Text("a")]).start()
+    reader.wait_for_sign(SOON)
+    assert reader.read(0) == [Text("a")]
+
+
+@pytest.mark.parametrize("seen", range(len(PREPARING) + 1))
+def test_events_that_no_client_is_shown_do_not_end_the_wait_for_a_sign(seen: int) -> None:
+    """Some servers name their run at once; a model that fails a moment later still gets its true status."""
+    stream = TurnStream()
+    reader = stream.reader()
+    for event in PREPARING[:seen]:
+        stream.write(event)
+    reader.wait_for_sign(0.001)
+    assert not stream.has_sign
+
+
+def test_the_wait_for_a_sign_ends_with_an_answer_that_says_nothing() -> None:
+    TurnStream([Stopped("end_turn")], WELL).reader().wait_for_sign(SOON)
+
+
+def test_the_method_of_a_turn_is_its_first_event() -> None:
+    assert TurnStream([MethodChosen("native"), Text("a")]).method == "native"
+    assert TurnStream([Text("a")]).method == ""
+
+
+def test_the_run_is_the_last_one_that_the_server_named() -> None:
+    assert TurnStream([RunStarted("run-1"), Text("a"), RunStarted("run-2")]).run_id == "run-2"
+    assert TurnStream([Text("a")]).run_id == ""
