@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app import assemble
 from bridge.config import Settings
 from bridge.errors import LettaUnreachable
 from bridge.letta.gateway import Results, Say, StoredMessage
@@ -26,7 +27,6 @@ from bridge.turn import (
     TurnEvent,
     UserMessage,
 )
-from tests.conversations import conversation_with
 from tests.fake_agent import new_id
 from tests.fakes import FakeGateway, ScriptedStep
 
@@ -37,7 +37,7 @@ CUT = LettaUnreachable("cut", code="stream_cut")
 class Attempts:
     def __init__(self, letta: FakeGateway, settings: Settings) -> None:
         self._letta = letta
-        self._conversation = conversation_with(letta, settings)
+        self._conversation = assemble(settings, letta).conversation
         (self.agent,) = letta._agents.values()
 
     def run(self, turn: Turn) -> list[TurnEvent]:
