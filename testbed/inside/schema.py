@@ -1,7 +1,7 @@
-"""Makes a Letta version's tables in the empty database of LETTA_PG_URI, in that version's own Python.
+"""Runs in a Letta version's own Python: makes its tables in the empty database of LETTA_PG_URI.
 
-The packages contain no migrations. LETTA_PG_URI must be set before Letta is imported, because without it the models
-choose SQLite's column types.
+The packages carry no migrations. LETTA_PG_URI must be set before Letta is imported, since the models choose
+SQLite's column types without it.
 """
 
 import importlib
@@ -9,7 +9,7 @@ import os
 
 
 def main() -> None:
-    """Makes the extension, the tables and the sequence that numbers the messages."""
+    """Make the extension, the tables and the sequence that numbers the messages."""
     sqlalchemy = importlib.import_module("sqlalchemy")
     engine = sqlalchemy.create_engine(os.environ["SCHEMA_URI"])
     with engine.begin() as connection:
