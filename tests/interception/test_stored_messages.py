@@ -9,7 +9,7 @@ from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.gateway import Agent
 from tests.actors import Chat, ChatReply
 from tests.fakes import FakeGateway
-from tests.test_complaints import answered, called, given, ids, result
+from tests.test_complaints import answered, called, delivered, ids, result
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def waiting(chat: Chat, letta: FakeGateway, ada: Agent) -> ChatReply:
 
 def test_the_result_reaches_the_call(chat: Chat, letta: FakeGateway, waiting: ChatReply) -> None:
     assert answered(chat, letta, waiting, result(ids(waiting)[0])).text == "Thanks"
-    assert given(letta) == [("12 degrees", True)]
+    assert delivered(letta) == [("12 degrees", True)]
 
 
 @pytest.mark.usefixtures("waiting")
