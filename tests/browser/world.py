@@ -6,7 +6,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from bridge.letta.capabilities import AgentModel
 from bridge.letta.gateway import Agent
 from bridge.stubs.naming import server_name
 from bridge.sync.ownership import OWNER
+from bridge.trace import current
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, Reasoning, Stopped, Text, Used
 from tests.admin import PASSWORD
 from tests.test_complaints import Json, held, tool
@@ -105,13 +106,16 @@ def served(folder: Path) -> Iterator[Served]:
         server.server_close()
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What a turn costs with a real Letta. The one in memory costs nothing."""
+def _work(pace: float) -> Callable[[], None]:
+    """Costs a turn what a real Letta would: some calls, and that many seconds."""
 
-    letta_calls: int
-    letta_seconds: float
-    waited_seconds: float = 0.0
+    def work() -> None:
+        trace = current()
+        trace.calls.update({"PATCH /v1/agents/{id}": 1, "POST /v1/agents/{id}/messages/stream": 3})
+        with trace.calling_letta():
+            time.sleep(pace)
+
+    return work
 
 
 def furnish(world: Served, *, pace: float = 0.0) -> None:
@@ -121,7 +125,6 @@ def furnish(world: Served, *, pace: float = 0.0) -> None:
     """
     letta = world.letta
     if pace:
-        world.app.extensions["parts"].recorder._costs = lambda: Costs(4, pace * 0.97)
         _past_hour(world)
     coder = _agent(letta, "coder", "letta_v1_agent")
     _agent(letta, "home-assistant", "memgpt_v2_agent")
@@ -137,16 +140,16 @@ def furnish(world: Served, *, pace: float = 0.0) -> None:
     _task(world, "home-assistant", "lights.set", {"path": "kitchen"}, "on", home, pace, True)
     hello = [{"role": "user", "content": "Hi"}]
     for tools in ([tool("lookup_order", PATH), tool("refund", PATH)], [tool("lookup_order", PATH)]):
-        letta.will(lambda: time.sleep(pace), Text("How can I help?"), Used(900, 12), Stopped("end_turn"))
+        letta.will(_work(pace), Text("How can I help?"), Used(900, 12), Stopped("end_turn"))
         world.ask("support-desk", hello, tools)
-    letta.will(lambda: time.sleep(pace), ModelOverloaded("The agent's model is rate limited."))
+    letta.will(_work(pace), ModelOverloaded("The agent's model is rate limited."))
     world.ask("support-desk", hello, [tool("lookup_order", PATH)])
-    letta.will(lambda: time.sleep(pace), LettaTimeout("The Letta server did not answer in time."))
+    letta.will(_work(pace), LettaTimeout("The Letta server did not answer in time."))
     world.ask("coder", hello, coding)
     stale = letta.tool("refund")
     letta.edits(stale, tags=(*stale.tags, "letta-tool-bridge:idle-since=1700000000"))
     thought = Reasoning("I need to look at the file first.")
-    letta.will(lambda: time.sleep(pace), thought, *held(("read_file", '{"path": "README.md"}')))
+    letta.will(_work(pace), thought, *held(("read_file", '{"path": "README.md"}')))
     world.ask("coder", [{"role": "user", "content": "What is this about?"}], coding, system="You write code." * 40)
     world.written()
 
@@ -167,7 +170,7 @@ def _past_hour(world: Served) -> None:
                 characters=200,
             )
         )  # fmt: skip
-    world.app.extensions["parts"].activity.ended(turns, {turn.id: {} for turn in turns})
+    world.app.extensions["parts"].activity.ended([(turn, {}) for turn in turns])
 
 
 def _agent(letta: SharedLetta, name: str, agent_type: str) -> Agent:
@@ -183,13 +186,14 @@ def _task(
     """Runs a question, a call, its result and the answer."""
     question = {"role": "user", "content": "Please do it."}
     thought: list[AgentEvent] = [Reasoning("The user wants this done. "), Reasoning("I'll begin with a look.")]
-    world.letta.will(lambda: time.sleep(pace), *thought, *held((server_name(name, False), json.dumps(arguments))))
+    world.letta.will(_work(pace), *thought, *held((server_name(name, False), json.dumps(arguments))))
     call = world.ask(agent, [question], tools)
     given_back = {"role": "tool", "tool_call_id": call["tool_calls"][0]["id"], "content": given, "is_error": not ok}
-    own = [AgentCall("m", "own", "conversation_search", '{"query": "file"}'), AgentReturn("m", "own", "2 results")]
-    world.letta.will(
-        lambda: time.sleep(pace), *own, Text("Done: "), Text("it is in place."), Used(2412, 118), Stopped("end_turn")
-    )
+    own: list[AgentEvent] = [
+        AgentCall("m", "own", "conversation_search", '{"query": "file"}'),
+        AgentReturn("m", "own", "2 results"),
+    ]
+    world.letta.will(_work(pace), *own, Text("Done: "), Text("it is in place."), Used(2412, 118), Stopped("end_turn"))
     world.ask(agent, [question, call, given_back], tools)
 
 
