@@ -56,12 +56,12 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Turns that outlast the drain end with an error, not in the middle of a word."""
-    closing = worker.wsgi.extensions[EXTENSION]
+    """Ends turns that outlast the drain with an error, not in the middle of a word."""
+    shutdown = worker.wsgi.extensions[EXTENSION]
     stop = signal.getsignal(signal.SIGTERM)
 
     def drain(number: int, frame: Any) -> None:
-        closing.begin()
+        shutdown.begin()
         if callable(stop):
             stop(number, frame)
 

@@ -28,7 +28,7 @@ def is_ready(connection: socket.socket, event: int) -> bool:
     return bool(waiting.poll(0))
 
 
-def cut(environ: Mapping[str, Any]) -> bool:
+def break_connection(environ: Mapping[str, Any]) -> bool:
     """Breaks the connection, so that the client sees an incomplete reply. False if there is no socket to break."""
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket):

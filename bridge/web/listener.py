@@ -15,7 +15,7 @@ from bridge.errors import BridgeError, ClientGone, ShuttingDown, StillRunning
 from bridge.turn import AgentEvent
 from bridge.turns.part import Part
 from bridge.web.faults import logged_failure
-from bridge.web.hangup import client_is_gone, cut
+from bridge.web.hangup import break_connection, client_is_gone
 from bridge.web.shutdown import Shutdown
 
 TICK = 0.5
@@ -87,7 +87,7 @@ class Listener:
 
     def _failure(self, failure: BridgeError) -> Iterator[bytes]:
         """Coding clients try again after a broken connection and give up after an error event: each where it helps."""
-        if failure.is_temporary and cut(self.environ):
+        if failure.is_temporary and break_connection(self.environ):
             return
         yield from self.reply.failure(failure)
 

@@ -34,7 +34,7 @@ CHECK_INTERVAL = 1.0
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's threaded worker, changed so that no client can hold up others.
+    """gunicorn's threaded worker, changed so that clients that send slowly or not at all hold up nobody.
 
     - A request gets a thread when it has arrived completely. So no thread waits for bytes of a client.
     - It gets a thread when there is room for its reply. A client that leaves its earlier replies unread waits.
