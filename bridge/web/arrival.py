@@ -107,7 +107,7 @@ class Arrival:
 
 
 class ReceivedBytes:
-    """Stands for a socket that gunicorn's parser reads from. It has only what has arrived, and never waits for more."""
+    """Replaces the socket that gunicorn's parser reads from. It has only what has arrived, and never waits for more."""
 
     def __init__(self, received: bytearray) -> None:
         self._rest = memoryview(received)

@@ -39,7 +39,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     - A request gets a thread when it has arrived completely. So no thread waits for bytes of a client.
     - It gets a thread when there is room for its reply. A client that leaves its earlier replies unread waits.
     - Nothing waits until a client closes its connection.
-    - While no more connections can be opened, new clients wait. gunicorn's own worker would end, with all its turns.
+    - While no further connection can be opened, new clients wait. gunicorn's own worker would end, with all its turns.
 
     Over TLS the arriving bytes are encrypted, so there gunicorn reads the requests itself.
     tests/web/test_gunicorn_hooks.py lists all parts of gunicorn on which this class depends.

@@ -106,7 +106,7 @@ class Log:
 
 
 class Listener:
-    """Accepts the connections that it was given, or fails as it was told to."""
+    """Accepts the connections in `waiting`, or raises `fault`."""
 
     def __init__(self) -> None:
         self.waiting: list[socket.socket] = []
