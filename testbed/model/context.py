@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.model.packing import text_of, unpack_result, unpack_user
+from testbed.model.wrapping import text_of, unwrap_result, unwrap_user
 
 # Arguments that Letta adds to every tool of agents with heartbeats.
 LETTA_ARGUMENTS = ("thinking", "inner_thoughts", "request_heartbeat")
@@ -74,11 +74,11 @@ def shown(messages: Iterable[Mapping[str, Any]]) -> list[ShownMessage]:
 def _shown(message: Mapping[str, Any], tools: Mapping[str, str]) -> ShownMessage:
     role, text = str(message.get("role")), text_of(message.get("content"))
     if role == "user":
-        note = unpack_user(text)
+        note = unwrap_user(text)
         return ShownMessage(note.kind, note.text)
     if role == "tool":
-        unpacked, call_id = unpack_result(text), str(message.get("tool_call_id"))
-        return ShownMessage(role, unpacked.text, (), call_id, tools.get(call_id, ""), unpacked.status)
+        unwrapped, call_id = unwrap_result(text), str(message.get("tool_call_id"))
+        return ShownMessage(role, unwrapped.text, (), call_id, tools.get(call_id, ""), unwrapped.status)
     calls = message.get("tool_calls")
     return ShownMessage(role, text, tuple(map(_shown_call, calls if isinstance(calls, list) else ())))
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from testbed.model.examples import example
-from testbed.model.packing import text_of, unpack_result, unpack_user
 from testbed.model.script import Failure, Script, ScriptedCall, ScriptError, ScriptStep, parse_script
 from testbed.model.tools import OfferedTool, ToolOffer, offer_of
+from testbed.model.wrapping import text_of, unwrap_result, unwrap_user
 
 THOUGHT_ARGUMENTS = ("thinking", "inner_thoughts")
 HEARTBEAT_ARGUMENT = "request_heartbeat"
@@ -76,7 +76,7 @@ def find_position(messages: Sequence[Mapping[str, Any]]) -> ScriptPosition:
         if role == "assistant":
             turns += 1
         elif role == "user" or (role in ("system", "developer") and index > 0):
-            script = parse_script(unpack_user(text_of(message.get("content"))).text)
+            script = parse_script(unwrap_user(text_of(message.get("content"))).text)
             if script is not None:
                 return ScriptPosition(script, turns)
     return ScriptPosition(None, turns)
@@ -120,7 +120,7 @@ def _newest_results(messages: Sequence[Mapping[str, Any]]) -> str:
     results: list[str] = []
     for message in reversed(messages):
         if message.get("role") == "tool":
-            results.insert(0, unpack_result(text_of(message.get("content"))).text)
+            results.insert(0, unwrap_result(text_of(message.get("content"))).text)
         elif results:
             break
     return "\n".join(results) if results else "(there is no tool result)"
@@ -139,8 +139,8 @@ def _unscripted_text(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _user_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    unpacked = [unpack_user(text_of(one.get("content"))) for one in messages if one.get("role") == "user"]
-    return [one.text for one in unpacked if one.kind == "user" and one.text]
+    unwrapped = [unwrap_user(text_of(one.get("content"))) for one in messages if one.get("role") == "user"]
+    return [one.text for one in unwrapped if one.kind == "user" and one.text]
 
 
 def _turn(step: ScriptStep, offer: ToolOffer, has_next_step: bool) -> ModelReply:

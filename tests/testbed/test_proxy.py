@@ -138,9 +138,9 @@ def test_the_target_sees_at_once_that_the_client_left(
 
 
 def test_a_missing_target_breaks_the_connection(session: requests.Session) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        with FaultProxy(f"http://127.0.0.1:{nobody.getsockname()[1]}") as proxy:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with FaultProxy(f"http://127.0.0.1:{unused.getsockname()[1]}") as proxy:
             with pytest.raises(requests.ConnectionError):
                 get(session, proxy, "/x")
             assert [call.outcome for call in proxy.calls()] == ["target refused"]

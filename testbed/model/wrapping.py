@@ -14,7 +14,7 @@ USER_WRAPPINGS = {"user_message": "message", "system_alert": "message", "heartbe
 
 
 @dataclass(frozen=True, slots=True)
-class UnpackedUser:
+class UnwrappedUser:
     """A user message: `kind` is "user" for a person's message, else the type of Letta's own message."""
 
     kind: str
@@ -22,7 +22,7 @@ class UnpackedUser:
 
 
 @dataclass(frozen=True, slots=True)
-class UnpackedResult:
+class UnwrappedResult:
     """A tool's result. The status is "" if Letta did not wrap it."""
 
     status: str
@@ -48,21 +48,21 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def unpack_user(text: str) -> UnpackedUser:
+def unwrap_user(text: str) -> UnwrappedUser:
     """Removes Letta's wrapping from a user message. Any other JSON is the user's own text."""
     wrapping = _object(text)
     kind = wrapping.get("type") if wrapping is not None else None
     if wrapping is None or not isinstance(kind, str) or kind not in USER_WRAPPINGS:
-        return UnpackedUser("user", text)
+        return UnwrappedUser("user", text)
     inner = wrapping.get(USER_WRAPPINGS[kind])
-    return UnpackedUser("user" if kind == "user_message" else kind, inner if isinstance(inner, str) else "")
+    return UnwrappedUser("user" if kind == "user_message" else kind, inner if isinstance(inner, str) else "")
 
 
-def unpack_result(text: str) -> UnpackedResult:
+def unwrap_result(text: str) -> UnwrappedResult:
     """Removes Letta's wrapping from a tool message's content."""
     wrapping = _object(text)
     if wrapping is None or "status" not in wrapping or "message" not in wrapping:
-        return UnpackedResult("", text)
+        return UnwrappedResult("", text)
     message = wrapping["message"]
     inner = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    return UnpackedResult(str(wrapping["status"]), inner)
+    return UnwrappedResult(str(wrapping["status"]), inner)
