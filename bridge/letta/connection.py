@@ -1,8 +1,8 @@
 """HTTP to one Letta server: the only module that knows the HTTP libraries and their exceptions.
 
-Each verb has one way. Changes go through letta-client, by the verbs that its documentation gives for any path: its
-typed answers drop fields that later servers add, and its paging does not end on servers that ignore `after`. What every
-turn does goes through `requests`, which costs less per call: reads, and message streams.
+What every turn does, reads and message streams, goes through `requests`, which costs less per call. All other changes
+go through letta-client, by the verbs that its documentation gives for any path: its typed answers drop fields that
+later servers add, and its paging does not end on servers that ignore `after`.
 """
 
 from __future__ import annotations
