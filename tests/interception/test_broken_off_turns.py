@@ -35,6 +35,13 @@ def test_a_repeat_gets_the_call_that_had_no_return_yet(letta: FakeGateway, attem
     assert len(letta.prompts) == 1
 
 
+@pytest.mark.parametrize("attempts", ["rewrite"], indirect=True)
+def test_a_repeat_denies_the_call_that_had_no_return_yet(attempts: Attempts) -> None:
+    attempts.lose(TURN, call_of("weather"))
+    attempts.repeat(TURN)
+    assert attempts.agent.held is None
+
+
 def test_a_repeat_gets_the_call_under_the_same_id(letta: FakeGateway, attempts: Attempts) -> None:
     calls(letta, "weather")
     first, second = (
