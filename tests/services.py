@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import requests
 from prometheus_client.parser import text_string_to_metric_families
@@ -44,6 +47,13 @@ def connected(bridge: Service, sent: bytes) -> socket.socket:
     connection = socket.create_connection((host, int(port)), timeout=3 * SOON)
     connection.sendall(sent)
     return connection
+
+
+def asking(bridge: Service, body: Mapping[str, Any]) -> socket.socket:
+    """Opens a connection and sends a request for a chat completion."""
+    content = json.dumps(body).encode()
+    head = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    return connected(bridge, f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
 
 
 def rest_of(connection: socket.socket) -> bytes:

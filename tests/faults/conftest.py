@@ -17,14 +17,12 @@ __all__ = ["agent", "model", "world"]
 VERSIONS = ("0.11.7", "0.16.1", "0.16.8") if FULL else ("0.16.1",)
 # One for each way in which a call is caught there.
 TYPES = ("letta_v1_agent", "memgpt_v2_agent")
-# Where the way matters: the others try one of them in the short form.
-BY_WAY = ("test_every_call", "test_two_clients", "test_processes")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     versions = getattr(metafunc.module, "VERSIONS", VERSIONS)
     if "agent_type" in metafunc.fixturenames:
-        types = TYPES if FULL or metafunc.module.__name__.rpartition(".")[2] in BY_WAY else TYPES[:1]
+        types = TYPES if FULL or not metafunc.definition.get_closest_marker("one_type") else TYPES[:1]
         pairs = [(version, kind) for version in versions for kind in agent_types(version) if kind in types]
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
     elif "world" in metafunc.fixturenames:

@@ -20,8 +20,9 @@ from tests.real.talk import OSLO, WEATHER, ask_weather
 from tests.real.world import Agent, World
 from tests.sse_checker import Json, check_error, read_stream
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.one_type]
 
+FULL_ONLY = pytest.mark.full
 PATIENCE = 120.0
 RESULT = "result of weather: 12 degrees"
 MESSAGES = "/v1/agents/*/messages/stream"
@@ -33,7 +34,7 @@ WORDS = " ".join(f"word{number}" for number in range(40))
 def agents(world: World) -> Iterator[list[Agent]]:
     types = agent_types(world.version)
     kind = V1_AGENT if V1_AGENT in types else types[-1]
-    made = [world.agent(kind) for _ in range(scaled(6, 50))]
+    made = [world.agent(kind) for _ in range(scaled(3, 50))]
     yield made
     for agent in made:
         agent.delete()
@@ -58,7 +59,9 @@ def told_to_end(bridge: Service, *, everyone: bool = False, seconds: float = STO
 
 @pytest.mark.fault("SIGTERM while streams are open")
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("everyone", [False, True], ids=["the first process", "every process"])
+@pytest.mark.parametrize(
+    "everyone", [pytest.param(False, id="the first process"), pytest.param(True, id="every process", marks=FULL_ONLY)]
+)
 def test_streams_that_end_in_time_are_finished(
     world: World, agents: list[Agent], tmp_path: Path, cases: Cases, everyone: bool
 ) -> None:
@@ -82,8 +85,11 @@ def test_streams_that_end_in_time_are_finished(
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("stream", "begun"),
-    [(True, True), (True, False), (False, False)],
-    ids=["in a stream", "before a stream begins", "in an unstreamed reply"],
+    [
+        pytest.param(True, True, id="in a stream"),
+        pytest.param(True, False, id="before a stream begins", marks=FULL_ONLY),
+        pytest.param(False, False, id="in an unstreamed reply", marks=FULL_ONLY),
+    ],
 )
 def test_a_turn_that_is_not_over_in_time_can_be_repeated(
     world: World, agent: Agent, tmp_path: Path, cases: Cases, stream: bool, begun: bool

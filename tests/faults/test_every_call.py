@@ -19,7 +19,7 @@ from tests.real.talk import CLOCK, MEMORY_TOOL, NUDGE, OSLO, WEATHER, told
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 FAULTS: dict[str, Fault] = {
     "closed without an answer": Refuse(),
@@ -32,10 +32,10 @@ FAULTS: dict[str, Fault] = {
 NAMES = list(FAULTS)
 
 
-# In the short form, of the other scenarios every sixth call fails.
-STEP = 1 if FULL else 6
 PLAIN = "call_and_result"
-PLAYED = [(scenario, 0) for scenario in SCENARIOS] + [(PLAIN, first) for first in range(1, len(NAMES)) if FULL]
+# Scenarios, and the fault with which each begins. In the short form, every third call of the plain one fails.
+PLAYED = [(name, first) for name in SCENARIOS for first in (range(len(NAMES)) if name == PLAIN else (0,))]
+PLAYED, STEP = (PLAYED, 1) if FULL else ([(PLAIN, 0)], 3)
 
 
 @pytest.mark.fault("the n-th call to Letta fails, every n")
@@ -44,13 +44,12 @@ PLAYED = [(scenario, 0) for scenario in SCENARIOS] + [(PLAIN, first) for first i
 def test_a_failure_of_any_call_changes_nothing(
     world: World, agent_type: str, scenario: str, first: int, cases: Cases
 ) -> None:
-    """The faults take turns; in full each strikes every call of a plain call and its result."""
+    """The faults take turns. In full, each is tried at every call of a plain call and its result."""
     stage = Stage(world, agent_type, SCENARIOS[scenario])
     undisturbed = {stream: stage.play(stream) for stream in (False, True)}
     assert scenario != PLAIN or all(played == AS_EXPECTED for played in undisturbed.values())
-    step = 1 if scenario == PLAIN else STEP
-    for nth in itertools.count(1 + list(SCENARIOS).index(scenario) % step, step):
-        name, stream = NAMES[(first + nth) % len(NAMES)], nth % 2 == 0
+    for turn in itertools.count():
+        nth, name, stream = 1 + turn * STEP, NAMES[(first + turn) % len(NAMES)], turn % 2 == 0
         with world.proxy.inject(FAULTS[name], nth=nth) as rule:
             played = stage.play(stream)
         if not rule.applied:
@@ -115,6 +114,7 @@ STATUSES: dict[int, Callable[[int], bool]] = {
 
 
 @pytest.mark.fault("Letta answers a message with a status")
+@pytest.mark.one_type
 @pytest.mark.parametrize("stream", [False, True] if FULL else [True])
 def test_a_refusal_has_its_status_and_does_no_harm(world: World, agent: Agent, stream: bool, cases: Cases) -> None:
     for status, is_right in STATUSES.items():
@@ -127,6 +127,7 @@ def test_a_refusal_has_its_status_and_does_no_harm(world: World, agent: Agent, s
 
 
 @pytest.mark.fault("the stream of Letta breaks at any place")
+@pytest.mark.one_type
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_stream_that_breaks_never_looks_whole_and_is_made_up_for(
     world: World, agent: Agent, stream: bool, cases: Cases

@@ -22,7 +22,7 @@ from tests.letta_server import LettaServerStub
 from tests.services import PROMPT, environment, samples
 from tests.waiting import SOON, until
 
-pytestmark = [pytest.mark.servers, pytest.mark.fault("clients that hang up")]
+pytestmark = [pytest.mark.servers, pytest.mark.strict, pytest.mark.fault("clients that hang up")]
 
 CLIENTS = scaled(120, 10_000)
 AT_ONCE = 6

@@ -16,9 +16,13 @@ from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.real.world import Agent, World
 
-pytestmark = [pytest.mark.real, pytest.mark.fault("Letta hangs under more turns than a worker can run")]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.one_type,
+    pytest.mark.fault("Letta hangs under more turns than a worker can run"),
+]
 
-TURNS = scaled(14, 100)
+TURNS = scaled(6, 100)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.faults.table import Cases
 from tests.real.talk import OSLO, WEATHER, ask_weather
 from tests.real.world import Agent, Reply, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict, pytest.mark.one_type]
 
 RESULT = "result of weather: 12 degrees"
 
@@ -34,7 +34,7 @@ def test_a_tool_turn_survives_the_death_of_any_worker(
     """One of two workers at a time: the repeat may well go to the other one."""
     dice = random.Random(7)
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path)) as bridge:
-        for number in range(scaled(4, 40)):
+        for number in range(scaled(3, 40)):
             world.model.clear()
             agent = world.agent(agent_type)
             talk = PersistentTalk(agent, WEATHER, stream=number % 2 == 0, bridge=bridge)

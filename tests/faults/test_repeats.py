@@ -20,7 +20,10 @@ from tests.faults.table import Cases
 from tests.real.talk import WEATHER, Talk, ask_weather, result
 from tests.real.world import Agent, Reply, World
 
-pytestmark = [pytest.mark.real, pytest.mark.fault("the same request again")]
+pytestmark = [
+    *(pytest.mark.real, pytest.mark.strict, pytest.mark.one_type),
+    pytest.mark.fault("the same request again"),
+]
 
 
 @pytest.fixture(scope="module", params=["local", "redis"])
@@ -92,8 +95,8 @@ def test_a_client_that_hung_up_and_comes_back_is_heard_once(
 def test_an_unstreamed_answer_that_came_too_late_is_had_by_asking_again(
     world: World, agent: Agent, shared: list[dict[str, str]], bridges: list[Service], cases: Cases
 ) -> None:
-    text = "Take your time.\n!delay 5\n!say Done."
-    with world.start_bridge(**shared[0], BRIDGE_REPLY_WAIT="3") as hasty:
+    text = "Take your time.\n!delay 3\n!say Done."
+    with world.start_bridge(**shared[0], BRIDGE_REPLY_WAIT="1") as hasty:
         late = agent.ask(text, bridge=hasty)
         assert (late.status, late.error and late.error["code"]) == (504, "still_running")
         assert persist(lambda: agent.ask(text, bridge=bridges[1])).text == "Done."
@@ -116,11 +119,11 @@ def test_a_call_that_is_never_answered_holds_up_others_for_a_while_only(
     world: World, agent: Agent, tmp_path: Path, cases: Cases
 ) -> None:
     settings = {"BRIDGE_DATA_DIR": str(tmp_path), "BRIDGE_MEANWHILE": "wait"}
-    with world.start_bridge({"tool_wait": 2.0}, **settings) as bridge:
+    with world.start_bridge({"tool_wait": 1.0}, **settings) as bridge:
         assert Talk(agent, WEATHER, bridge=bridge).say(ask_weather()).calls
         asked = time.monotonic()
         assert agent.ask("Anybody there?\n!say Yes.", bridge=bridge).text == "Yes."
-        assert time.monotonic() - asked > 1
+        assert time.monotonic() - asked > 0.5
     cases.passed()
 
 

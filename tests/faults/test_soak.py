@@ -15,12 +15,12 @@ from tests.faults.table import Cases
 from tests.real.talk import tool
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 # An hour of one server, in full.
 VERSIONS = ("0.16.1",)
 # TEST_SOAK sets the number: a real Letta takes a third of a second for each, on a machine with nothing else to do.
-REQUESTS = int(os.environ.get("TEST_SOAK") or scaled(60, 10_000))
+REQUESTS = int(os.environ.get("TEST_SOAK") or scaled(20, 10_000))
 TOOLSETS = scaled(20, 500)
 # Each toolset is two tools of this many: so toolsets share tools, as those of real clients do.
 TOOLS = [tool(f"tool_{number}", f"Tool {number}.", value={"type": "string"}) for number in range(TOOLSETS)]

@@ -19,7 +19,7 @@ from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.real.talk import tool
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
 REQUESTS = scaled(1_000, 10_000)
 TOOLSETS = scaled(50, 500)

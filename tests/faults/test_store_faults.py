@@ -13,11 +13,12 @@ import requests
 from testbed.redis import Redis
 from testbed.service import Service
 from tests.faults.client import persist
+from tests.faults.scale import scaled
 from tests.faults.table import Cases
 from tests.real.world import Agent, Reply, World
 from tests.waiting import SOON
 
-pytestmark = [pytest.mark.real, pytest.mark.fault("Redis down, lost, slow, back, refusing")]
+pytestmark = [pytest.mark.real, pytest.mark.one_type, pytest.mark.fault("Redis down, lost, slow, back, refusing")]
 
 PASSWORD = "right-password"
 
@@ -65,7 +66,7 @@ def test_without_redis_turns_are_refused_until_it_is_there(
     agent: Agent, redis: Redis, bridge: Service, cases: Cases
 ) -> None:
     serves(agent, bridge)
-    for _ in range(2):
+    for _ in range(scaled(1, 2)):
         redis.stop()
         refuses(agent, bridge)
         redis.start()
@@ -73,6 +74,7 @@ def test_without_redis_turns_are_refused_until_it_is_there(
         cases.passed()
 
 
+@pytest.mark.full
 def test_a_bridge_that_starts_before_its_redis_serves_when_that_is_there(
     world: World, agent: Agent, redis: Redis, tmp_path: Path, cases: Cases
 ) -> None:
@@ -84,6 +86,7 @@ def test_a_bridge_that_starts_before_its_redis_serves_when_that_is_there(
     cases.passed()
 
 
+@pytest.mark.full
 def test_a_redis_that_does_not_answer_is_not_waited_for_long(
     agent: Agent, redis: Redis, bridge: Service, cases: Cases
 ) -> None:
@@ -103,7 +106,8 @@ def test_a_wrong_password_is_told(world: World, agent: Agent, redis: Redis, tmp_
     cases.passed()
 
 
-@pytest.mark.parametrize("comes_back", ["at once, empty", "later"])
+@pytest.mark.strict
+@pytest.mark.parametrize("comes_back", ["at once, empty", pytest.param("later", marks=pytest.mark.full)])
 def test_a_redis_that_is_lost_in_mid_turn_loses_and_doubles_nothing(
     world: World, agent: Agent, redis: Redis, bridge: Service, comes_back: str, cases: Cases
 ) -> None:

@@ -22,7 +22,7 @@ from tests.real.talk import ANSWER, tool
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.strict, pytest.mark.one_type]
 
 # Both have a tool `read`, and mean different ones.
 FIRST = [tool("read", "Reads a path.", path={"type": "string"}), tool("weather", "Tells.", city={"type": "string"})]
@@ -52,7 +52,7 @@ def test_no_tool_leaks_and_nothing_is_lost_or_doubled(
     world: World, agent_type: str, bridges: list[Service], cases: Cases
 ) -> None:
     full = 1_000 if (world.version, agent_type) == LONG else 100
-    total = left = int(os.environ.get("TEST_ROUNDS") or scaled(16, full))
+    total = left = int(os.environ.get("TEST_ROUNDS") or scaled(6, full))
     at_once = 0.0
     while left > 0:
         rounds = min(left, ROUNDS_OF_ONE_AGENT)

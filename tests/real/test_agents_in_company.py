@@ -8,15 +8,16 @@ from dataclasses import replace
 import pytest
 import requests
 
+from bridge.interception.stored_messages import LOOK_BACK
 from testbed.model import ScriptedModel
 from testbed.versions import V1_AGENT
 from tests.real.talk import WEATHER, Talk, ask_weather
 from tests.real.world import Agent, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.one_type]
 
 # More than the bridge looks at of an agent's newest messages.
-MANY = 30
+MANY = LOOK_BACK + 1
 
 
 def test_a_call_is_found_whatever_is_said_in_other_conversations(world: World, agent: Agent) -> None:

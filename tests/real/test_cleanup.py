@@ -143,6 +143,7 @@ def test_a_turn_that_begins_while_a_sweep_deletes_has_all_its_tools(world: World
     assert reply.calls == [(name, {"path": "x"})]
 
 
+@pytest.mark.two_servers
 def test_a_bridge_sweeps_by_itself_beside_a_turn(world: World, agent: Agent, part: str) -> None:
     name = f"{part}_read"
     agent.ask("!say ok", tools=[tool(name)])

@@ -108,6 +108,7 @@ def test_the_chat_runs_tools_here(world: World, agent: Agent, tmp_path: Path) ->
         delete_tool(world, row["id"])
 
 
+@pytest.mark.two_servers
 def test_a_purge_leaves_nothing_of_ours_and_all_of_others(world: World, agent: Agent, name: str) -> None:
     theirs = make_tool(world, unique("theirs"))
     world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")

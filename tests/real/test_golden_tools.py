@@ -15,7 +15,7 @@ from bridge.stubs.converter import make_stub
 from bridge.turn import Stub, ToolChoice
 from testbed.agents import MODEL
 from tests.letta_schemas import FORMS, seen_by_model
-from tests.real.choice import choice_for
+from tests.real.choice import IS_WHOLE, choice_for, wanted_versions
 from tests.real.toolsets import LETTA_PARAMETERS, stubs_of, whole_state
 from tests.real.world import Agent, World
 from tests.stub_cases import calls_of, read, spec_of, tool_folders
@@ -80,7 +80,7 @@ def test_the_client_gets_the_arguments_that_the_model_gave(
 ) -> None:
     """One call of each tool, whose arguments are an object: what a model writes else, Letta mends or refuses itself."""
     for agent, stubs, form in goldens:
-        for batch in batches(stubs, GROUP):
+        for batch in batches(share(world.version, stubs), GROUP):
             tools = [read(folder / "tool.json") for folder in batch]
             agent.ask("!say ok", tools=tools)
             names = server_names(agent, batch)
@@ -92,6 +92,16 @@ def test_the_client_gets_the_arguments_that_the_model_gave(
                     assert parsed(made["function"]["arguments"]) == parsed(call.client), (folder.name, call.model)
             assert agent.ask("!say still here").text == "still here"
     assert not world.model.refusals
+
+
+def share(version: str, stubs: Mapping[Path, Stub]) -> dict[Path, Stub]:
+    """The stubs to call on this server. By default, the servers share the tools out among them."""
+    servers = () if IS_WHOLE else wanted_versions()
+    return {
+        folder: stub
+        for place, (folder, stub) in enumerate(stubs.items())
+        if not servers or servers[place % len(servers)] == version
+    }
 
 
 def batches(stubs: Mapping[Path, Stub], most: int = 1000) -> list[dict[Path, Stub]]:

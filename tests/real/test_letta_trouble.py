@@ -38,6 +38,7 @@ def test_a_server_that_is_down_is_a_bad_gateway_and_then_works_again(world: Worl
 @pytest.mark.parametrize(
     ("password", "status", "code"), [(PASSWORD, 200, None), ("wrong-password", 502, "letta_credentials")]
 )
+@pytest.mark.full
 def test_the_servers_password_is_the_bridges_matter(
     secured: tuple[str, str], tmp_path: Path, password: str, status: int, code: str | None
 ) -> None:

@@ -33,6 +33,7 @@ def test_a_tool_that_is_not_offered_any_more_is_unavailable_to_the_agent_and_uns
     assert agent.fingerprint() == talk.before
 
 
+@pytest.mark.one_type
 def test_arguments_that_are_no_json_do_not_break_the_agent(world: World, agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     reply = talk.send({"role": "user", "content": f'Weather?\n!raw weather* {{"city": "Os\n{ANSWER}'})

@@ -43,6 +43,7 @@ def test_only_what_is_new_is_sent(agent: Agent, stream: bool) -> None:
     assert "user: never sent before" not in story
 
 
+@pytest.mark.one_type
 def test_several_new_messages_arrive_in_order(agent: Agent) -> None:
     messages = [{"role": "user", "content": "first"}, {"role": "user", "content": [{"type": "text", "text": "second"}]}]
     agent.ask(messages=messages)
@@ -55,6 +56,7 @@ def test_text_is_exact_both_ways(agent: Agent, stream: bool) -> None:
     assert any(ODD_TEXT in line for line in agent.story())
 
 
+@pytest.mark.one_type
 def test_a_long_text_is_whole(agent: Agent, stream: bool) -> None:
     long = " ".join(f"word{number}" for number in range(3000))
     assert agent.ask(f"!say {long}", stream=stream).text == long
@@ -84,6 +86,7 @@ def test_usage_is_the_last_prompt_and_not_a_sum(world: World, agent_type: str, s
     agent.delete()
 
 
+@pytest.mark.one_type
 def test_the_agents_own_tools_run_unseen(world: World, agent_type: str, stream: bool) -> None:
     world.model.clear()
     agent = world.agent(agent_type, tools=[MEMORY_TOOL])
@@ -97,6 +100,7 @@ def test_the_agents_own_tools_run_unseen(world: World, agent_type: str, stream: 
     agent.delete()
 
 
+@pytest.mark.one_type
 def test_a_system_prompt_holds_from_its_first_turn_and_leaves_with_the_client(agent: Agent, stream: bool) -> None:
     before = agent.fingerprint()
     agent.ask("Hello", system="Speak like ALPHA.", stream=stream)
@@ -130,6 +134,7 @@ def test_a_block_of_the_agents_own_with_our_label_is_left_alone(world: World, ag
     agent.delete()
 
 
+@pytest.mark.one_type
 def test_a_failing_model_is_a_bad_gateway(agent: Agent, stream: bool) -> None:
     reply = agent.ask("!status 500 it broke", stream=stream)
     assert reply.error is not None
