@@ -1,0 +1,67 @@
+"""Tests that the pages for contributors name files, folders and functions that exist, and the rooms in their order."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.test_import_law import FLOORS
+
+ROOT = Path(__file__).parent.parent
+CONTRIBUTING = "CONTRIBUTING.md"
+EXTENDING = "docs/extending.md"
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|html|j2|json|yaml))")
+NAME = re.compile(r"(?:\w+\.)?([A-Za-z_]\w+)(?:\(\))?")
+# Functions, classes, constants, fields and attributes.
+DEFINED = re.compile(r"^ *(?:(?:def|class) |(?:\w+\.)?(?=\w+(?::| =)))(\w+)", re.M)
+
+
+def in_code(page: str) -> set[str]:
+    return set(re.findall(r"`([^`\n]+)`", (ROOT / page).read_text()))
+
+
+def paths(page: str) -> set[str]:
+    return {word for word in in_code(page) if PATH.fullmatch(word)}
+
+
+@cache
+def code_of(page: str) -> str:
+    """Returns the code that the page names: its files, and the files in its folders."""
+    named = [ROOT / path for path in sorted(paths(page)) if (ROOT / path).exists()]
+    files = {file for path in named for file in ([path] if path.is_file() else path.glob("*.py"))}
+    return "\n".join(file.read_text() for file in sorted(files) if file.suffix == ".py")
+
+
+@pytest.mark.parametrize("page", ["README.md", CONTRIBUTING, EXTENDING, "docs/performance.md"])
+def test_every_path_on_the_page_exists(page: str) -> None:
+    named = {path for path in paths(page) if "/" in path and "NAME" not in path}
+    assert named
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_every_test_that_the_security_table_names_exists() -> None:
+    named = paths("docs/security-table.md")
+    assert named
+    assert [path for path in sorted(named) if not (ROOT / "tests" / path).exists()] == []
+
+
+def test_every_name_on_the_page_about_extensions_is_defined_in_a_file_that_the_page_names() -> None:
+    names = {match[1] for word in in_code(EXTENDING) - paths(EXTENDING) if (match := NAME.fullmatch(word))}
+    defined = set(DEFINED.findall(code_of(EXTENDING)))
+    assert sorted(names - defined) == ["BRIDGE_METHOD", "assert_never", "auto"]
+
+
+def test_the_order_of_imports_is_that_of_the_rooms() -> None:
+    text = (ROOT / CONTRIBUTING).read_text()
+    (line,) = re.findall(r"^Imports go downward only: (.*?)\. ", text, re.M | re.S)
+    floors = [set(re.findall(r"`([\w.]+)`", floor)) for floor in line.split("→")]
+    assert floors == [{room.removeprefix("bridge.") for room in floor} for floor in FLOORS]
+
+
+def test_the_map_of_rooms_has_every_room() -> None:
+    listed = {path.removesuffix("/").removesuffix(".py") for path in paths(CONTRIBUTING)}
+    rooms = {room.replace(".", "/") for floor in FLOORS for room in floor} - {"gunicorn/conf", "bridge/__main__"}
+    assert rooms <= listed
