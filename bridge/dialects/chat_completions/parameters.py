@@ -1,4 +1,4 @@
-"""What becomes of each field of a chat request: one table, for the code and for the README."""
+"""Says what happens to each field of a chat request: one table, for the code and for the README."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 from bridge.errors import InvalidRequest
 from bridge.turn import JsonObject
 
-# (fields, treatment, in a few words)
+# (fields, treatment, explanation)
 PARAMETERS = (
-    ("model", "enforced", "the agent, by name or id; with `:aside` behind it, the agent's memory is left alone"),
-    ("messages", "enforced", "what stands after the last assistant message reaches the agent"),
-    ("stream, stream_options", "enforced", "as OpenAI does"),
-    ("tools, tool_choice", "enforced", "by what the server offers to the model"),
-    ("parallel_tool_calls", "enforced", "`false`: one call in a reply"),
+    ("model", "enforced", "the agent, by name or id; with `:aside` after it, the request leaves no trace in the agent"),
+    ("messages", "enforced", "those after the last assistant message reach the agent; it remembers the rest"),
+    ("stream, stream_options", "enforced", "as in OpenAI's API"),
+    ("tools, tool_choice", "enforced", "by the tools and rules that the Letta server gives to the model"),
+    ("parallel_tool_calls", "enforced", "`false`: at most one call in a reply"),
     (
         "response_format",
         "asked",
-        "`json_object` and `json_schema` are put to the agent in words; the reply is not checked",
+        "the agent is asked in words for `json_object` or `json_schema`; the reply is not checked",
     ),
-    ("temperature, top_p, seed, stop, max_tokens, max_completion_tokens", "accepted", "the agent's own settings hold"),
-    ("frequency_penalty, presence_penalty, logit_bias", "accepted", "the agent's own settings hold"),
-    ("reasoning_effort, verbosity, service_tier, prediction", "accepted", "the agent's own settings hold"),
+    ("temperature, top_p, seed, stop, max_tokens, max_completion_tokens", "accepted", "the agent's own settings apply"),
+    ("frequency_penalty, presence_penalty, logit_bias", "accepted", "the agent's own settings apply"),
+    ("reasoning_effort, verbosity, service_tier, prediction", "accepted", "the agent's own settings apply"),
     ("user, store, metadata and any other field", "accepted", "ignored"),
-    ("n", "refused", "more than 1"),
+    ("n", "refused", "unless it is 1"),
     ("logprobs, top_logprobs", "refused", "a Letta agent has none"),
-    ("modalities, audio", "refused", "anything but text"),
-    ("functions, function_call", "refused", "use `tools`"),
+    ("modalities, audio", "refused", "anything except text"),
+    ("functions, function_call", "refused", "use `tools` and `tool_choice`"),
     ("web_search_options", "refused", "give the agent a search tool of its own"),
 )
 
 
 def check_parameters(body: JsonObject) -> None:
-    """Refuse what would change the reply and cannot be done; silence would be a lie."""
+    """Refuses fields that ask for a reply which no agent can give: to ignore them would mislead the client."""
     _refuse(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
     _refuse(body, "logprobs", bool, "a Letta agent has no log probabilities")
     _refuse(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
@@ -44,7 +44,7 @@ def check_parameters(body: JsonObject) -> None:
 
 
 def wanted_format(body: JsonObject) -> str:
-    """What to tell the agent of the form that its reply must have, "" when any will do."""
+    """Returns what to tell the agent about the form of its reply; "" if any form will do."""
     wanted = body.get("response_format")
     if wanted is None:
         return ""
