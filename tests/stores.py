@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -32,6 +32,20 @@ def shared_store(
         return
     with Redis() as server:
         yield lambda: RedisStore(RedisServer(server.url))
+
+
+class FailingStore:
+    """A store whose calls fail with `fault` while it is set: those that are named, or all."""
+
+    def __init__(self, store: Store, *calls: str, fault: Exception | None = None) -> None:
+        self._store = store
+        self._calls = calls
+        self.fault = fault
+
+    def __getattr__(self, call: str) -> Any:
+        if self.fault is not None and (not self._calls or call in self._calls):
+            raise self.fault
+        return getattr(self._store, call)
 
 
 def locker(place: str) -> Locker:

@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass
 
 from bridge.errors import StoreUnavailable
 from bridge.store.port import Store
-from bridge.store.processes import is_gone, own_name
+from bridge.store.processes import has_ended, own_name
 
 log = logging.getLogger(__name__)
 
-# Seconds between two beats while turns run here, and after how many seconds of silence this process counts as dead.
+# Seconds between two beats while turns run here, and seconds of silence after which this process counts as dead.
 PULSE = 1.0
 ALIVE = 5.0
 # The same while no turn runs.
@@ -37,7 +37,7 @@ _KEPT = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a process said last. `number` grows with each beat; `turns` are the tokens of the turns that run there."""
+    """What a process said last. `number` grows with each beat; `turns` are the tokens of the attempts that it makes."""
 
     id: str
     host: str
@@ -49,7 +49,7 @@ class Beat:
 
 
 class Heartbeat:
-    """One for each process that serves. `turns` says what runs here, `work` is done with every beat."""
+    """Beats in a thread of its own, from the moment when `id` is first asked for."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,18 +58,19 @@ class Heartbeat:
         self._guard = threading.Lock()
         self._first: tuple[int, Beat] | None = None
         self._beats = 0
-        self._silent = False
-        self._changed = threading.Event()
+        self._is_often = False
+        self._is_silent = False
+        self._hurry = threading.Event()
 
     def carry(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
-        """What the beats say and do; set before the first one."""
+        """Sets what the beats say (`turns`) and what is done with each (`work`). Called before the first beat."""
         self._turns, self._work = turns, work
 
     @property
     def id(self) -> str:
-        """Names this process. The other workers can find it in the store before anybody can name it.
+        """The name of this process. It is in the store before anybody can name it.
 
-        After a fork it is another process, with a heartbeat of its own.
+        After a fork, the child is another process with a heartbeat of its own.
         """
         with self._guard:
             if self._first is None or self._first[0] != os.getpid():
@@ -80,35 +81,39 @@ class Heartbeat:
                     self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
                 threading.Thread(target=_beat_on, args=(weakref.ref(self),), name="heartbeat", daemon=True).start()
                 self._first = os.getpid(), first  # after the start, which fails when no thread is left
-                self._changed.set()
+                self._hurry.set()
             return self._first[1].id
 
     def hurry(self) -> None:
-        """Beat now: a turn began."""
-        self._changed.set()
+        """Says that a turn began. An idle process beats at once, a busy one beats often already."""
+        self._hurry.set()
 
     def beat(self) -> None:
-        """One sign of life, and the work that goes with it."""
+        """Gives one sign of life, and does the work that goes with it."""
         assert self._first is not None
         first, turns = self._first[1], tuple(self._turns())
         self._beats += 1
+        self._is_often = bool(turns)
         said = Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns)
         try:
             self._store.put(_key(first.id), _text(said), ALIVE if turns else IDLE_ALIVE)
             self._work()
             if not turns and first.id not in self._store.items(_LISTED):  # the store has lost it
                 self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
-        except StoreUnavailable as fault:
-            log.log(logging.DEBUG if self._silent else logging.WARNING, "no sign of life: %s", fault.message)
-            self._silent = True
+        except Exception as fault:  # whatever it is: without beats, the other workers take this process for dead
+            level = logging.DEBUG if self._is_silent else logging.WARNING
+            log.log(level, "no sign of life: %s", fault, exc_info=not isinstance(fault, StoreUnavailable))
+            self._is_silent = True
         else:
-            self._silent = False
+            self._is_silent = False
 
     def pause(self) -> None:
-        """Wait until the next beat is due."""
-        busy = bool(self._turns()) or self._silent
-        if self._changed.wait(PULSE if busy else IDLE_PULSE):
-            self._changed.clear()
+        """Waits until the next beat is due. That depends on the last beat: it says for how long the process lives."""
+        if self._is_often or self._is_silent:
+            time.sleep(PULSE)
+        else:
+            self._hurry.wait(IDLE_PULSE)
+        self._hurry.clear()
 
 
 def _beat_on(heartbeat: weakref.ref[Heartbeat]) -> None:
@@ -123,16 +128,16 @@ def _beat_on(heartbeat: weakref.ref[Heartbeat]) -> None:
 
 
 def last_beat(store: Store, process_id: str) -> Beat | None:
-    """What that process said last; None when it is dead."""
+    """Returns what that process said last, None if it is dead."""
     said = store.get(_key(process_id))
-    if said is None or is_gone(process_id.partition(":")[2]):
+    if said is None or has_ended(process_id.partition(":")[2]):
         return None
     row = json.loads(said)
     return Beat(**{**row, "turns": tuple(row["turns"])})
 
 
 def living(store: Store) -> list[Beat]:
-    """The processes that live, the newest first."""
+    """Returns the last beats of the processes that live, the newest process first."""
     beats = [last_beat(store, name) for name in dict.fromkeys(store.items(_LISTED))]
     return [beat for beat in reversed(beats) if beat is not None]
 

@@ -1,6 +1,6 @@
-"""Processes of this machine, by names that are never used again: one that was killed is known to be gone at once.
+"""Names the processes of this machine, by names that are never used again. So the end of a process is known at once.
 
-Only where there is a /proc, and among processes that see each other there; of all others nothing is known.
+It works only where there is a /proc, and between processes that see each other there.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
-_STARTED = 19  # the field of /proc/PID/stat that tells when, counted behind the name (proc(5))
+_STARTED = 19  # the field of /proc/PID/stat with the time of the start, counted after the name (proc(5))
 
 
 def own_name() -> str:
-    """`PLACE:PID:STARTED` of this process."""
+    """Returns `PLACE:PID:STARTED` of this process."""
     return f"{_place()}:{os.getpid()}:{_started(os.getpid())}"
 
 
-def is_gone(name: str) -> bool:
-    """Whether the process of that name is known to have ended."""
+def has_ended(name: str) -> bool:
+    """Returns whether the process of that name is known to have ended. False if nothing is known about it."""
     place, _, rest = name.partition(":")
     pid, _, started = rest.partition(":")
     return bool(place) and place == _place() and pid.isdigit() and _started(int(pid)) != started
 
 
 def _place() -> str:
-    """The boot of the machine and the space of process ids in it; "" where that can't be told."""
+    """Returns the boot of the machine and the namespace of process ids; "" where they can't be read."""
     with suppress(OSError):
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(_PROC / 'self/ns/pid').strip('pid:[]')}"
@@ -39,5 +39,5 @@ def _started(pid: int) -> str:
     except OSError:
         return ""
     fields = stat.rpartition(")")[2].split()
-    # A zombie has ended, though its parent has not looked yet.
+    # A zombie has ended, though its parent has not waited for it yet.
     return "" if fields[0] in "ZX" else fields[_STARTED]

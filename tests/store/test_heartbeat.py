@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from bridge.errors import StoreUnavailable
 from bridge.store import heartbeat as module
 from bridge.store.heartbeat import Heartbeat, last_beat, living
 from bridge.store.sqlite import LocalStore
+from tests.stores import FailingStore
 from tests.waiting import SOON, until
 
 
@@ -76,24 +76,32 @@ def test_a_process_that_the_store_lost_is_listed_again(store: LocalStore) -> Non
     until(lambda: [beat.id for beat in living(store)] == [name])
 
 
-def test_a_store_that_fails_stops_no_heartbeat(store: LocalStore, caplog: pytest.LogCaptureFixture) -> None:
-    class Failing:
-        fails = False
-
-        def __getattr__(self, name: str) -> Any:
-            if self.fails:
-                raise StoreUnavailable("gone")
-            return getattr(store, name)
-
-    failing: Any = Failing()
+@pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone")])
+def test_a_store_that_fails_does_not_stop_the_heartbeat(
+    store: LocalStore, caplog: pytest.LogCaptureFixture, fault: Exception
+) -> None:
+    failing = FailingStore(store)
     heart = Heartbeat(failing)
     name = heart.id
     until(lambda: living(store))
-    failing.fails = True
+    failing.fault = fault
     heart.hurry()
     until(lambda: "no sign of life: gone" in caplog.text)
-    failing.fails = False
+    failing.fault = None
     until(lambda: (beat := last_beat(store, name)) and beat.number > 1)
+
+
+def test_a_process_lives_on_when_its_last_turn_ends_during_a_beat(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A beat that names turns counts for a short time only, so the next beat has to come soon."""
+    monkeypatch.setattr(module, "ALIVE", 0.5)
+    turns = ["token-1"]
+    heart = Heartbeat(store)
+    heart.carry(lambda: turns, turns.clear)
+    name = heart.id
+    until(lambda: (beat := last_beat(store, name)) and beat.number > 1)
+    assert last_beat(store, name).turns == ()
 
 
 def test_a_heartbeat_ends_with_its_owner(store: LocalStore) -> None:
