@@ -33,7 +33,7 @@ from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
 from bridge.trace import counted_as_waiting
 from bridge.turns.admission import Admission
-from bridge.turns.part import Journal
+from bridge.turns.attempts import Attempts
 from bridge.turns.turns import Turns
 from bridge.web.admin.site import admin
 from bridge.web.answer import Answers
@@ -64,8 +64,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     follow_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"), parts.stubs)
-    journal = Journal.of(parts.store, settings.journal_keep, parts.heartbeat)
-    turns = Turns(parts.conversation, journal, parts.recorder, [log_turn, metrics.turn_ended])
+    attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat)
+    turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.turn_ended])
     answers = Answers(settings, admission, turns, app.extensions[EXTENSION], app.logger)
     app.register_blueprint(openai_api(settings, parts.directory, answers, ChatCompletions(_rules(settings))))
     app.register_blueprint(admin(app, parts))
@@ -83,7 +83,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
 
 
 def _commands_alone() -> Flask:
-    """For Flask's command line, which would tell wrong settings as a traceback: each command asks for what it needs."""
+    """Makes the commands for Flask's command line. Each reads the settings, so that wrong ones are no traceback."""
     app = Flask(__name__)
     app.cli.add_command(commands(lambda: environment_settings(serving=False), assemble))
     return app
@@ -96,7 +96,7 @@ def environment_settings(*, serving: bool) -> Settings:
 def assemble(
     settings: Settings, gateway: Gateway | None = None, observe: Observer = lambda call, seconds: None
 ) -> Parts:
-    """All that is not about the web; nothing of it connects anywhere before it is used."""
+    """Makes the parts that are not about the web. None of them connects anywhere before it is used."""
     gateway = gateway or LettaServer(settings, observe=observe)
     directory = Directory(gateway)
     shared = shared_by_workers(settings)

@@ -1,8 +1,8 @@
-"""Which attempt at a turn is the current one: a text in the store, which the first request of the turn claims.
+"""Which attempt at a turn is the current one. The store says it, in a text that the first request of the turn claims.
 
 Clients and proxies repeat a POST when its answer is late or its connection breaks. The first request of a turn claims
-it and runs it. A repeat that comes while it runs follows it from its start, here or from another worker. One that
-comes after it ended gets its events again, unless they reached the client. A turn that failed, or was lost with its
+it and runs it. A repeat that comes while it runs follows it from its start, here or from another worker. A repeat that
+comes after its end gets its events again, unless they reached the client. A turn that failed, or was lost with its
 worker, is attempted again, and the new attempt knows that there was one before.
 """
 
@@ -15,23 +15,23 @@ import time
 from dataclasses import asdict, dataclass
 
 from bridge.errors import StoreUnavailable
-from bridge.journal.recording import events_key
+from bridge.journal.recording import events_key, is_followed
 from bridge.store.port import Store
 
 log = logging.getLogger(__name__)
 
-# A client may repeat itself in the moment it has its answer, before this worker has noted that.
+# A client may repeat its request in the moment when it gets the answer, before this worker has noted that.
 MOMENT = 0.5
 LOOK = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes requests the same turn: their `name`.
+    """What makes requests the same turn: they have the same `name`.
 
-    One that is `kept` is answered again even when the client had the answer, unless the agent had nothing to say: a
-    client that asks again then wants an answer. One that is `keyed` always has the same answer. Its name is an
-    Idempotency-Key and says nothing of the `body`, which must then be the same, too.
+    `kept`: the turn is answered again even when the client has its answer. The exception is an answer in which the
+    agent said nothing: a client that asks again then wants an answer. `keyed`: the name is an Idempotency-Key, and the
+    answer is always the same. Such a name says nothing about the `body`, which must then be the same, too.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Says whose a turn is: `token` names the attempt, `worker` the process that makes it."""
+    """Says who makes the current attempt at a turn: `token` names the attempt, `worker` the process that makes it."""
 
     turn: str
     body: str
@@ -51,7 +51,7 @@ class Claim:
 
     @classmethod
     def of(cls, body: str, worker: str, turn: str = "") -> Claim:
-        """A new attempt, at a new turn if none is named."""
+        """Returns the claim of a new attempt, at a new turn if none is named."""
         return cls(turn or f"turn-{secrets.token_hex(12)}", body, secrets.token_hex(12), worker)
 
     @classmethod
@@ -71,30 +71,37 @@ class Claims:
         self._keep = keep
 
     def take(self, claim: Claim) -> Claim | None:
-        """Claims the turn if nobody has it. Returns None if it is ours now, otherwise the claim that is there."""
+        """Claims the turn if it is free. Returns None if it is ours now, otherwise the claim that is there."""
         there = self._store.claim(self._key, claim.text(), self._keep)
         return None if there is None else Claim.read(there)
 
     def take_over(self, other: Claim, claim: Claim) -> bool:
-        """Puts our claim in the place of another one; False when that one is not there any more."""
+        """Puts our claim in the place of another one. Returns False if that one is not there any more."""
         return self._store.swap(self._key, other.text(), claim.text(), self._keep)
 
+    def renew(self, claim: Claim) -> None:
+        """Keeps our claim for longer, if it is still there."""
+        self.take_over(claim, claim)
+
     def forget(self, claim: Claim) -> None:
-        """Nothing was done: the next attempt is the first."""
+        """Forgets an attempt that did nothing: the next attempt is the first."""
         try:
             self._store.unclaim(self._key, claim.text())
             self._store.remove(events_key(claim.token))
         except StoreUnavailable as fault:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
 
-    def delivered(self, claim: Claim, is_followed: bool) -> None:
-        """The client has the whole answer: the same request is a new turn from now on."""
-        self._store.unclaim(self._key, claim.text())  # it may be another turn's by now
-        if not is_followed:
-            self._store.remove(events_key(claim.token))
+    def delivered(self, claim: Claim) -> None:
+        """Notes that the client has the whole answer: from now on, the same request is a new turn."""
+        try:
+            self._store.unclaim(self._key, claim.text())  # the same request may be another turn by now
+            if not is_followed(self._store, claim.token):
+                self._store.remove(events_key(claim.token))
+        except StoreUnavailable as fault:
+            log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
     def is_delivered_now(self, claim: Claim) -> bool:
-        """Whether its first client has the answer, which this worker or another one is about to note."""
+        """Returns whether its first client has the answer, which this worker or another one is about to note."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
             if self._store.get(self._key) != claim.text():

@@ -1,4 +1,4 @@
-"""Reads an attempt that another worker makes, or that is over, from what was written to the store."""
+"""Reads an attempt that another worker makes, or that is over, from its recording in the store."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable
 from threading import Event
 
-from bridge.errors import StoreUnavailable
 from bridge.journal.batches import Assembly, End
 from bridge.journal.claims import Claim
-from bridge.journal.recording import events_key
+from bridge.journal.recording import events_key, followed_key
 from bridge.store.heartbeat import ALIVE, PULSE, last_beat
 from bridge.store.port import Store
 from bridge.turn import AgentEvent, Text, ToolCall
@@ -36,14 +35,14 @@ class Follower:
 
     @property
     def is_empty(self) -> bool:
-        """Whether what was recorded has nothing for the client to go on with."""
+        """Whether the recorded events give the client nothing to go on with."""
         return not any(isinstance(event, Text | ToolCall) for event in self.recorded)
 
     def follow(self, write: Callable[[AgentEvent], None], gone: Event) -> End:
-        """Gives each event to `write` until the attempt ends, its worker is lost, or the client has gone.
+        """Gives each event to `write` until the attempt ends, its worker is lost, or `gone` is set.
 
-        Nothing is given before the attempt ended or its worker has shown a sign of life: what a dead worker left behind
-        may not be the beginning of the answer that is made in its place.
+        Gives nothing before the attempt has ended or its worker has shown a sign of life. What a dead worker left
+        behind may not be the beginning of the answer that is made in its place.
         """
         while not gone.is_set():
             alive = self._watch.look()
@@ -60,16 +59,8 @@ class Follower:
         return End("lost")
 
 
-def is_followed(store: Store, token: str) -> bool:
-    """Whether a client of another worker follows this attempt; False when the store can't be asked."""
-    try:
-        return store.get(_followed_key(token)) is not None
-    except StoreUnavailable:
-        return False
-
-
 class _Watch:
-    """Whether the worker that makes an attempt lives. In turn that worker is told that somebody follows."""
+    """Finds out whether the worker that makes an attempt lives. Also tells that worker that a client follows."""
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
@@ -80,11 +71,12 @@ class _Watch:
         self.certain = False
 
     def look(self) -> bool:
+        """Returns whether the worker may live. `certain` is set once it was seen to make the attempt."""
         now = time.monotonic()
         if now - self._looked < PULSE / 2:
             return True
         self._looked = now
-        self._store.put(_followed_key(self._claim.token), "1", FOLLOWED)
+        self._store.put(followed_key(self._claim.token), "1", FOLLOWED)
         beat = last_beat(self._store, self._claim.worker)
         if beat is None:
             return False
@@ -94,7 +86,3 @@ class _Watch:
             self._heard = now
             self.certain = True
         return now - self._heard <= ALIVE
-
-
-def _followed_key(token: str) -> str:
-    return f"followed:{token}"

@@ -1,11 +1,11 @@
-"""The events of a turn that this worker runs, written to the store piece by piece, so that other workers can follow."""
+"""Writes the events of an attempt to the store, piece by piece, so that other workers can follow it."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bridge.errors import StoreUnavailable
 from bridge.journal.batches import End, to_text
@@ -19,25 +19,28 @@ MOST_BATCHES = 20_000
 
 
 class Recording:
-    """Writes the events of one attempt. `claim` is the key and the text that are renewed as long as it lasts."""
+    """The events of one attempt in the store, kept for `keep` seconds after the last write.
 
-    def __init__(self, store: Store, token: str, claim: tuple[str, str], keep: float) -> None:
+    `renew` is called so often that the claim of the turn does not expire while the attempt goes on.
+    """
+
+    def __init__(self, store: Store, token: str, keep: float, renew: Callable[[], object]) -> None:
         self._store = store
         self._key = events_key(token)
-        self._claim = claim
         self._keep = keep
+        self._renew = renew
         self._renewed = time.monotonic()
         self._written = 0
         self._characters = 0
         self._writing = threading.Lock()
 
     def count(self, event: AgentEvent) -> None:
-        """Notes how much there is to keep."""
+        """Adds the size of the event to what there is to keep."""
         self._characters += len(event.text) if isinstance(event, Text | Reasoning) else 0
         self._characters += len(event.arguments) if isinstance(event, ToolCall) else 0
 
     def flush(self, events: Sequence[AgentEvent]) -> None:
-        """Writes what has happened since the last time; `events` are all of the turn."""
+        """Writes the events that are not written yet; `events` are all of the attempt."""
         with self._writing:
             late = time.monotonic() - self._renewed > self._keep / 3
             fresh = events[self._written :]
@@ -45,20 +48,20 @@ class Recording:
                 self._store.append(self._key, to_text(fresh, first=self._written), MOST_BATCHES, self._keep)
                 self._written += len(fresh)
             if late:
-                key, text = self._claim
-                self._store.swap(key, text, text, self._keep)
+                self._renew()
                 self._renewed = time.monotonic()
 
     def end(self, events: Sequence[AgentEvent], end: End) -> None:
-        """Writes the rest, and how the turn ended."""
+        """Writes the other events, and how the attempt ended."""
         with self._writing:
             if end.how == "well" and not self._fits:
-                end = End("incomplete", None, end.abandoned)
-            fresh = events[self._written :] if self._fits else []
+                end = End("incomplete", None, end.gone)
+            fresh, first = (events[self._written :] if self._fits else []), self._written
+            self._written = len(events)
             try:
-                self._store.append(self._key, to_text(fresh, end, self._written), MOST_BATCHES, self._keep)
-            except StoreUnavailable as trouble:
-                log.warning("how a turn ended could not be kept: %s", trouble.message)
+                self._store.append(self._key, to_text(fresh, end, first), MOST_BATCHES, self._keep)
+            except StoreUnavailable as fault:
+                log.warning("the end of a turn could not be written to the store: %s", fault.message)
 
     @property
     def _fits(self) -> bool:
@@ -67,3 +70,12 @@ class Recording:
 
 def events_key(token: str) -> str:
     return f"events:{token}"
+
+
+def followed_key(token: str) -> str:
+    """The key that exists while a client of another worker follows the attempt."""
+    return f"followed:{token}"
+
+
+def is_followed(store: Store, token: str) -> bool:
+    return store.get(followed_key(token)) is not None

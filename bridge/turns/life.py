@@ -1,14 +1,13 @@
-"""The life of a turn: all its states, every move from one to another, and who makes it.
+"""The states of an attempt at a turn and of the requests that wait for it: every move, and which thread makes it.
 
-A turn is run once, by a thread of its own (`TURN`). One or more requests have a part in it: the one that began it, and
-those that came again with the same content (`REPEAT`, the parts' own work). Each part has a client who listens
-(`CLIENT`).
+A thread runs the attempt. One or more requests have a part in the turn: the one that began it, and those that came
+again with the same content. Each part has a client that listens.
 
 Rules:
 
 1. Every state and every move is in the two tables below. No other module keeps a flag about it.
-2. A move that is not in the table does not happen; `move` then returns False. So of two threads that end a part at the
-   same moment one wins, and a part that has ended does not come back.
+2. A move that is not in the table does not happen, and `move` then returns False. So if two threads end a part at the
+   same moment, one of them wins, and a part that has ended does not come back.
 """
 
 from __future__ import annotations
@@ -20,44 +19,48 @@ from typing import Generic, TypeVar
 
 
 class Mover(Enum):
-    """Who makes a move."""
+    """What makes a move."""
 
-    TURN = auto()  # the thread that runs the turn
+    ATTEMPT = auto()  # the thread that runs the attempt
     CLIENT = auto()  # the thread that serves the connected client
-    REPEAT = auto()  # the journal's work for a request that came again
+    REPEAT = auto()  # the part's own work for a request that came again
 
 
-class TurnState(Enum):
-    """The turn itself, in the worker that runs it."""
+class AttemptState(Enum):
+    """The state of an attempt, in the worker that makes it."""
 
-    WAITING = auto()  # for its agent; the agent has heard nothing
+    WAITING = auto()  # waits for its agent, which has not heard of it
     RUNNING = auto()  # the method is chosen, and the agent may have heard of it
     ENDED = auto()
     FAILED = auto()
 
 
 class PartState(Enum):
-    """One request's part in a turn."""
+    """The state of one request's part in a turn."""
 
     BEGUN = auto()  # this request claimed the turn and runs it
-    JOINED = auto()  # another request runs it, here or in another worker; this one reads along
+    JOINED = auto()  # another request runs it, here or in another worker, and this one reads along
     REPEATED = auto()  # the turn is over, and its recorded answer is given again
     SHOWN = auto()  # the client was given something of the answer
-    LOST = auto()  # the turn it joined ended without an answer: its worker died, or its last client left
+    LOST = auto()  # the attempt that it joined ended without an answer: its worker died, or its last client left
     DELIVERED = auto()  # the client was given the whole answer
     GIVEN_UP = auto()  # the client left before the end
-    SENT_AWAY = auto()  # the client was told to come again; the turn goes on
+    SENT_AWAY = auto()  # the client was asked to come again, and the turn goes on
     REFUSED = auto()  # the client was told why it gets no answer
 
 
 State = TypeVar("State", bound=Enum)
 Moves = Mapping[State, Mapping[State, Mover]]
 
-TURN_MOVES: Moves[TurnState] = {
-    TurnState.WAITING: {TurnState.RUNNING: Mover.TURN, TurnState.ENDED: Mover.TURN, TurnState.FAILED: Mover.TURN},
-    TurnState.RUNNING: {TurnState.ENDED: Mover.TURN, TurnState.FAILED: Mover.TURN},
-    TurnState.ENDED: {},
-    TurnState.FAILED: {},
+ATTEMPT_MOVES: Moves[AttemptState] = {
+    AttemptState.WAITING: {
+        AttemptState.RUNNING: Mover.ATTEMPT,
+        AttemptState.ENDED: Mover.ATTEMPT,
+        AttemptState.FAILED: Mover.ATTEMPT,
+    },
+    AttemptState.RUNNING: {AttemptState.ENDED: Mover.ATTEMPT, AttemptState.FAILED: Mover.ATTEMPT},
+    AttemptState.ENDED: {},
+    AttemptState.FAILED: {},
 }
 
 _ENDS: Mapping[PartState, Mover] = {
@@ -85,7 +88,7 @@ PART_MOVES: Moves[PartState] = {
 
 
 class Life(Generic[State]):
-    """Where one turn, or one part, stands. Used by many threads."""
+    """The current state of one attempt or one part. Used by many threads."""
 
     def __init__(self, first: State, moves: Moves[State]) -> None:
         self.state = first
@@ -93,7 +96,7 @@ class Life(Generic[State]):
         self._lock = threading.Lock()
 
     def move(self, to: State, mover: Mover) -> bool:
-        """Go to a state; False when the table has no such move for this mover."""
+        """Goes to a state. Returns False if the table has no such move for this mover."""
         with self._lock:
             if self._moves[self.state].get(to) is not mover:
                 return False

@@ -1,63 +1,41 @@
-"""One request's part in a turn: it runs the turn, joins it, or gets its recorded answer again."""
+"""One request's part in a turn: it begins the turn, joins it, or gets its recorded answer again."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from threading import Thread
 
-from bridge.errors import IdempotencyKeyReused, RequestConflict, StoreUnavailable, TurnLost
-from bridge.journal.batches import End
-from bridge.journal.claims import Claim, Claims, Identity
-from bridge.journal.follower import Follower, is_followed
-from bridge.store.heartbeat import Heartbeat
-from bridge.store.port import Store
+from bridge.errors import BridgeError, IdempotencyKeyReused, RequestConflict, TurnLost
+from bridge.journal.batches import End, as_failure
+from bridge.journal.claims import Claim, Identity
+from bridge.journal.follower import Follower
 from bridge.turn import AgentEvent
+from bridge.turns.attempts import Attempt, Attempts
 from bridge.turns.life import PART_MOVES, Life, Mover, PartState
-from bridge.turns.live import LiveTurn, LiveTurns, as_failure
 from bridge.turns.stream import SHOWN, Reader, TurnStream
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """Where turns are known to all workers, and for how many seconds an answer waits for a client that missed it."""
-
-    store: Store
-    keep: float
-    heartbeat: Heartbeat
-    live: LiveTurns
-
-    @classmethod
-    def of(cls, store: Store, keep: float, heartbeat: Heartbeat) -> Journal:
-        return cls(store, keep, heartbeat, LiveTurns(store, keep, heartbeat))
-
-
 class Part:
     """Used by the thread of its request alone.
 
-    `run` starts a thread that runs the turn, and is given whether there was an attempt before. `cancel` ends the
-    agent's run, which is named if its name is known.
+    `run` starts a thread that makes the attempt. `cancel` ends the agent's run; it gets the run's id, "" if that is
+    unknown.
     """
 
     def __init__(
-        self,
-        journal: Journal,
-        identity: Identity,
-        run: Callable[[LiveTurn, bool], None],
-        cancel: Callable[[str], None],
+        self, attempts: Attempts, identity: Identity, run: Callable[[Attempt], None], cancel: Callable[[str], None]
     ) -> None:
-        self._journal = journal
+        self._attempts = attempts
         self._identity = identity
-        self._claims = Claims(journal.store, identity, journal.keep)
+        self._claims = attempts.claims(identity)
         self._run = run
         self._cancel = cancel
         self._claim: Claim | None = None
-        self._live: LiveTurn | None = None
+        self._attempt: Attempt | None = None  # if this worker makes it
         self._life: Life[PartState] | None = None
         self._stream = TurnStream()
         self._reader: Reader | None = None
@@ -65,38 +43,32 @@ class Part:
     # --- begin, join or repeat ------------------------------------------------------------------------
 
     def begin(self, lost: Claim | None = None) -> None:
-        """Take part in the turn, in whichever way is possible now. `lost` is an attempt of which nothing will come."""
+        """Takes part in the turn, in whichever way is possible now. `lost` claims an attempt that gave no answer."""
         while True:
-            mine = Claim.of(self._identity.body, self._journal.heartbeat.id)
+            mine = Claim.of(self._identity.body, self._attempts.heartbeat.id)
             there = self._claims.take(mine)
             if there is None:
-                return self._run_it(mine, repeated=False)
+                return self._make_attempt(mine, repeated=False)
             if there.body != mine.body:
                 raise IdempotencyKeyReused("This Idempotency-Key came before with another request body.")
             if there != lost and self._take_part(there):
                 return None
             again = Claim.of(mine.body, mine.worker, there.turn)
             if self._claims.take_over(there, again):
-                return self._run_it(again, repeated=True)
+                return self._make_attempt(again, repeated=True)
 
-    def _run_it(self, claim: Claim, *, repeated: bool) -> None:
-        live = self._journal.live.begin(self._identity, claim)
-        self._enter(PartState.BEGUN, claim, live, live.stream)
+    def _make_attempt(self, claim: Claim, *, repeated: bool) -> None:
+        attempt = self._attempts.begin(claim, self._claims, repeated=repeated)
+        self._enter(PartState.BEGUN, claim, attempt, attempt.stream)
         try:
-            self._run(live, repeated)
-        except BaseException as fault:  # no thread is left
-            self.end(live, fault, repeated=repeated)
+            self._run(attempt)
+        except BaseException as fault:  # no thread can be started
+            self._attempts.end(attempt, fault)
             raise
 
-    def end(self, live: LiveTurn, fault: BaseException | None, *, repeated: bool) -> None:
-        """Called by the turn's thread, at last."""
-        never_began = fault is not None and not repeated and not live.has_begun
-        forget = partial(self._claims.forget, live.claim)
-        self._journal.live.end(live, fault, forget if never_began else lambda: None)
-
     def _take_part(self, other: Claim) -> bool:
-        """Joins an attempt that runs, or repeats one that is over; False when a new attempt has to be made."""
-        follower = Follower(self._journal.store, other)
+        """Joins an attempt that goes on, or repeats one that is over. Returns False if a new one has to be made."""
+        follower = Follower(self._attempts.store, other)
         end = follower.ended()
         if end is None:
             self._join(other, follower)
@@ -107,35 +79,35 @@ class Part:
         return True
 
     def _join(self, other: Claim, follower: Follower) -> None:
-        live = self._journal.live.join(other.token)
-        self._enter(PartState.JOINED, other, live, live.stream if live else TurnStream())
-        if live is None:
+        attempt = self._attempts.join(other.token)
+        self._enter(PartState.JOINED, other, attempt, attempt.stream if attempt else TurnStream())
+        if attempt is None:
             Thread(target=_follow, args=(follower, self._stream), name="follower", daemon=True).start()
 
     def _is_to_be_repeated(self, other: Claim, follower: Follower) -> bool:
-        """Whether a repeat is given the answer that is there."""
+        """Returns whether this request is answered with the recorded answer."""
         if self._identity.kept:
             return self._identity.keyed or not follower.is_empty
         return not self._claims.is_delivered_now(other)
 
-    def _enter(self, state: PartState, claim: Claim, live: LiveTurn | None, stream: TurnStream) -> None:
+    def _enter(self, state: PartState, claim: Claim, attempt: Attempt | None, stream: TurnStream) -> None:
         if self._life is None:
             self._life = Life(state, PART_MOVES)
         else:
             self._life.move(state, Mover.REPEAT)
         if self._reader is not None:
             self._reader.close()
-        self._claim, self._live, self._stream, self._reader = claim, live, stream, stream.reader()
+        self._claim, self._attempt, self._stream, self._reader = claim, attempt, stream, stream.reader()
 
     # --- read -----------------------------------------------------------------------------------------
 
     @property
     def method(self) -> str:
-        """The method of the turn, "" while none is chosen."""
+        """The method of the turn, "" until it is chosen."""
         return self._stream.method
 
     def wait_for_first(self, seconds: float) -> bool:
-        """Whether there is something to send, or the end, within `seconds`. Raises a failure that came before it."""
+        """Returns whether there is something to send, or the end, within `seconds`. Raises an earlier failure."""
         deadline = time.monotonic() + seconds
         while True:
             self._open.wait_for_sign(deadline - time.monotonic())
@@ -145,7 +117,7 @@ class Part:
                 return True
 
     def read(self, tick: float) -> Iterator[AgentEvent | None]:
-        """Every event from the first on, and None whenever `tick` seconds pass without one."""
+        """Yields every event from the first on, and None whenever `tick` seconds pass without one."""
         while True:
             reader = self._open
             events = reader.read(tick)
@@ -161,13 +133,13 @@ class Part:
                 return
 
     def _begin_again(self, end: End) -> bool:
-        """Whether the turn is attempted again; False when this request has all that it will get.
+        """Returns whether the turn is attempted again; False if this request has the whole answer.
 
-        Raises the failure of the attempt.
+        Raises the failure of the attempt if the turn is not attempted again.
         """
         if end.how == "well":
             return False
-        if (end.how == "lost" or end.abandoned) and self._move(PartState.LOST, Mover.REPEAT):
+        if (end.how == "lost" or end.gone) and self._move(PartState.LOST, Mover.REPEAT):
             self.begin(lost=self._claim)
             return True
         self._move(PartState.REFUSED, Mover.REPEAT)
@@ -189,41 +161,37 @@ class Part:
     # --- the client's end -----------------------------------------------------------------------------
 
     def delivered(self) -> None:
-        """The client has the whole answer."""
-        if not self._move(PartState.DELIVERED, Mover.CLIENT) or self._claim is None or self._identity.kept:
-            return
-        try:
-            self._claims.delivered(self._claim, is_followed(self._journal.store, self._claim.token))
-        except StoreUnavailable as fault:
-            log.warning("that an answer reached its client could not be kept: %s", fault.message)
+        """Notes that the client has the whole answer."""
+        if self._move(PartState.DELIVERED, Mover.CLIENT) and self._claim is not None and not self._identity.kept:
+            self._claims.delivered(self._claim)
 
     def send_away(self) -> None:
-        """The client is told to come again. The turn goes on."""
+        """Notes that the client was asked to come again. The turn goes on."""
         if self._move(PartState.SENT_AWAY, Mover.CLIENT):
             self._leave()
 
     def give_up(self) -> None:
-        """The client left before the end. When no other client waits for the turn, the agent's run is ended."""
-        if not self._move(PartState.GIVEN_UP, Mover.CLIENT) or not self._leave() or self._live is None:
+        """Notes that the client left before the end. If no client waits for the turn any more, ends the agent's run."""
+        if not self._move(PartState.GIVEN_UP, Mover.CLIENT) or not self._leave() or self._attempt is None:
             return
-        self._live.gone.set()
-        if self._live.is_running:
-            self._cancel(self._live.stream.run_id)
+        self._attempt.gone.set()
+        if self._attempt.is_running:
+            self._cancel(self._attempt.stream.run_id)
 
     def _leave(self) -> bool:
-        """Whether no client waits for the turn any more, as far as this worker can decide it."""
+        """Returns whether no client waits for the turn any more. Only the worker that makes the attempt can know it."""
         self._open.close()
-        if self._live is None:
-            self._stream.gone.set()  # the follower's thread ends
-            return False
-        if not self._journal.live.leave(self._live):
-            return False
-        return not is_followed(self._journal.store, self._live.claim.token)
+        if self._attempt is not None:
+            return self._attempts.leave(self._attempt)
+        self._stream.gone.set()  # ends the follower's thread
+        return False
 
 
 def _follow(follower: Follower, stream: TurnStream) -> None:
     try:
         end = follower.follow(stream.write, stream.gone)
     except Exception as fault:
+        if not isinstance(fault, BridgeError):
+            log.exception("a turn of another worker could not be followed")
         end = End("failed", as_failure(fault))
     stream.finish(end)

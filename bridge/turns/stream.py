@@ -1,4 +1,4 @@
-"""The events of a turn: its thread writes them, and any number of clients read them from the start.
+"""The events of an attempt. A thread writes them, and any number of clients read them from the start.
 
 So a reader can look after its client while the agent is silent, and a client that leaves does not end the turn.
 """
@@ -13,13 +13,13 @@ from queue import Empty, SimpleQueue
 from bridge.journal.batches import End
 from bridge.turn import AgentEvent, MethodChosen, Reasoning, RunStarted, Text, ToolCall
 
-# What a client is shown. Other events do not count as a sign: a server may name the run, and its model fail a moment
-# later.
+# Events that the client sees. The first of them is a sign that the model works. Other events are no sign: a server may
+# name the run, and its model may fail a moment later.
 SHOWN = (Reasoning, Text, ToolCall)
 
 
 class TurnStream:
-    """Append-only. `gone` is set when nobody reads any more."""
+    """Append-only. `gone` is set when no client waits any more."""
 
     def __init__(self, events: Iterable[AgentEvent] = (), end: End | None = None) -> None:
         self.events: list[AgentEvent] = list(events)
@@ -33,7 +33,7 @@ class TurnStream:
         self._ring()
 
     def finish(self, end: End) -> None:
-        """No event comes after this."""
+        """Sets the end. No event comes after it."""
         self.end = end
         self._ring()
 
@@ -53,12 +53,12 @@ class TurnStream:
 
     @property
     def has_sign(self) -> bool:
-        """Whether there is something for a client in it."""
+        """Whether there is an event that the client sees."""
         return any(isinstance(event, SHOWN) for event in self.events)
 
     @property
     def method(self) -> str:
-        """The method of the turn, "" while none is chosen."""
+        """The method of the turn, "" until it is chosen."""
         return next((event.method for event in self.events[:1] if isinstance(event, MethodChosen)), "")
 
     @property
@@ -68,7 +68,7 @@ class TurnStream:
 
 
 class Reader:
-    """Reads a stream from its start. Each reader has a bell: a condition takes twice the time, with every event."""
+    """Reads a stream from its start. Each reader has a bell: a condition takes twice the time with every event."""
 
     def __init__(self, stream: TurnStream, bell: SimpleQueue[None]) -> None:
         self._stream = stream
@@ -76,7 +76,7 @@ class Reader:
         self._seen = 0
 
     def read(self, seconds: float) -> Sequence[AgentEvent]:
-        """The events that were not read yet. When there are none, those that come within `seconds`, if any."""
+        """Returns the events that were not read yet. If there are none, waits for some, at most `seconds`."""
         stream, deadline = self._stream, 0.0
         while len(stream.events) == self._seen and stream.end is None:
             deadline = deadline or time.monotonic() + seconds
@@ -87,7 +87,7 @@ class Reader:
         return fresh
 
     def wait_for_sign(self, seconds: float) -> None:
-        """Wait until there is something to send, or the end, or the time is over. Nothing counts as read by it."""
+        """Waits for an event that the client sees, or the end, at most `seconds`. The events still count as unread."""
         deadline = time.monotonic() + seconds
         while self._stream.end is None and not self._stream.has_sign and self._rings(deadline - time.monotonic()):
             pass

@@ -1,4 +1,4 @@
-"""The turns of this worker: each runs in a thread of its own, which its record and its clients watch."""
+"""Runs the turns of this worker, each in a thread of its own. Its record and its clients read what happens there."""
 
 from __future__ import annotations
 
@@ -15,66 +15,63 @@ from bridge.history.recorder import Recorder
 from bridge.history.records import TurnRecord
 from bridge.journal.claims import Identity
 from bridge.limits.gate import Slot
-from bridge.trace import Trace, current, set_current
+from bridge.trace import current, set_current
 from bridge.turn import ToolsOffered, Turn
-from bridge.turns.live import LiveTurn
-from bridge.turns.part import Journal, Part
+from bridge.turns.attempts import Attempt, Attempts
+from bridge.turns.part import Part
 
 log = logging.getLogger(__name__)
-
-Reader = Callable[[TurnRecord], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """`readers` are given the record of each turn when it is over, before its clients see the end."""
+    """`on_end` functions get the record of each attempt when it is over, before its clients see the end."""
 
     conversation: Conversation
-    journal: Journal
+    attempts: Attempts
     recorder: Recorder
-    readers: Sequence[Reader]
+    on_end: Sequence[Callable[[TurnRecord], None]]
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
-        """The request's part in the turn. It runs the turn, or joins one that is the same."""
+        """Returns the request's part in the turn. The request runs the turn, unless the same turn is there already."""
+        trace = current()
 
-        def run(live: LiveTurn, repeated: bool) -> None:
+        def run(attempt: Attempt) -> None:
             trace.is_turn = True
-            begun = replace(turn, id=live.claim.turn, repeated=repeated)
             slot.share()
             try:
-                Thread(target=work, args=(live, begun), name="turn", daemon=True).start()
+                Thread(target=work, args=(attempt,), name="turn", daemon=True).start()
             except BaseException:
                 slot.leave()
                 raise
 
-        def work(live: LiveTurn, begun: Turn) -> None:
+        def work(attempt: Attempt) -> None:
+            set_current(trace)
+            begun = replace(turn, id=attempt.claim.turn, repeated=attempt.repeated)
             try:
-                fault = self._work(live, begun, dialect, trace)
-                part.end(live, fault, repeated=begun.repeated)
+                self.attempts.end(attempt, self._work(attempt, begun, dialect))
             finally:
                 slot.leave()
 
-        trace = current()
-        part = Part(self.journal, identity, run, partial(self._cancel, turn))
+        part = Part(self.attempts, identity, run, partial(self._cancel, turn))
         part.begin()
         return part
 
-    def _work(self, live: LiveTurn, turn: Turn, dialect: Dialect, trace: Trace) -> BaseException | None:
-        """Run the turn. Returns what ended it, if it failed: its clients raise that, so no turn ends in silence."""
-        set_current(trace)
+    def _work(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
+        """Runs the turn. Returns the failure that ended it, for its clients: no turn ends in silence."""
         fault: BaseException | None = None
         try:
             record = self.recorder.begin(turn, dialect)
             try:
-                for event in self.conversation.events(turn, live.gone):
+                for event in self.conversation.events(turn, attempt.gone):
                     record.see(event)
                     if not isinstance(event, ToolsOffered):
-                        live.write(event)
+                        attempt.write(event)
             except BaseException as failure:
                 fault = failure
-            finished = self.recorder.end(record, fault, gone=live.gone.is_set())
-            for read in self.readers:
-                read(finished)
+            finished = self.recorder.end(record, fault, gone=attempt.gone.is_set())
+            for action in self.on_end:
+                action(finished)
         except BaseException as failure:
             fault = fault or failure
         if fault is not None and not isinstance(fault, BridgeError):

@@ -6,26 +6,26 @@ from enum import Enum
 
 import pytest
 
-from bridge.turns.life import PART_MOVES, TURN_MOVES, Life, Mover, Moves, PartState, TurnState
+from bridge.turns.life import ATTEMPT_MOVES, PART_MOVES, AttemptState, Life, Mover, Moves, PartState
 
-P, T = PartState, TurnState
+A, P = AttemptState, PartState
 
 
-@pytest.mark.parametrize(("states", "moves"), [(TurnState, TURN_MOVES), (PartState, PART_MOVES)])
+@pytest.mark.parametrize(("states", "moves"), [(AttemptState, ATTEMPT_MOVES), (PartState, PART_MOVES)])
 def test_every_state_is_in_its_table(states: type[Enum], moves: Moves[Enum]) -> None:
     assert set(moves) == set(states)
     reached = {to for found in moves.values() for to in found}
-    begins = {T.WAITING, P.BEGUN, P.JOINED, P.REPEATED}
+    begins = {A.WAITING, P.BEGUN, P.JOINED, P.REPEATED}
     assert set(states) - reached <= begins
 
 
 def test_a_turn_runs_once() -> None:
-    life = Life(T.WAITING, TURN_MOVES)
-    assert life.move(T.RUNNING, Mover.TURN)
-    assert not life.move(T.WAITING, Mover.TURN)
-    assert life.move(T.ENDED, Mover.TURN)
-    assert not life.move(T.FAILED, Mover.TURN)
-    assert life.state is T.ENDED
+    life = Life(A.WAITING, ATTEMPT_MOVES)
+    assert life.move(A.RUNNING, Mover.ATTEMPT)
+    assert not life.move(A.WAITING, Mover.ATTEMPT)
+    assert life.move(A.ENDED, Mover.ATTEMPT)
+    assert not life.move(A.FAILED, Mover.ATTEMPT)
+    assert life.state is A.ENDED
 
 
 @pytest.mark.parametrize("end", [P.DELIVERED, P.GIVEN_UP, P.SENT_AWAY, P.REFUSED])
@@ -45,7 +45,7 @@ def test_only_a_part_that_joined_can_be_lost() -> None:
 
 def test_a_state_is_moved_by_its_mover_only() -> None:
     life = Life(P.BEGUN, PART_MOVES)
-    assert not life.move(P.DELIVERED, Mover.TURN)
+    assert not life.move(P.DELIVERED, Mover.ATTEMPT)
     assert not life.move(P.SHOWN, Mover.REPEAT)
     assert life.state is P.BEGUN
 

@@ -1,36 +1,20 @@
-"""A request that comes again is the same turn. For each store; two workers are two journals in one store."""
+"""A request that comes again is the same turn, in the same worker and in another one, with each kind of store."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bridge.errors import IdempotencyKeyReused, LettaUnreachable, RequestConflict, StoreUnavailable, UnknownModel
 from bridge.journal import claims, recording
-from bridge.journal.batches import Batch, End, from_text, to_text
 from bridge.journal.claims import Claim, Identity
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
-from bridge.turn import (
-    AgentCall,
-    AgentEvent,
-    AgentReturn,
-    MethodChosen,
-    Reasoning,
-    RunStarted,
-    Stopped,
-    Text,
-    ToolCall,
-    Used,
-)
-from bridge.turns.part import Journal
-from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, journal, open_store, quick, read, short_lives
-from tests.stores import shared_store
+from bridge.turn import AgentEvent, MethodChosen, Reasoning, RunStarted, Stopped, Text, Used
+from tests.parts import ANSWER, KEEP, SAME, Agent, agent, ask, new_worker, open_store, quick, read, short_lives
+from tests.stores import FailingStore
 from tests.waiting import SOON
 
 __all__ = ["agent", "open_store", "quick", "short_lives"]
@@ -39,15 +23,15 @@ Open = Callable[[], Store]
 
 
 def test_a_turn_is_run_once_and_its_events_are_not_changed(open_store: Open, agent: Agent) -> None:
-    assert read(ask(journal(open_store()), agent)) == ANSWER
+    assert read(ask(new_worker(open_store()), agent)) == ANSWER
     ((_, repeated),) = agent.runs
     assert not repeated
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_repeat_joins_the_turn_and_gets_it_from_its_start(open_store: Open, agent: Agent, workers: int) -> None:
-    one = journal(open_store())
-    other = one if workers == 1 else journal(open_store())
+    one = new_worker(open_store())
+    other = one if workers == 1 else new_worker(open_store())
     agent.go_on.clear()
     part = ask(one, agent)
     assert agent.begun.wait(SOON)
@@ -64,8 +48,8 @@ def test_a_repeat_joins_the_turn_and_gets_it_from_its_start(open_store: Open, ag
 def test_a_repeat_gets_the_whole_answer_after_the_first_request_has_it(
     open_store: Open, agent: Agent, workers: int
 ) -> None:
-    one = journal(open_store())
-    other = one if workers == 1 else journal(open_store())
+    one = new_worker(open_store())
+    other = one if workers == 1 else new_worker(open_store())
     agent.go_on.clear()
     part = ask(one, agent)
     assert agent.begun.wait(SOON)
@@ -79,8 +63,8 @@ def test_a_repeat_gets_the_whole_answer_after_the_first_request_has_it(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_answer_that_did_not_arrive_is_given_again(open_store: Open, agent: Agent, workers: int) -> None:
-    one = journal(open_store())
-    other = one if workers == 1 else journal(open_store())
+    one = new_worker(open_store())
+    other = one if workers == 1 else new_worker(open_store())
     read(ask(one, agent))
     again = ask(other, agent)
     assert read(again) == ANSWER
@@ -91,7 +75,7 @@ def test_an_answer_that_did_not_arrive_is_given_again(open_store: Open, agent: A
 
 
 def test_the_same_request_after_its_answer_arrived_is_a_new_turn(open_store: Open, agent: Agent) -> None:
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     for _ in range(2):
         part = ask(worker, agent)
         assert read(part) == ANSWER
@@ -104,7 +88,7 @@ def test_a_client_that_asks_again_in_the_moment_it_has_its_answer_begins_a_new_t
     open_store: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "MOMENT", SOON)
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     part = ask(worker, agent)
     read(part)
     threading.Timer(0.1, part.delivered).start()
@@ -115,7 +99,7 @@ def test_a_client_that_asks_again_in_the_moment_it_has_its_answer_begins_a_new_t
 def test_a_kept_turn_is_answered_again_however_often(open_store: Open, agent: Agent) -> None:
     kept = Identity("turn-k", "body-k", kept=True)
     for _ in range(3):
-        part = ask(journal(open_store()), agent, kept)
+        part = ask(new_worker(open_store()), agent, kept)
         assert read(part) == ANSWER
         part.delivered()
     assert len(agent.runs) == 1
@@ -129,7 +113,7 @@ def test_a_kept_turn_without_an_answer_is_attempted_again_unless_it_has_a_key(
     nothing: list[AgentEvent] = [MethodChosen("native"), Reasoning("hm"), Used(10, 0), Stopped("end_turn")]
     agent.answers = [nothing]
     for _ in range(3):
-        part = ask(journal(open_store()), agent, kept)
+        part = ask(new_worker(open_store()), agent, kept)
         last = read(part)
         part.delivered()
     assert last == (nothing if keyed else ANSWER)
@@ -137,7 +121,7 @@ def test_a_kept_turn_without_an_answer_is_attempted_again_unless_it_has_a_key(
 
 
 def test_a_key_does_not_stand_for_two_bodies(open_store: Open, agent: Agent) -> None:
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     read(ask(worker, agent, Identity("key", "body-a", kept=True)))
     with pytest.raises(IdempotencyKeyReused):
         ask(worker, agent, Identity("key", "body-b", kept=True))
@@ -147,7 +131,7 @@ def test_a_turn_that_failed_is_attempted_again_and_the_attempt_knows_of_the_firs
     open_store: Open, agent: Agent
 ) -> None:
     agent.fails_with.append(LettaUnreachable("cut", code="stream_cut"))
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     with pytest.raises(LettaUnreachable):
         read(ask(worker, agent))
     assert read(ask(worker, agent)) == ANSWER
@@ -157,7 +141,7 @@ def test_a_turn_that_failed_is_attempted_again_and_the_attempt_knows_of_the_firs
 
 def test_a_turn_that_never_began_leaves_nothing(open_store: Open, agent: Agent) -> None:
     agent.fails_with.append(UnknownModel("no such agent"))
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     with pytest.raises(UnknownModel):
         read(ask(worker, agent))
     read(ask(worker, agent))
@@ -170,10 +154,10 @@ def test_a_request_that_joined_a_turn_that_fails_gets_the_same_error(
 ) -> None:
     agent.fails_with.append(LettaUnreachable("cut", code="stream_cut", retry_after=7))
     agent.go_on.clear()
-    one = journal(open_store())
+    one = new_worker(open_store())
     part = ask(one, agent)
     assert agent.begun.wait(SOON)
-    again = ask(one if workers == 1 else journal(open_store()), agent)
+    again = ask(one if workers == 1 else new_worker(open_store()), agent)
     assert again.wait_for_first(SOON)
     agent.go_on.set()
     for each in (part, again):
@@ -186,16 +170,16 @@ def test_a_request_that_joined_a_turn_that_fails_gets_the_same_error(
 @pytest.mark.usefixtures("short_lives")
 def test_a_turn_whose_worker_died_is_attempted_again(open_store: Open, agent: Agent) -> None:
     store = open_store()
-    dead = Heartbeat(open_store())
-    claim = Claim("turn-1", SAME.body, "token-1", dead.id)
+    its_store = FailingStore(open_store())
+    claim = Claim("turn-1", SAME.body, "token-1", Heartbeat(its_store).id)
     store.put(claims.claim_key(SAME), claim.text(), KEEP)
-    dead._store = Broken()
-    assert read(ask(journal(store), agent)) == ANSWER
+    its_store.fault = StoreUnavailable("dead")
+    assert read(ask(new_worker(store), agent)) == ANSWER
     assert agent.runs == [("turn-1", True)]
 
 
 def test_the_run_is_cancelled_when_the_last_client_has_left(open_store: Open, agent: Agent) -> None:
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     agent.go_on.clear()
     one = ask(worker, agent)
     assert agent.begun.wait(SOON)
@@ -211,7 +195,7 @@ def test_the_run_is_cancelled_when_the_last_client_has_left(open_store: Open, ag
 def test_a_turn_that_has_not_begun_is_not_cancelled(open_store: Open, agent: Agent) -> None:
     agent.answers = [[RunStarted("run-1"), Text("a"), Text("b")]]
     agent.go_on.clear()
-    part = ask(journal(open_store()), agent)
+    part = ask(new_worker(open_store()), agent)
     assert agent.begun.wait(SOON)
     part.give_up()
     assert agent.cancelled == []
@@ -220,9 +204,9 @@ def test_a_turn_that_has_not_begun_is_not_cancelled(open_store: Open, agent: Age
 
 def test_a_client_of_another_worker_counts_too(open_store: Open, agent: Agent) -> None:
     agent.go_on.clear()
-    part = ask(journal(open_store()), agent)
+    part = ask(new_worker(open_store()), agent)
     assert agent.begun.wait(SOON)
-    again = ask(journal(open_store()), agent)
+    again = ask(new_worker(open_store()), agent)
     assert again.wait_for_first(SOON)
     part.give_up()
     assert agent.cancelled == []
@@ -231,7 +215,7 @@ def test_a_client_of_another_worker_counts_too(open_store: Open, agent: Agent) -
 
 
 def test_a_client_that_is_sent_away_does_not_end_the_turn(open_store: Open, agent: Agent) -> None:
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     agent.go_on.clear()
     part = ask(worker, agent)
     assert agent.begun.wait(SOON)
@@ -244,7 +228,7 @@ def test_a_client_that_is_sent_away_does_not_end_the_turn(open_store: Open, agen
 
 def test_a_turn_that_was_given_up_and_cancelled_is_not_joined(open_store: Open, agent: Agent) -> None:
     """Its end is waited for, and then it is attempted again."""
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     agent.answers = [[MethodChosen("native"), RunStarted("run-1"), Text("never said")], ANSWER]
     agent.fails_with.append(LettaUnreachable("cancelled", code="run_cancelled"))
     agent.go_on.clear()
@@ -259,7 +243,7 @@ def test_a_turn_that_was_given_up_and_cancelled_is_not_joined(open_store: Open, 
 
 
 def test_the_first_sign_is_that_of_the_attempt_made_again(open_store: Open, agent: Agent) -> None:
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     agent.answers = [[MethodChosen("native"), RunStarted("run-1"), Text("never said")], ANSWER]
     agent.fails_with.append(LettaUnreachable("cancelled", code="run_cancelled"))
     agent.go_on.clear()
@@ -277,7 +261,7 @@ def test_an_answer_that_is_too_large_is_not_kept(
     open_store: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "MOST_CHARACTERS", 4)
-    worker = journal(open_store())
+    worker = new_worker(open_store())
     assert read(ask(worker, agent)) == ANSWER
     assert read(ask(worker, agent)) == ANSWER
     assert [repeated for _, repeated in agent.runs] == [False, True]
@@ -289,9 +273,9 @@ def test_a_keyed_turn_whose_answer_is_too_large_to_be_followed_is_a_conflict(
     monkeypatch.setattr(recording, "MOST_CHARACTERS", 4)
     keyed = Identity("key", "body", kept=True)
     agent.go_on.clear()
-    part = ask(journal(open_store()), agent, keyed)
+    part = ask(new_worker(open_store()), agent, keyed)
     assert agent.begun.wait(SOON)
-    again = ask(journal(open_store()), agent, keyed)
+    again = ask(new_worker(open_store()), agent, keyed)
     assert again.wait_for_first(SOON)
     agent.go_on.set()
     assert read(part) == ANSWER
@@ -301,69 +285,6 @@ def test_a_keyed_turn_whose_answer_is_too_large_to_be_followed_is_a_conflict(
 
 def test_an_answer_is_kept_for_its_time_only(open_store: Open, agent: Agent) -> None:
     for _ in range(2):
-        read(ask(replace(journal(open_store()), keep=0.05), agent))
+        read(ask(new_worker(open_store(), keep=0.05), agent))
         threading.Event().wait(0.1)
     assert [repeated for _, repeated in agent.runs] == [False, False]
-
-
-class Broken:
-    """A store that fails."""
-
-    def __getattr__(self, name: str) -> Any:
-        def fail(*_: Any) -> None:
-            raise StoreUnavailable("gone")
-
-        return fail
-
-
-@pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_without_its_store_no_turn_begins(agent: Agent) -> None:
-    with pytest.raises(StoreUnavailable):
-        ask(journal(Broken()), agent)
-    assert agent.runs == []
-
-
-@pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_a_store_that_fails_during_a_turn_does_not_end_it(tmp_path: Path, agent: Agent) -> None:
-    class Failing:
-        """A store that works until a test says otherwise."""
-
-        def __init__(self, store: Store) -> None:
-            self.store: Any = store
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.store, name)
-
-    with shared_store("local", tmp_path) as open_one:
-        store: Any = Failing(open_one())
-        worker: Journal = journal(store)
-        agent.go_on.clear()
-        part = ask(worker, agent)
-        assert agent.begun.wait(SOON)
-        store.store = Broken()
-        agent.go_on.set()
-        assert read(part) == ANSWER
-        part.delivered()
-
-
-EVERY_KIND: list[AgentEvent] = [
-    MethodChosen("native"),
-    Reasoning("hm", "message-1"),
-    Text("\ud800 ä", "message-2"),
-    AgentCall("message-1", "call_1", "search", "{}", True, 2),
-    AgentReturn("message-1", "call_1", "found", False),
-    ToolCall("call_2", "read", "{}"),
-    RunStarted("run-1"),
-    Used(1, 2, 3, "step-1"),
-    Stopped("end_turn"),
-]
-
-
-def test_every_event_comes_back_from_the_store_as_it_was() -> None:
-    assert {type(event) for event in EVERY_KIND} == set(AgentEvent.__args__)
-    assert from_text(to_text(EVERY_KIND)) == Batch(tuple(EVERY_KIND))
-    assert from_text(to_text([], End("well"), 7)) == Batch((), End("well"), 7)
-
-
-def test_the_moment_in_which_an_answer_is_noted_is_short() -> None:
-    assert claims.MOMENT <= 1

@@ -1,4 +1,4 @@
-"""A store that fails between two writes, or answers late, and turns that are taken over while it does."""
+"""Turns while the store fails, loses data or answers late, and turns that another worker takes over meanwhile."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Any
 
 import pytest
 
-from bridge.errors import StoreUnavailable, UnknownModel
-from bridge.journal.batches import End, to_text
-from bridge.journal.claims import Claim, claim_key
+from bridge.errors import InternalFailure, StoreUnavailable, UnknownModel
+from bridge.journal.batches import to_text
+from bridge.journal.claims import Claim, Claims, claim_key
 from bridge.journal.recording import events_key
 from bridge.store.heartbeat import Beat
 from bridge.store.port import Store
-from bridge.turns.live import LiveTurn
 from bridge.turns.part import Part
-from tests.journals import ANSWER, KEEP, SAME, Agent, agent, ask, journal, open_store, quick, read, short_lives
+from tests.parts import ANSWER, KEEP, SAME, Agent, agent, ask, new_worker, open_store, quick, read, short_lives
+from tests.stores import FailingStore
 from tests.waiting import SOON, until
 
 __all__ = ["agent", "open_store", "quick", "short_lives"]
+
+Open = Callable[[], Store]
 
 
 # --- writes that may have been done or not ----------------------------------------------------------------
@@ -44,70 +46,114 @@ class Unsure:
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-@pytest.mark.parametrize("times", [1, 2, 3])
-def test_a_write_that_was_done_but_not_confirmed_doubles_no_event(
-    open_store: Callable[[], Store], agent: Agent, times: int
+def test_without_its_store_no_turn_begins(open_store: Open, agent: Agent) -> None:
+    with pytest.raises(StoreUnavailable):
+        ask(new_worker(FailingStore(open_store(), fault=StoreUnavailable("gone"))), agent)
+    assert agent.runs == []
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+@pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("a fault of the bridge")])
+def test_a_store_that_fails_during_a_turn_does_not_end_it(open_store: Open, agent: Agent, fault: Exception) -> None:
+    store = FailingStore(open_store())
+    agent.go_on.clear()
+    part = ask(new_worker(store), agent)
+    assert agent.begun.wait(SOON)
+    store.fault = fault
+    agent.go_on.set()
+    assert read(part) == ANSWER
+    store.fault = StoreUnavailable("gone")
+    part.delivered()
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_a_run_is_not_cancelled_while_the_store_cannot_say_who_follows_it(open_store: Open, agent: Agent) -> None:
+    store = FailingStore(open_store())
+    agent.go_on.clear()
+    part = ask(new_worker(store), agent)
+    assert agent.begun.wait(SOON)
+    again = ask(new_worker(open_store()), agent)
+    assert again.wait_for_first(SOON)
+    store.fault = StoreUnavailable("gone")
+    part.give_up()
+    assert agent.cancelled == []
+    store.fault = None
+    agent.go_on.set()
+    assert read(again) == ANSWER
+
+
+def test_a_fault_of_the_bridge_in_following_a_turn_is_logged(
+    open_store: Open, agent: Agent, caplog: pytest.LogCaptureFixture
 ) -> None:
+    store = open_store()
+    agent.go_on.clear()
+    ask(new_worker(store), agent)
+    assert agent.begun.wait(SOON)
+    again = ask(new_worker(open_store()), agent)
+    store.append(events_key(claim_of(store).token), '[0, [["UnknownKind", 1]], null]', 10, KEEP)
+    with pytest.raises(InternalFailure):
+        read(again)
+    assert "UnknownKind" in caplog.text
+    agent.go_on.set()
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_write_that_was_done_but_not_confirmed_doubles_no_event(open_store: Open, agent: Agent, times: int) -> None:
     unsure = Unsure(open_store(), times)
     agent.go_on.clear()
-    feed = ask(journal(unsure), agent)
+    part = ask(new_worker(unsure), agent)
     assert agent.begun.wait(SOON)
     until(lambda: unsure.times < 0)
     agent.go_on.set()
-    assert read(feed) == ANSWER
-    assert read(ask(journal(open_store()), agent)) == ANSWER
+    assert read(part) == ANSWER
+    assert read(ask(new_worker(open_store()), agent)) == ANSWER
     assert len(agent.runs) == 1
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_a_write_that_comes_after_the_end_changes_nothing(open_store: Callable[[], Store], agent: Agent) -> None:
+def test_a_write_that_comes_after_the_end_changes_nothing(open_store: Open, agent: Agent) -> None:
     store = open_store()
-    read(ask(journal(store), agent))
+    read(ask(new_worker(store), agent))
     events = events_key(claim_of(store).token)
     store.append(events, to_text(ANSWER[:2]), 10, KEEP)
-    assert read(ask(journal(open_store()), agent)) == ANSWER
+    assert read(ask(new_worker(open_store()), agent)) == ANSWER
     assert len(agent.runs) == 1
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_an_answer_whose_beginning_the_store_lost_does_not_count_as_whole(
-    open_store: Callable[[], Store], agent: Agent
-) -> None:
+def test_an_answer_whose_beginning_the_store_lost_does_not_count_as_whole(open_store: Open, agent: Agent) -> None:
     store = open_store()
     agent.go_on.clear()
-    feed = ask(journal(open_store()), agent)
+    part = ask(new_worker(open_store()), agent)
     assert agent.begun.wait(SOON)
     events = events_key(claim_of(store).token)
     until(lambda: store.items(events))
     store.remove(events)
     agent.go_on.set()
-    assert read(feed) == ANSWER
-    assert read(ask(journal(store), agent)) == ANSWER
+    assert read(part) == ANSWER
+    assert read(ask(new_worker(store), agent)) == ANSWER
     assert [repeated for _, repeated in agent.runs] == [False, True]
 
 
 @pytest.mark.fault("the clock is set")
 @pytest.mark.usefixtures("short_lives")
-def test_a_dead_worker_whose_last_beat_does_not_expire_is_not_waited_for(
-    open_store: Callable[[], Store], agent: Agent
-) -> None:
+def test_a_dead_worker_whose_last_beat_does_not_expire_is_not_waited_for(open_store: Open, agent: Agent) -> None:
     """As when the clock of Redis is put back: what was to be kept for seconds is kept for as much longer."""
     store = open_store()
     claim = Claim("turn-1", SAME.body, "token-1", "0:another-machine:1:1")
     beat = Beat(claim.worker, "another-machine", 1, 0.0, 0.0, 7, (claim.token,))
     store.put(claim_key(SAME), claim.text(), KEEP)
     store.put(f"worker:{claim.worker}", json.dumps(asdict(beat)), KEEP)
-    assert read(ask(journal(store), agent)) == ANSWER
+    assert read(ask(new_worker(store), agent)) == ANSWER
     assert agent.runs == [("turn-1", True)]
 
 
 # --- claims of other workers -------------------------------------------------------------------------------------
 
 
-def test_a_slow_client_that_gets_its_answer_late_does_not_end_the_next_turn(
-    open_store: Callable[[], Store], agent: Agent
-) -> None:
-    worker = journal(open_store())
+def test_a_slow_client_that_gets_its_answer_late_does_not_end_the_next_turn(open_store: Open, agent: Agent) -> None:
+    worker = new_worker(open_store())
     slow = ask(worker, agent)
     read(slow)
     fast = ask(worker, agent)
@@ -118,34 +164,32 @@ def test_a_slow_client_that_gets_its_answer_late_does_not_end_the_next_turn(
     next_turn = ask(worker, agent)
     assert agent.begun.wait(SOON)
     slow.delivered()
-    repeat = ask(journal(open_store()), agent)
+    repeat = ask(new_worker(open_store()), agent)
     agent.go_on.set()
     assert read(next_turn) == read(repeat) == ANSWER
     assert len(agent.runs) == 2
 
 
 def test_a_turn_that_never_began_is_not_forgotten_when_another_worker_attempts_it(
-    open_store: Callable[[], Store], agent: Agent, monkeypatch: pytest.MonkeyPatch
+    open_store: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other attempt begins when this one has failed and has not forgotten the turn yet."""
     agent.fails_with.append(UnknownModel("no such agent"))
     agent.go_on.clear()
-    worker, other = journal(open_store()), journal(open_store())
-    end, attempts = LiveTurn.end, list[Part]()
+    worker, other = new_worker(open_store()), new_worker(open_store())
+    forget, parts = Claims.forget, list[Part]()
 
-    def end_and_be_overtaken(live: LiveTurn, fault: BaseException | None) -> End:
-        ended = end(live, fault)
-        attempts.append(ask(other, agent))
+    def be_overtaken_and_forget(claims: Claims, claim: Claim) -> None:
+        parts.append(ask(other, agent))
         assert agent.begun.wait(SOON)
-        return ended
+        forget(claims, claim)
 
-    monkeypatch.setattr(LiveTurn, "end", end_and_be_overtaken)
+    monkeypatch.setattr(Claims, "forget", be_overtaken_and_forget)
     with pytest.raises(UnknownModel):
         read(ask(worker, agent))
-    monkeypatch.undo()
-    attempts.append(ask(worker, agent))
+    parts.append(ask(worker, agent))
     agent.go_on.set()
-    assert [read(part) for part in attempts] == [ANSWER, ANSWER]
+    assert [read(part) for part in parts] == [ANSWER, ANSWER]
     assert len(agent.runs) == 2
 
 

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from bridge import errors, sse
 from bridge.interception.method import GO_ON
 from bridge.turn import AgentCall, AgentEvent, RunStarted, Stopped, Text
-from bridge.turns.live import LiveTurn, LiveTurns
+from bridge.turns.attempts import Attempt, Attempts
 from bridge.web import listener
 from tests.actors import Chat, ChatReply
 from tests.fake_agent import new_id
@@ -43,14 +43,14 @@ def at_once(app: Flask, pool: ThreadPoolExecutor, **asked: Any) -> Future[ChatRe
 def test_a_request_that_comes_again_while_it_is_answered_gets_the_same_answer(
     app: Flask, letta: FakeGateway, streamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow, joined, join = Slow(letta), threading.Event(), LiveTurns.join
+    slow, joined, join = Slow(letta), threading.Event(), Attempts.join
 
-    def join_and_say_so(turns: LiveTurns, token: str) -> LiveTurn | None:
-        live = join(turns, token)
+    def join_and_say_so(attempts: Attempts, token: str) -> Attempt | None:
+        attempt = join(attempts, token)
         joined.set()
-        return live
+        return attempt
 
-    monkeypatch.setattr(LiveTurns, "join", join_and_say_so)
+    monkeypatch.setattr(Attempts, "join", join_and_say_so)
     with ThreadPoolExecutor() as pool:
         first = at_once(app, pool)
         assert slow.begun.wait(SOON)

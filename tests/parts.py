@@ -1,4 +1,4 @@
-"""Journals of several workers in one store, and an agent that runs their turns."""
+"""The parts that requests have in turns: several workers with one store, and an agent that runs the turns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bridge.store import heartbeat
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.turn import AgentEvent, MethodChosen, Stopped, Text, Used
-from bridge.turns.live import LiveTurn
-from bridge.turns.part import Journal, Part
+from bridge.turns.attempts import Attempt, Attempts
+from bridge.turns.part import Part
 from tests.stores import KINDS, shared_store
 from tests.waiting import SOON
 
@@ -33,7 +33,7 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heartbeats come often, and no process is taken for dead on a busy machine."""
+    """Makes heartbeats come often, and keeps a process alive that a busy machine stops for a while."""
     for module in (heartbeat, follower):
         monkeypatch.setattr(module, "PULSE", 0.05)
         monkeypatch.setattr(module, "ALIVE", KEEP)
@@ -44,13 +44,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def short_lives(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is silent for a moment is taken for dead."""
+    """Makes a process count as dead when it is silent for a moment."""
     for module in (heartbeat, follower):
         monkeypatch.setattr(module, "ALIVE", 0.5)
 
 
 class Agent:
-    """Runs turns: counts them, and waits in the middle when a test says so."""
+    """Runs turns. It counts them, and waits in the middle of a turn until `go_on` is set."""
 
     def __init__(self) -> None:
         self.runs: list[tuple[str, bool]] = []
@@ -80,31 +80,31 @@ def agent() -> Agent:
     return Agent()
 
 
-def journal(store: Store) -> Journal:
-    """The journal of one worker."""
-    return Journal.of(store, KEEP, Heartbeat(store))
+def new_worker(store: Store, keep: float = KEEP) -> Attempts:
+    """Returns the attempts of another worker, none so far."""
+    return Attempts(store, keep, Heartbeat(store))
 
 
-def ask(worker: Journal, agent: Agent, identity: Identity = SAME) -> Part:
-    """A request's part in a turn, begun."""
+def ask(attempts: Attempts, agent: Agent, identity: Identity = SAME) -> Part:
+    """Returns a request's part in a turn, which has begun."""
 
-    def run(live: LiveTurn, repeated: bool) -> None:
-        threading.Thread(target=work, args=(live, repeated), daemon=True).start()
+    def run(attempt: Attempt) -> None:
+        threading.Thread(target=work, args=(attempt,), daemon=True).start()
 
-    def work(live: LiveTurn, repeated: bool) -> None:
+    def work(attempt: Attempt) -> None:
         fault: BaseException | None = None
         try:
-            for event in agent.run(live.claim.turn, repeated):
-                live.write(event)
+            for event in agent.run(attempt.claim.turn, attempt.repeated):
+                attempt.write(event)
         except BaseException as found:
             fault = found
-        part.end(live, fault, repeated=repeated)
+        attempts.end(attempt, fault)
 
-    part = Part(worker, identity, run, agent.cancelled.append)
+    part = Part(attempts, identity, run, agent.cancelled.append)
     part.begin()
     return part
 
 
 def read(part: Part) -> list[AgentEvent]:
-    """All events that were not read yet."""
+    """Returns all events that were not read yet."""
     return [event for event in part.read(SOON) if event is not None]
