@@ -15,7 +15,7 @@ from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import FULL
 from tests.faults.scenarios import NEWS, SCENARIOS, Scenario
 from tests.faults.table import Cases
-from tests.real.talk import CLOCK, MEMORY_TOOL, NUDGE, OSLO, WEATHER, told
+from tests.real.talk import CLOCK, MEMORY_TOOL, NUDGE, OSLO, WEATHER, story_of
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
@@ -88,7 +88,7 @@ class Stage:
         talk = PersistentTalk(agent, WEATHER, CLOCK, stream=stream)
         replies = [(reply.text, reply.calls, reply.finish_reason) for reply in self.scenario(talk)]
         assert persist(lambda: agent.ask("bye")).text == "You said: bye"
-        story = told(agent, [WEATHER, CLOCK, NEWS])
+        story = story_of(agent, [WEATHER, CLOCK, NEWS])
         assert not self.world.model.refusals
         left = agent.fingerprint()
         blocks = left.pop("blocks")  # the agent's own tool may have changed what is in them

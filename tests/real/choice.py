@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from testbed.versions import OLD_AGENTS, V1_AGENT, VERSIONS, agent_types
 from tests.faults.scale import FULL
 
-# Nothing is left out.
+# Whether this run leaves nothing out.
 IS_WHOLE = "TEST_LETTA" in os.environ or FULL
 ONE_OF_EACH_GENERATION = ("0.8.17", "0.11.7", "0.16.1", "0.16.8")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`marks` are those of the test; `whole` leaves nothing out."""
+    """The choice for a test with these marks. With `whole`, nothing is left out."""
 
     marks: Collection[str]
     servers: tuple[str, ...]
@@ -42,7 +42,7 @@ class Choice:
         return types if types == OLD_AGENTS else tuple(kind for kind in types if kind not in OLD_AGENTS)
 
     def streamed(self, agent_type: str) -> tuple[bool, ...]:
-        """Letta is asked for a stream by token, and so in another way, only for agents of the newest type."""
+        """Only for agents of the newest type does a streamed reply change the request to Letta: it asks for tokens."""
         return (False, True) if self.whole or agent_type == V1_AGENT else (True,)
 
 
@@ -54,5 +54,5 @@ def wanted_versions() -> tuple[str, ...]:
 
 
 def choice_for(marks: Collection[str]) -> Choice:
-    """The choice of this run, for a test with these marks."""
+    """Returns the choice of this run for a test with these marks."""
     return Choice(marks, wanted_versions(), IS_WHOLE)

@@ -54,7 +54,7 @@ def _id(value: object) -> str:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure shows what Letta and the bridge said last."""
+    """A failure comes with the ends of the logs of Letta and of the bridge."""
     report = yield
     world = getattr(item, "funcargs", {}).get("world")
     if report.failed and isinstance(world, World):
@@ -64,7 +64,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """On all servers at once the run ends with a table."""
+    """A run on all servers ends with a table."""
     if os.environ.get("TEST_LETTA") != "all":
         return
     stats = terminalreporter.stats
@@ -85,7 +85,7 @@ def model() -> Iterator[ScriptedModel]:
 def world(
     request: pytest.FixtureRequest, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
-    """One server of the version that the test is for, with a bridge of two workers."""
+    """A server of the test's version, with a bridge of two workers."""
     log = tmp_path_factory.mktemp("bridge") / "bridge.log"
     with (
         running(request.param, model_url=model.url, attach=True, progress=say) as server,
@@ -101,7 +101,7 @@ def world(
 
 @pytest.fixture
 def agent(world: World, agent_type: str) -> Iterator[Agent]:
-    """A fresh agent. After the test, nothing that its model was shown was refused, unless the test expected that."""
+    """A new agent. The scripted model must not have refused any request in the end, unless the test expected it."""
     world.model.clear()
     made = world.agent(agent_type)
     yield made
@@ -111,7 +111,7 @@ def agent(world: World, agent_type: str) -> Iterator[Agent]:
 
 @pytest.fixture
 def part(world: World) -> Iterator[str]:
-    """What the names of the test's tools begin with. After the test they are gone from the server."""
+    """A part of the names of the test's tools. All tools with it are deleted after the test."""
     part = unique("of_test")
     yield part
     for row in stubs_on(world, part):
@@ -127,7 +127,7 @@ def bridge_environment(letta_url: str, data: Path, settings: dict[str, str]) -> 
         "BRIDGE_DATA_DIR": str(data),
         "PORT": str(free_port()),
         "WEB_CONCURRENCY": "2",
-        # Most tests leave calls open and go on as somebody else.
+        # Most tests leave calls open and go on as another client.
         "BRIDGE_MEANWHILE": "close",
         **settings,
     }

@@ -13,7 +13,7 @@ ANY = "(any)"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Server:
-    """A row: a version, by number, and a type of agent; the tests that make their own agents stand under ANY."""
+    """A row: a version, by number, and a type of agent; tests that make their own agents count under ANY."""
 
     numbers: tuple[int, ...]
     agent: str
@@ -24,7 +24,7 @@ class Server:
 
 
 def table(outcomes: Iterable[tuple[str, bool]]) -> list[str]:
-    """Markdown lines from (name of the test, whether it passed). Other tests do not count."""
+    """Returns Markdown lines from pairs of a test's name and whether it passed. Other tests are ignored."""
     passed: Counter[tuple[str, Server]] = Counter()
     ran: Counter[tuple[str, Server]] = Counter()
     for name, good in outcomes:

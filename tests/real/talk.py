@@ -1,7 +1,7 @@
-"""A client that runs its own tools, with its transcript: what it asks, what it gets, what the model was shown.
+"""A client that runs its own tools and keeps a transcript, and what the agent's model was shown of it.
 
-A script calls a tool as `weather*`: the stub may have a longer name where somebody else's tool has the plain one. The
-story has the plain names again, and of a user's message the first line alone.
+A script calls a tool as `weather*`, because the stub has a longer name if another tool has the plain one. The story
+has plain names, and only the first line of a user's message.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ NUDGE = "system: [The tool has returned.]"
 
 
 def tool(name: str, description: str = "A tool of the client.", **properties: Json) -> Json:
-    """A tool in OpenAI's form, all of whose parameters are required."""
+    """Returns a tool in OpenAI's form. All its parameters are required."""
     parameters = {"type": "object", "properties": properties, "required": list(properties)}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 WEATHER = tool("weather", "Tells the weather.", city={"type": "string"})
 CLOCK = tool("clock", "Tells the time.")
-# Of the agent's own, run by the server.
+# One of the agent's own tools, which the server runs.
 MEMORY_TOOL = "core_memory_append"
 
 
 def calling(name: str = "weather*", **arguments: Any) -> str:
-    """The line of a script that makes the model call a tool."""
+    """Returns the line of a script that makes the model call a tool."""
     return f"!call {name} {json.dumps(arguments)}"
 
 
 def ask_weather(city: str = "Oslo") -> str:
-    """A message whose answer is the result of one call."""
+    """Returns a message that leads to one call. The answer repeats its result."""
     return f"Weather?\n{calling(city=city)}\n{ANSWER}"
 
 
@@ -61,11 +61,11 @@ class Talk:
         self.before = agent.fingerprint()
 
     def say(self, text: str, **fields: Any) -> Reply:
-        """A user's message, which is answered."""
+        """Sends a user's message, and expects an answer."""
         return self._answered({"role": "user", "content": text}, **fields)
 
     def give(self, *results: str | Json, then: str | None = None, **fields: Any) -> Reply:
-        """Results for the calls of the last reply, in their order, and perhaps a user's message behind them."""
+        """Sends results for the calls of the last reply, in their order, perhaps with a user's message after them."""
         ids = [call["id"] for call in self.messages[-1]["tool_calls"]]
         given = [result(call_id, one) for call_id, one in zip(ids, results, strict=False)]
         return self._answered(*given, *([{"role": "user", "content": then}] if then else []), **fields)
@@ -76,7 +76,7 @@ class Talk:
         return reply
 
     def send(self, *messages: Json, **fields: Any) -> Reply:
-        """Messages as they are. What is not answered does not become part of the transcript."""
+        """Sends messages as they are. They become part of the transcript if they are answered."""
         reply = self.agent.ask(
             messages=[*self.messages, *messages],
             **{"tools": self.tools or None, "stream": self._stream, "bridge": self._bridge} | self._fields | fields,
@@ -86,11 +86,11 @@ class Talk:
         return reply
 
     def story(self) -> list[str]:
-        """What the model was shown last."""
-        return told(self.agent, self.tools)
+        """Returns what the model was shown last."""
+        return story_of(self.agent, self.tools)
 
     def ends_with(self, *expected: str) -> None:
-        """The agent takes one more plain message, remembers what is expected, and has nothing of ours any more."""
+        """Expects an answer to a plain message, these lines in the agent's memory, and nothing left of the bridge."""
         reply = self.agent.ask("bye", bridge=self._bridge)
         assert reply.error is None, reply.error
         assert reply.text == "You said: bye"
@@ -98,7 +98,7 @@ class Talk:
         assert self.agent.fingerprint() == self.before
 
 
-def told(agent: Agent, tools: Sequence[Json]) -> list[str]:
+def story_of(agent: Agent, tools: Sequence[Json]) -> list[str]:
     names = "|".join(re.escape(one["function"]["name"]) for one in tools)
     story = []
     for line in agent.story():
@@ -110,13 +110,13 @@ def told(agent: Agent, tools: Sequence[Json]) -> list[str]:
 
 
 def result(call_id: str, given: str | Json) -> Json:
-    """A message with a tool's result."""
+    """Returns a message with a tool's result."""
     content = given if isinstance(given, dict) else {"content": given}
     return {"role": "tool", "tool_call_id": call_id, **content}
 
 
 def echo(reply: Reply) -> Json:
-    """An answer as a client puts it into its transcript: calls written anew, with fields of its own."""
+    """Returns the answer as clients repeat it in their transcripts: with calls that have fields of their own."""
     message: Json = {"role": "assistant", "content": reply.message.get("content"), "annotations": []}
     calls = reply.message.get("tool_calls")
     if calls:
@@ -125,7 +125,7 @@ def echo(reply: Reply) -> Json:
 
 
 def method_of(agent: Agent) -> str:
-    """The method that is best for the agent."""
+    """Returns the method that the bridge should choose for the agent."""
     at_least = agent.world.at_least
     if agent.type == "letta_v1_agent" and at_least("0.14.0"):
         return "native" if at_least("0.16.2") else "approval"
@@ -133,13 +133,13 @@ def method_of(agent: Agent) -> str:
 
 
 def nudge(agent: Agent) -> list[str]:
-    """What stands at the end of the context where a result alone does not make the agent go on."""
+    """Returns the message that ends the context where a result alone does not make the agent go on."""
     needed = method_of(agent) in ("rewrite", "relay") and agent.world.at_least("0.9.0")
     return [NUDGE] if needed else []
 
 
 def given_up(agent: Agent, call: str = OSLO) -> list[str]:
-    """A call that the client never answered, as the model is shown it once the client went on."""
+    """Returns what the model is shown of a call that the client never answered, once the client has gone on."""
     if method_of(agent) == "relay":
         return []
     runs_stub = not agent.world.at_least("0.11.7") or (

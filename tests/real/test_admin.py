@@ -20,7 +20,7 @@ from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
-# Of a type whose tools are stubs on every version.
+# A type whose tools are stubs on every version.
 AGENT_TYPE = "memgpt_agent"
 
 PASSWORD = "the operator's password"
@@ -48,7 +48,7 @@ class Site:
         return readable_text(answer.text)
 
     def does(self, action: str, target: str) -> str:
-        """What the confirmation says; then it is done."""
+        """Confirms the action. Returns the text of the confirmation page."""
         asked = self.text(f"do/{action}?target={target}")
         answer = requests.post(
             f"{self.bridge.url}/admin/do/{action}",
@@ -61,7 +61,7 @@ class Site:
         return asked
 
     def written(self, agent: Agent, turns: int) -> Any:
-        """The agent's page, once all its turns are on it."""
+        """Waits until the agent's page shows that many turns; returns its data."""
         deadline = time.monotonic() + 20
         while len((page := self.data(f"agents/{agent.id}"))["turns"]) < turns:
             assert time.monotonic() < deadline
@@ -82,12 +82,12 @@ def name(part: str) -> str:
 
 @pytest.mark.two_servers
 def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -> None:
-    """Their times are printed; they depend on the machine."""
+    """The times of the pages are printed. They depend on the machine."""
     part = unique("many")
     tools = [
         tool(f"{part}_{number:03}", "One of many tools, with a description of usual length.") for number in range(TOOLS)
     ]
-    # On SQLite, which servers before 0.12 have here, those before 0.8 fail where several agents are made at once.
+    # Servers before 0.8 on SQLite fail if several agents are made at once.
     with ThreadPoolExecutor(4 if world.at_least("0.8.0") else 1) as pool:
         agents = list(pool.map(lambda _: world.agent("memgpt_agent"), range(AGENTS)))
         try:
@@ -123,7 +123,7 @@ def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -
             list(pool.map(lambda row: delete_tool(world, row["id"]), stubs_on(world, part)))
 
 
-def test_a_turn_leaves_its_timeline(site: Site, agent: Agent, name: str) -> None:
+def test_a_turn_is_shown_step_by_step(site: Site, agent: Agent, name: str) -> None:
     reply = agent.ask(
         f'!call {name} {{"path": "notes.txt"}}', tools=[tool(name)], system="Be kind.", bridge=site.bridge
     )
@@ -149,7 +149,7 @@ def test_a_turn_leaves_its_timeline(site: Site, agent: Agent, name: str) -> None
 
 
 @pytest.mark.two_servers
-def test_a_session_and_the_history_hold_for_all_workers(world: World, agent: Agent, name: str) -> None:
+def test_all_workers_share_sessions_and_history(world: World, agent: Agent, name: str) -> None:
     with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="2") as bridge:
         site = Site(world, bridge)
         for number in range(1, 9):
@@ -194,7 +194,7 @@ def test_every_action_does_what_it_says(world: World, site: Site, agent: Agent, 
 
 
 def test_a_pending_call_is_closed(world: World, site: Site, name: str) -> None:
-    """Where the method leaves the agent held by a call."""
+    """From 0.14 on, the agent is held by the call until somebody answers it."""
     kind = "letta_v1_agent" if world.at_least("0.14.0") else "memgpt_agent"
     agent = world.agent(kind)
     reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name)], bridge=site.bridge)

@@ -1,4 +1,4 @@
-"""Agents that are not alone with the bridge: others talk to them elsewhere, or Letta thinks for them meanwhile."""
+"""Agents that are busy outside of the bridge: in other conversations, or with a companion that Letta runs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.real.world import Agent, World
 
 pytestmark = [pytest.mark.real, pytest.mark.one_type]
 
-# More than the bridge looks at of an agent's newest messages.
+# More messages than the bridge looks back over.
 MANY = LOOK_BACK + 1
 
 
-def test_a_call_is_found_whatever_is_said_in_other_conversations(world: World, agent: Agent) -> None:
+def test_a_call_is_found_after_many_messages_in_another_conversation(world: World, agent: Agent) -> None:
     conversations = f"{world.server.base_url}/v1/conversations/"
     own = agent.state()["message_ids"]
     begun = requests.post(conversations, params={"agent_id": agent.id}, json={}, timeout=60)
     if not begun.ok or not elsewhere(conversations, begun.json()["id"], 1).ok:
         assert agent.type != V1_AGENT or not world.at_least("0.16.2"), begun.text
         return
-    if agent.state()["message_ids"] != own:  # 0.16.2 says all to the one context that these agents have
+    if agent.state()["message_ids"] != own:  # 0.16.2 puts all conversations of these agents into one context
         assert agent.type != V1_AGENT
         return
     talk = Talk(agent, WEATHER)
@@ -39,7 +39,7 @@ def test_a_call_is_found_whatever_is_said_in_other_conversations(world: World, a
 
 
 def elsewhere(conversations: str, conversation_id: str, times: int) -> requests.Response:
-    """As many messages at once: each request takes Letta some seconds."""
+    """Sends that many messages in one request, because each request takes Letta some seconds."""
     words = [{"role": "user", "content": f"Elsewhere {number}."} for number in range(times)]
     said = {"messages": words, "streaming": False}
     return requests.post(f"{conversations}{conversation_id}/messages", json=said, timeout=60)
@@ -47,12 +47,12 @@ def elsewhere(conversations: str, conversation_id: str, times: int) -> requests.
 
 @pytest.fixture
 def quiet(world: World) -> Iterator[World]:
-    """With a model of its own: a companion goes on thinking behind the end of its test."""
+    """The server with another model: a companion goes on after the end of its test."""
     with ScriptedModel() as model:
         yield replace(world, model=model)
 
 
-def test_agents_with_a_sleeping_companion_get_their_results(quiet: World, agent_type: str) -> None:
+def test_agents_with_a_sleep_time_companion_get_their_results(quiet: World, agent_type: str) -> None:
     agent = quiet.agent(agent_type, enable_sleeptime=True)
     if agent_type != V1_AGENT and quiet.at_least("0.16.2"):
         said = {"messages": [{"role": "user", "content": "Hello"}], "stream_tokens": False}

@@ -1,6 +1,6 @@
-"""Turns that are broken off: a killed bridge, a restarted Letta, a bridge that knows nothing of the call.
+"""Turns that are interrupted: the bridge is killed, Letta restarts, or another bridge gets the result.
 
-All that is needed to go on is on the server.
+Everything that is needed to go on is on the Letta server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from testbed.owned import OwnServer
 from testbed.proxy import Between
 from testbed.service import Service
 from testbed.versions import agent_types
-from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, nudge, result, told, tool
+from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, nudge, result, story_of, tool
 from tests.real.world import Agent, Reply, World
 from tests.sse_checker import Json
 
@@ -36,7 +36,7 @@ def mortal(world: World) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def stranger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A second bridge, which shares nothing with the first but the Letta server."""
+    """A second bridge, which shares only the Letta server with the first."""
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path_factory.mktemp("stranger"))) as bridge:
         yield bridge
 
@@ -47,14 +47,18 @@ TURN = pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
 
 @pytest.mark.fault("a worker is killed at its n-th call, every n")
 @TURN
-def test_a_bridge_that_is_killed_when_it_sends_the_message_goes_on(agent: Agent, mortal: Service, turn: int) -> None:
+def test_a_turn_goes_on_after_its_worker_was_killed_while_the_agent_ran(
+    agent: Agent, mortal: Service, turn: int
+) -> None:
     assert killed_at(agent, mortal, turn, 1, MESSAGE)
 
 
 @pytest.mark.fault("a worker is killed at its n-th call, every n")
 @pytest.mark.full
 @TURN
-def test_a_killed_bridge_goes_on_wherever_it_was(world: World, agent_type: str, mortal: Service, turn: int) -> None:
+def test_a_turn_goes_on_after_its_worker_was_killed_at_any_call(
+    world: World, agent_type: str, mortal: Service, turn: int
+) -> None:
     for nth in itertools.count(1):
         world.model.clear()
         agent = world.agent(agent_type)
@@ -95,7 +99,7 @@ def killed_at(agent: Agent, bridge: Service, turn: int, nth: int, path: str = "*
 
 
 def insisting(talk: Talk, message: Json) -> Reply:
-    """As OpenAI's packages do, a client repeats what was answered with 409: it may have followed the killed worker."""
+    """Repeats a request that gets 409, as OpenAI's packages do: Letta may still run the turn of the killed worker."""
     for _ in range(5):
         reply = talk.send(message)
         if reply.error is None:
@@ -119,21 +123,21 @@ def kill_workers(bridge: Service) -> None:
         os.kill(worker, signal.SIGKILL)
 
 
-def test_what_a_failed_run_left_out_of_the_context_is_told_again(world: World, agent_type: str) -> None:
-    """The model fails when a tool of the agent's own has run: some servers keep that step, but not in the context."""
+def test_a_message_that_a_failed_run_left_out_of_the_context_is_sent_again(world: World, agent_type: str) -> None:
+    """The model fails after a tool of the agent has run. Some servers store that step outside of the context."""
     world.model.clear()
     agent = world.agent(agent_type, tools=["core_memory_append"])
     note = '!call core_memory_append {"label": "human", "content": "tea"}'
     for _ in range(2):
         reply = agent.ask(f"Remember.\n{note}\n!next\n!status 400 broken")
         assert reply.error is not None
-        assert told(agent, ()).count("user: Remember.") == 1
+        assert story_of(agent, ()).count("user: Remember.") == 1
     assert agent.ask("!say bye").text == "bye"
     agent.delete()
 
 
 @pytest.mark.fault("Letta restarts while a call is open")
-def test_a_call_goes_out_by_one_bridge_and_its_result_comes_back_by_another(agent: Agent, stranger: Service) -> None:
+def test_the_result_of_a_call_may_come_through_another_bridge(agent: Agent, stranger: Service) -> None:
     talk = Talk(agent, WEATHER, stream=True)
     so_far: list[str] = []
     for asking, giving in ((None, stranger), (stranger, None)):
@@ -146,7 +150,7 @@ def test_a_call_goes_out_by_one_bridge_and_its_result_comes_back_by_another(agen
 
 
 @pytest.mark.fault("two clients with different tools on one agent: rounds")
-def test_two_bridges_with_tools_of_their_own_take_turns(agent: Agent, stranger: Service) -> None:
+def test_two_bridges_offer_different_tools_in_turn(agent: Agent, stranger: Service) -> None:
     theirs = tool("weather", "Another tool of that name.", place={"type": "string"})
     before = agent.fingerprint()
     for _ in range(2):

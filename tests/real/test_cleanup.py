@@ -1,4 +1,4 @@
-"""Stubs that nobody uses leave the server, and nothing else does. Others may work on the same server meanwhile."""
+"""Unused stubs are removed from the server, and nothing else is, even while others work on the server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
-# Of a type whose tools are stubs on every version.
+# A type whose tools are stubs on every version.
 AGENT_TYPE = "memgpt_agent"
 
 IDLE, LEAVING = f"{OWNER}:idle-since=", f"{OWNER}:leaving"
@@ -33,7 +33,7 @@ LONG_AGO = 1_500_000_000
 
 
 def command(world: World, *arguments: str) -> list[Json]:
-    """What a command answers to a program."""
+    """Runs a command with --json; returns its rows."""
     settings = read_settings(world.bridge.environment)
     with closing(Connection(settings)) as connection:
         server = LettaServer(settings, connection)
@@ -45,7 +45,7 @@ def command(world: World, *arguments: str) -> list[Json]:
 
 
 def sweep(world: World, part: str, *arguments: str) -> dict[str, str]:
-    """What a sweep did with the test's own tools."""
+    """Runs a sweep; returns what it did with the test's own tools."""
     return {
         row["client_name"]: row["done"] for row in command(world, "sweep", *arguments) if part in row["client_name"]
     }
@@ -57,14 +57,14 @@ def row_of(world: World, name: str) -> Json:
 
 
 def age(world: World, name: str) -> None:
-    """As if a sweep had found it unused long ago."""
+    """Marks a stub as if a sweep had found it unused long ago."""
     row = row_of(world, name)
     tags = [tag for tag in row["tags"] if not tag.startswith(IDLE)]
     world.letta("PATCH", f"/v1/tools/{row['id']}", {"tags": [*tags, f"{IDLE}{LONG_AGO}"]})
 
 
-def test_a_stub_lives_and_dies(world: World, agent: Agent, part: str) -> None:
-    """Attached, unused, used again, unused for long, gone."""
+def test_a_stub_is_marked_idle_and_later_deleted_unless_it_is_used_again(world: World, agent: Agent, part: str) -> None:
+    """Attached, unused, used again, unused for long, deleted."""
     name, state = f"{part}_read", whole_state(agent)
     agent.ask("!say ok", tools=[tool(name)])
     fresh = row_of(world, name)
@@ -93,7 +93,7 @@ def test_a_stub_lives_and_dies(world: World, agent: Agent, part: str) -> None:
     assert whole_state(agent) == state
 
 
-def test_what_is_attached_or_not_ours_stays_whatever_its_marks(world: World, agent: Agent, part: str) -> None:
+def test_attached_stubs_and_tools_of_others_stay_even_if_they_are_marked(world: World, agent: Agent, part: str) -> None:
     hidden = world.agent(agent.type, hidden=True)
     names = used, secret = f"{part}_used", f"{part}_secret"
     for one, name in ((agent, used), (hidden, secret)):
@@ -112,7 +112,7 @@ def test_what_is_attached_or_not_ours_stays_whatever_its_marks(world: World, age
     hidden.delete()
 
 
-def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(world: World, agent: Agent, part: str) -> None:
+def test_a_detached_stub_stays_until_its_rule_is_removed(world: World, agent: Agent, part: str) -> None:
     name, state = f"{part}_read", whole_state(agent)
     agent.ask("!say ok", tools=[tool(name)])
     world.letta("PATCH", f"/v1/agents/{agent.id}/tools/detach/{row_of(world, name)['id']}")
@@ -123,8 +123,8 @@ def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(world: World
     assert sweep(world, part) == {name: "marked idle"}
 
 
-def test_a_turn_that_begins_while_a_sweep_deletes_has_all_its_tools(world: World, agent: Agent, part: str) -> None:
-    """The turn comes just before the deletion: it is shown the last mark, and takes another stub."""
+def test_a_turn_during_a_deletion_has_all_its_tools(world: World, agent: Agent, part: str) -> None:
+    """The turn begins just before the deletion. It sees the mark for deletion and makes another stub."""
     name = f"{part}_read"
     agent.ask("!say ok", tools=[tool(name)])
     agent.ask("!say ok")
@@ -144,7 +144,7 @@ def test_a_turn_that_begins_while_a_sweep_deletes_has_all_its_tools(world: World
 
 
 @pytest.mark.two_servers
-def test_a_bridge_sweeps_by_itself_beside_a_turn(world: World, agent: Agent, part: str) -> None:
+def test_a_bridge_sweeps_by_itself_during_turns(world: World, agent: Agent, part: str) -> None:
     name = f"{part}_read"
     agent.ask("!say ok", tools=[tool(name)])
     agent.ask("!say ok")
@@ -159,7 +159,7 @@ def test_a_bridge_sweeps_by_itself_beside_a_turn(world: World, agent: Agent, par
 
 @pytest.mark.two_servers
 def test_every_tool_of_a_large_server_is_listed(world: World, part: str) -> None:
-    """More than a page of Letta's holds, in an order that not every version keeps; by the command as people call it."""
+    """More tools than one page holds, whose order differs between versions; through the command line."""
     tags = [OWNER, f"{OWNER}:digest=0", f"{OWNER}:client-name={part}"]
     names = [f"{part}_{number}" for number in range(230)]
     for name in names:

@@ -1,4 +1,4 @@
-"""Every command against a real server, as people call it."""
+"""Every command against a real server, called as a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
-# Of a type whose tools are stubs on every version.
+# A type whose tools are stubs on every version.
 AGENT_TYPE = "memgpt_agent"
 
 TOOLS = '''
@@ -44,13 +44,13 @@ def bridge(world: World, *arguments: str, given: str = "") -> subprocess.Complet
     )
 
 
-def told(world: World, *arguments: str) -> Any:
+def rows_of(world: World, *arguments: str) -> Any:
     done = bridge(world, *arguments, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
 
-def test_the_doctor_makes_a_whole_round_trip_and_leaves_nothing(world: World, agent: Agent) -> None:
+def test_the_doctor_makes_a_round_trip_and_leaves_nothing_behind(world: World, agent: Agent) -> None:
     before = whole_state(agent)
     done = bridge(world, "doctor", "--agent", agent.id)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -74,27 +74,27 @@ def test_tools_and_agents_are_listed_and_shown(world: World, agent: Agent, name:
         {"role": "tool", "tool_call_id": call_id, "content": "Buy milk."},
     ]
     agent.ask(messages=messages, tools=[tool(name)])
-    (row,) = [row for row in told(world, "tools", "list") if row["client_name"] == name]
+    (row,) = [row for row in rows_of(world, "tools", "list") if row["client_name"] == name]
     assert row["state"] == "attached"
     assert row["agents"] == [{"id": agent.id, "name": agent.name}]
-    (whole,) = told(world, "tools", "show", name)
+    (whole,) = rows_of(world, "tools", "show", name)
     assert whole["as_sent"]["parameters"]["properties"] == {"path": {"type": "string", "description": "Which file"}}
     calls = [(json.loads(one["arguments"]), one["result"]) for one in whole["last_calls"]]
     assert calls == [({"path": "notes.txt"}, "Buy milk.")]
-    (mine,) = [row for row in told(world, "agents") if row["id"] == agent.id]
+    (mine,) = [row for row in rows_of(world, "agents") if row["id"] == agent.id]
     assert (mine["type"], mine["our_tools"]) == ("memgpt_agent", 1)
     assert mine["last_turn"]
     delete_tool(world, stubs_of(agent)[name]["id"])
-    assert name in [row["client_name"] for row in told(world, "tools", "gone")]
+    assert name in [row["client_name"] for row in rows_of(world, "tools", "gone")]
 
 
 @pytest.mark.two_servers
-def test_settings_are_told(world: World) -> None:
-    assert {"variable": "LETTA_BASE_URL", "value": world.proxy.url, "default": "no"} in told(world, "config")
+def test_config_lists_the_settings(world: World) -> None:
+    assert {"variable": "LETTA_BASE_URL", "value": world.proxy.url, "default": "no"} in rows_of(world, "config")
 
 
 @pytest.mark.two_servers
-def test_the_chat_runs_tools_here(world: World, agent: Agent, tmp_path: Path) -> None:
+def test_the_chat_runs_tools_on_this_machine(world: World, agent: Agent, tmp_path: Path) -> None:
     file = tmp_path / "tools.py"
     file.write_text(TOOLS)
     script = 'Which note?\n!call read_note* {"name": "today"}\n!next\n!answer'
@@ -109,7 +109,7 @@ def test_the_chat_runs_tools_here(world: World, agent: Agent, tmp_path: Path) ->
 
 
 @pytest.mark.two_servers
-def test_a_purge_leaves_nothing_of_ours_and_all_of_others(world: World, agent: Agent, name: str) -> None:
+def test_a_purge_removes_everything_of_the_bridge_and_nothing_else(world: World, agent: Agent, name: str) -> None:
     theirs = make_tool(world, unique("theirs"))
     world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")
     before = agent.fingerprint()

@@ -1,4 +1,4 @@
-"""Clients that take only a call of a certain tool for the end of a turn."""
+"""Clients that expect a task to end with a call of a certain tool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ END = {
 }
 
 
-def test_plain_text_at_the_end_is_that_call(agent: Agent, stream: bool) -> None:
+def test_final_text_becomes_a_call_of_the_ending_tool(agent: Agent, stream: bool) -> None:
     messages = [{"role": "user", "content": '!call read_file {"path": "a"}\n!next\n!say All done'}]
     reply = agent.ask(messages=messages, tools=[READ, END], stream=stream)
     assert reply.calls == [("read_file", {"path": "a"})]
@@ -36,7 +36,7 @@ def test_plain_text_at_the_end_is_that_call(agent: Agent, stream: bool) -> None:
     assert reply.finish_reason == "tool_calls"
 
 
-def test_what_the_user_says_to_it_reaches_the_agent_and_an_empty_result_does_not(agent: Agent) -> None:
+def test_feedback_reaches_the_agent_and_an_empty_result_does_not(agent: Agent) -> None:
     messages = [{"role": "user", "content": "!say First try"}]
     reply = agent.ask(messages=messages, tools=[END])
     messages += [reply.message, {"role": "tool", "tool_call_id": reply.call_ids[0], "content": ""}]
@@ -48,6 +48,6 @@ def test_what_the_user_says_to_it_reaches_the_agent_and_an_empty_result_does_not
     assert any("Not yet." in line for line in agent.story())
 
 
-def test_an_agent_that_calls_it_itself_is_left_alone(agent: Agent) -> None:
+def test_a_call_of_the_ending_tool_by_the_agent_is_passed_on(agent: Agent) -> None:
     reply = agent.ask('!call attempt_completion {"result": "mine"}', tools=[READ, END])
     assert reply.calls == [("attempt_completion", {"result": "mine"})]

@@ -1,4 +1,4 @@
-"""The adapter on real servers does what the in-memory one does; see `../gateway_contract.py`."""
+"""The adapter for real servers behaves as the in-memory gateway does; see `../gateway_contract.py`."""
 
 from __future__ import annotations
 

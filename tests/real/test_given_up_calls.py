@@ -1,4 +1,4 @@
-"""Calls that the client never answers, in time or at all, and agents that wait for somebody else."""
+"""Calls that the client answers late or never, and agents that wait for an approval of their owner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.real.talk import (
     given_up,
     method_of,
     result,
-    told,
+    story_of,
 )
 from tests.real.world import Agent, World
 
@@ -34,7 +34,7 @@ def test_a_user_who_goes_on_without_the_result_is_answered(agent: Agent, stream:
     talk.ends_with(*so_far, "assistant: All right.")
 
 
-def test_a_new_transcript_is_answered_and_may_call_again(agent: Agent) -> None:
+def test_a_new_transcript_is_answered_and_may_lead_to_a_new_call(agent: Agent) -> None:
     Talk(agent, WEATHER).say(ask_weather())
     talk = Talk(agent, WEATHER)
     assert talk.say(ask_weather("Rome")).calls == [("weather", {"city": "Rome"})]
@@ -44,7 +44,7 @@ def test_a_new_transcript_is_answered_and_may_call_again(agent: Agent) -> None:
     assert [line for line in talk.story() if line != NUDGE] == expected
 
 
-def test_a_client_with_other_tools_or_none_is_answered_meanwhile(agent: Agent) -> None:
+def test_a_client_with_other_tools_or_none_is_answered(agent: Agent) -> None:
     before = agent.fingerprint()
     Talk(agent, WEATHER).say(ask_weather())
     assert Talk(agent, CLOCK).say("Hello\n!say Hello").text == "Hello"
@@ -52,14 +52,14 @@ def test_a_client_with_other_tools_or_none_is_answered_meanwhile(agent: Agent) -
     assert agent.ask("Title?\n!say A title").text == "A title"
     assert agent.fingerprint() == before
     called = given_up(agent)
-    assert told(agent, [WEATHER]) == [
+    assert story_of(agent, [WEATHER]) == [
         *["user: Weather?", *called, "user: Hello", "assistant: Hello"],
         *["user: Weather?", *called, "user: Title?"],
     ]
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-def test_a_result_that_comes_late_takes_its_place_or_is_refused(agent: Agent) -> None:
+def test_a_late_result_is_stored_in_its_place_or_refused(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     (call_id,) = talk.say(ask_weather()).call_ids
     assert agent.ask("Title?\n!say A title").text == "A title"
@@ -82,7 +82,7 @@ def test_a_result_that_comes_late_takes_its_place_or_is_refused(agent: Agent) ->
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-def test_a_call_that_was_given_up_before_its_result_came_is_not_answered_twice(agent: Agent) -> None:
+def test_an_abandoned_call_does_not_take_the_result_of_the_next_one(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
     talk.say("Never mind.\n!say All right.")
@@ -99,7 +99,7 @@ def test_a_call_that_was_given_up_before_its_result_came_is_not_answered_twice(a
 GATE = {"type": "requires_approval", "tool_name": MEMORY_TOOL}
 
 
-def test_an_agent_that_waits_for_its_owner_says_so_and_nobody_decides_for_him(
+def test_an_agent_that_waits_for_its_owner_is_refused_and_the_bridge_does_not_decide(
     world: World, agent_type: str, stream: bool
 ) -> None:
     world.model.clear()
@@ -110,14 +110,14 @@ def test_an_agent_that_waits_for_its_owner_says_so_and_nobody_decides_for_him(
         timeout=30,
     )
     if world.at_least("0.11.7"):
-        waits_for_its_owner(agent, stream)
+        check_that_it_waits_for_its_owner(agent, stream)
     else:
         assert gate.status_code == 422, "nothing can hold an agent of this server"
     assert not world.model.refusals
     agent.delete()
 
 
-def waits_for_its_owner(agent: Agent, stream: bool) -> None:
+def check_that_it_waits_for_its_owner(agent: Agent, stream: bool) -> None:
     remember = f'Remember.\n!call {MEMORY_TOOL} {{"label": "human", "content": "tea"}}\n!next\n!say Noted.'
     first = agent.ask(remember, tools=[WEATHER], stream=stream)
     second = agent.ask("Hello?", tools=[WEATHER], stream=stream)
@@ -137,7 +137,7 @@ def waits_for_its_owner(agent: Agent, stream: bool) -> None:
 
 @pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("deleted", [False, True], ids=["detached", "deleted"])
-def test_an_agent_left_at_a_call_by_a_bridge_that_is_gone_is_freed(agent: Agent, deleted: bool) -> None:
+def test_an_agent_whose_bridge_was_lost_during_a_call_is_freed(agent: Agent, deleted: bool) -> None:
     talk = Talk(agent, WEATHER)
     talk.say("Hello")
     agent.world.letta(
@@ -151,6 +151,6 @@ def test_an_agent_left_at_a_call_by_a_bridge_that_is_gone_is_freed(agent: Agent,
     assert agent.ask("Still there?\n!say Yes.").text == "Yes."
     assert agent.ask("bye").text == "You said: bye"
     left = agent.fingerprint()
-    if deleted:  # by hand: then nothing on the server tells that the rule for that name was ours
+    if deleted:  # by hand: then nothing on the server shows that the rule for that name was the bridge's
         left["rules"] = [rule for rule in left["rules"] if not rule[1].startswith("weather")]
     assert left == talk.before

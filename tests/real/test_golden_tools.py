@@ -1,4 +1,4 @@
-"""Every golden tool on real servers: the model is shown it, calls it, and the agent goes on."""
+"""Every golden tool on real servers: the model sees it and calls it, and the agent goes on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.stub_cases import calls_of, read, spec_of, tool_folders
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
-# So many tools are offered while each of them is called.
+# How many tools are offered at once while each of them is called.
 GROUP = 10
 
 
@@ -38,7 +38,7 @@ def agents(request: pytest.FixtureRequest, world: World) -> Iterator[list[Agent]
 
 @pytest.fixture
 def goldens(world: World, agents: list[Agent]) -> list[tuple[Agent, dict[Path, Stub], str]]:
-    """Each agent with the stubs that it is to get, and the name of their form."""
+    """Each agent with the stubs that it should get, and the name of their form."""
     openapi = world.letta("GET", "/openapi.json")
     features = read_features(world.version, openapi)
     found = []
@@ -54,7 +54,9 @@ def goldens(world: World, agents: list[Agent]) -> list[tuple[Agent, dict[Path, S
     return found
 
 
-def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]) -> None:
+def test_the_model_is_shown_the_schema_that_the_stub_declares(
+    world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
+) -> None:
     for agent, stubs, form in goldens:
         before = whole_state(agent)
         for batch in batches(stubs):
@@ -78,7 +80,7 @@ def test_the_model_is_shown_what_was_meant(world: World, goldens: list[tuple[Age
 def test_the_client_gets_the_arguments_that_the_model_gave(
     world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
 ) -> None:
-    """One call of each tool, whose arguments are an object: what a model writes else, Letta mends or refuses itself."""
+    """One call of each tool with an object as arguments. Letta itself repairs or refuses anything else."""
     for agent, stubs, form in goldens:
         for batch in batches(share(world.version, stubs), GROUP):
             tools = [read(folder / "tool.json") for folder in batch]
@@ -95,7 +97,7 @@ def test_the_client_gets_the_arguments_that_the_model_gave(
 
 
 def share(version: str, stubs: Mapping[Path, Stub]) -> dict[Path, Stub]:
-    """The stubs to call on this server. By default, the servers share the tools out among them."""
+    """Returns the stubs to call on this server. By default, each tool is called on one server."""
     servers = () if IS_WHOLE else wanted_versions()
     return {
         folder: stub
@@ -105,7 +107,7 @@ def share(version: str, stubs: Mapping[Path, Stub]) -> dict[Path, Stub]:
 
 
 def batches(stubs: Mapping[Path, Stub], most: int = 1000) -> list[dict[Path, Stub]]:
-    """As few requests as have no name twice."""
+    """Distributes the stubs over as few requests as possible, without a name twice in one request."""
     found: list[dict[Path, Stub]] = []
     for folder, stub in stubs.items():
         name = stub.spec.name
@@ -118,7 +120,7 @@ def batches(stubs: Mapping[Path, Stub], most: int = 1000) -> list[dict[Path, Stu
 
 
 def server_names(agent: Agent, batch: Mapping[Path, Stub]) -> dict[Path, str]:
-    """The name that each stub has for the model: another test's tool may have the plain one."""
+    """Returns the name that the model sees for each stub: a tool of another test may have the plain name."""
     placed = stubs_of(agent)
     return {
         folder: placed[stub.spec.name]["name"] if stub.spec.name in placed else stub.name
@@ -127,7 +129,7 @@ def server_names(agent: Agent, batch: Mapping[Path, Stub]) -> dict[Path, str]:
 
 
 def without_lettas(parameters: Mapping[str, Any], stub: Stub) -> dict[str, Any]:
-    """The parameters without those that Letta adds to every tool."""
+    """Returns the parameters without those that Letta adds to every tool."""
     added = set(LETTA_PARAMETERS) - stub.json_schema["parameters"]["properties"].keys()
     properties = {name: schema for name, schema in parameters["properties"].items() if name not in added}
     required = [name for name in parameters.get("required", []) if name not in added]
@@ -135,7 +137,7 @@ def without_lettas(parameters: Mapping[str, Any], stub: Stub) -> dict[str, Any]:
 
 
 def essence(schema: Any) -> Any:
-    """A schema without what Letta may add: empty descriptions, closed objects, and everything required."""
+    """Returns a schema without what Letta may add: empty descriptions, closed objects, lists of required properties."""
     if isinstance(schema, list):
         return [essence(one) for one in schema]
     if not isinstance(schema, dict):
@@ -149,7 +151,7 @@ def essence(schema: Any) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """The value, or the text where it is no JSON."""
+    """Returns the value, or the text if it is not JSON."""
 
     def refuse(constant: str) -> Any:
         raise ValueError(constant)

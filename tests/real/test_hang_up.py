@@ -25,14 +25,14 @@ def test_the_run_is_cancelled_where_letta_can_do_that_and_the_agent_is_free(
     assert agent.ask("!say here I am").text == "here I am"
     cancels = world.proxy.calls("POST", "/v1/agents/*/messages/cancel")
     assert len(cancels) == (1 if world.at_least("0.14.0") else 0)
-    # Where the run could not be stopped, it ended before the next turn began.
-    told = [line for line in agent.story() if "late" in line or "here I am" in line]
-    assert told[-1] == "user: !say here I am"
+    # If the run could not be stopped, it ended before the next turn began.
+    heard = [line for line in agent.story() if "late" in line or "here I am" in line]
+    assert heard[-1] == "user: !say here I am"
 
 
 @pytest.mark.two_servers
 @pytest.mark.fault("clients that hang up")
-def test_a_turn_that_still_waits_for_its_agent_never_begins(world: World, agent: Agent) -> None:
+def test_a_turn_that_waits_for_its_agent_does_not_begin_without_its_client(world: World, agent: Agent) -> None:
     world.proxy.clear()
     first = threading.Thread(target=agent.ask, args=("!delay 2\n!say slow",))
     first.start()

@@ -1,4 +1,4 @@
-"""What a client is told when the Letta server is not as it should be."""
+"""Errors that a client gets when the Letta server is down or refuses the bridge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PASSWORD = "correct-horse-battery"
 
 @pytest.mark.two_servers
 @pytest.mark.fault("Letta refuses connections, or has no address")
-def test_a_server_that_is_down_is_a_bad_gateway_and_then_works_again(world: World, agent: Agent, stream: bool) -> None:
+def test_a_server_that_is_down_is_a_bad_gateway_until_it_is_back(world: World, agent: Agent, stream: bool) -> None:
     world.proxy.down()
     try:
         reply = agent.ask("Hello", stream=stream)
@@ -39,7 +39,7 @@ def test_a_server_that_is_down_is_a_bad_gateway_and_then_works_again(world: Worl
     ("password", "status", "code"), [(PASSWORD, 200, None), ("wrong-password", 502, "letta_credentials")]
 )
 @pytest.mark.full
-def test_the_servers_password_is_the_bridges_matter(
+def test_the_bridge_signs_in_with_the_password_of_the_server(
     secured: tuple[str, str], tmp_path: Path, password: str, status: int, code: str | None
 ) -> None:
     base_url, name = secured
@@ -56,7 +56,7 @@ def test_the_servers_password_is_the_bridges_matter(
 
 @pytest.fixture(scope="module")
 def secured(model: ScriptedModel) -> Iterator[tuple[str, str]]:
-    """A server that asks for a password, and the name of an agent on it."""
+    """The address of a server that asks for a password, and the name of an agent there."""
     with running("0.11.7", model_url=model.url, secure_password=PASSWORD, progress=say) as server:
         made = create_agent(
             server.base_url, name="guarded", agent_type="memgpt_agent", model_url=model.url, password=PASSWORD

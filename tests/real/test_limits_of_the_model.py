@@ -1,4 +1,4 @@
-"""What a client is told when it asks for more than the agent's model takes."""
+"""Requests for more than the agent's model accepts."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def model_of_128_tools(world: World) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("model_of_128_tools")
-def test_too_many_tools_for_the_model_are_the_clients_mistake(world: World, agent: Agent) -> None:
+def test_too_many_tools_for_the_model_are_an_error_of_the_client(world: World, agent: Agent) -> None:
     part = unique("many")
     many = [tool(f"{part}_{number}") for number in range(140)]
     reply = agent.ask("Hello", tools=many, stream=True)
     world.model.clear()
     assert reply.error is not None
-    told = (reply.status, reply.error["code"])
-    # Older servers keep to themselves what the model's provider said.
-    assert told == ((400, "too_many_tools") if world.at_least("0.11.0") else (502, "letta_error"))
+    answer = (reply.status, reply.error["code"])
+    # Older servers do not pass on the error of the model's provider.
+    assert answer == ((400, "too_many_tools") if world.at_least("0.11.0") else (502, "letta_error"))
     assert agent.ask("Hello", tools=many[:2]).text == "You said: Hello"

@@ -1,4 +1,4 @@
-"""Calls that no client asked for, or that no client can read."""
+"""Calls of tools that are not offered, and calls with invalid arguments."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import json
 
 import pytest
 
-from tests.real.talk import ANSWER, CLOCK, WEATHER, Talk, ask_weather, calling, method_of, told, tool
+from tests.real.talk import ANSWER, CLOCK, WEATHER, Talk, ask_weather, calling, method_of, story_of, tool
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
 
 
-def test_a_tool_that_is_not_offered_any_more_is_unavailable_to_the_agent_and_unseen_by_the_client(
-    world: World, agent: Agent
-) -> None:
+def test_a_call_of_a_tool_that_is_not_offered_any_more_fails_inside_letta(world: World, agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
     talk.give("12 degrees")
@@ -26,7 +24,7 @@ def test_a_tool_that_is_not_offered_any_more_is_unavailable_to_the_agent_and_uns
             assert reply.status == 502, "0.8 itself fails at a call of a tool that the agent has not"
             continue
         assert (reply.text, reply.finish_reason) == ("It is gone.", "stop")
-        (failed,) = [line for line in told(agent, [WEATHER])[-2:] if line.startswith("result of weather")]
+        (failed,) = [line for line in story_of(agent, [WEATHER])[-2:] if line.startswith("result of weather")]
         assert "FAILED" in failed
         assert any(words in failed for words in ("Cannot call", "not found", "No function named"))
     assert agent.ask("bye").text == "You said: bye"
@@ -34,7 +32,7 @@ def test_a_tool_that_is_not_offered_any_more_is_unavailable_to_the_agent_and_uns
 
 
 @pytest.mark.one_type
-def test_arguments_that_are_no_json_do_not_break_the_agent(world: World, agent: Agent) -> None:
+def test_arguments_that_are_not_json_do_not_break_the_agent(world: World, agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     reply = talk.send({"role": "user", "content": f'Weather?\n!raw weather* {{"city": "Os\n{ANSWER}'})
     if reply.error is None and reply.calls:
@@ -45,8 +43,8 @@ def test_arguments_that_are_no_json_do_not_break_the_agent(world: World, agent: 
     assert agent.fingerprint() == talk.before
 
 
-def test_arguments_of_other_types_than_the_schema_has_reach_the_client_and_its_result_the_agent(agent: Agent) -> None:
-    """The relay does not run what Letta would take for code, and says the result in a message instead."""
+def test_arguments_of_wrong_types_reach_the_client_and_its_result_reaches_the_agent(agent: Agent) -> None:
+    """The relay does not run a stub whose arguments Letta would take for code. It sends the result in a message."""
     talk = Talk(agent, tool("odd", number={"type": "number"}, count={"type": "integer"}))
     given = {"number": "__import__('os').getpid()", "count": None, "x-y": "1;2"}
     reply = talk.say(f"Go.\n{calling('odd*', **given)}")

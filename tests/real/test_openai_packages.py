@@ -1,4 +1,4 @@
-"""OpenAI's own packages, for Python and for Node: they read a file through a tool and answer with what it says."""
+"""OpenAI's own packages for Python and for Node: they read a file through a tool and answer with its content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionMessage
 from testbed.versions import agent_types
 from tests.clients.process import Scratch
 from tests.clients.reading import check_that_it_reads
-from tests.real.talk import told, tool
+from tests.real.talk import story_of, tool
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.real, pytest.mark.clients, pytest.mark.two_servers]
 
 @pytest.fixture
 def agent(world: World) -> Iterator[Agent]:
-    """An agent of the newest type alone: it is the packages that differ."""
+    """An agent of the newest type. The packages differ, not the agents."""
     world.model.clear()
     made = world.agent(agent_types(world.version)[-1])
     yield made
@@ -33,11 +33,13 @@ def agent(world: World) -> Iterator[Agent]:
 
 @pytest.mark.parametrize("how", ["whole", "stream"])
 @pytest.mark.parametrize("program", ["openai_python", "openai_node"])
-def test_it_reads_a_file_and_answers_with_its_word(agent: Agent, tmp_path: Path, program: str, how: str) -> None:
+def test_the_package_reads_a_file_and_answers_with_its_word(
+    agent: Agent, tmp_path: Path, program: str, how: str
+) -> None:
     check_that_it_reads(program, how, agent, Scratch.below(tmp_path))
 
 
-def test_ten_calls_in_a_row_run_here(world: World, agent_type: str, stream: bool) -> None:
+def test_ten_calls_in_a_row_get_their_results(world: World, agent_type: str, stream: bool) -> None:
     world.model.clear()
     agent = world.agent(agent_type)
     doubling = tool("double", "Doubles a number.", number={"type": "integer"})
@@ -50,7 +52,7 @@ def test_ten_calls_in_a_row_run_here(world: World, agent_type: str, stream: bool
             doubled = 2 * json.loads(call.function.arguments)["number"]
             messages += [message, {"role": "tool", "tool_call_id": call.id, "content": str(doubled)}]
         assert completed(client, agent, messages, doubling, stream).content == "1024"
-    story = told(agent, [doubling])
+    story = story_of(agent, [doubling])
     assert [line for line in story if line.startswith("result of double")] == [
         f"result of double: {2 ** (power + 1)}" for power in range(10)
     ]

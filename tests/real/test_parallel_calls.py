@@ -1,4 +1,4 @@
-"""Several calls in one reply, where the agent can make them, and what becomes of them everywhere else."""
+"""Several calls in one reply, where the agent can make them; elsewhere only the first call counts."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def can_call_in_parallel(agent: Agent) -> bool:
 
 
 def setting(agent: Agent) -> object:
-    """Whether the agent may make several calls in one step, and what is noted of it."""
+    """Returns whether the agent may make several calls in one step, and the bridge's note about it."""
     state = agent.state()
     return state["llm_config"].get("parallel_tool_calls"), state.get("metadata") or {}
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-def test_two_calls_go_out_in_one_reply_and_results_come_in_any_order(agent: Agent, stream: bool) -> None:
+def test_two_calls_come_in_one_reply_and_their_results_in_any_order(agent: Agent, stream: bool) -> None:
     before = setting(agent)
     talk = Talk(agent, WEATHER, stream=stream)
     reply = talk.say(BOTH)
@@ -50,7 +50,7 @@ def test_two_calls_go_out_in_one_reply_and_results_come_in_any_order(agent: Agen
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-def test_a_missing_result_is_said_to_be_missing_and_the_agent_goes_on(agent: Agent) -> None:
+def test_a_missing_result_is_reported_as_missing_and_the_agent_goes_on(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     reply = talk.say(BOTH)
     talk.send(result(reply.call_ids[-1], "20 degrees"), {"role": "user", "content": "Only that."})
@@ -62,7 +62,7 @@ def test_a_missing_result_is_said_to_be_missing_and_the_agent_goes_on(agent: Age
     assert talk.story() == expected
 
 
-def test_a_client_that_takes_one_call_gets_one(agent: Agent, stream: bool) -> None:
+def test_a_client_that_accepts_one_call_gets_one(agent: Agent, stream: bool) -> None:
     before = setting(agent)
     talk = Talk(agent, WEATHER, stream=stream, parallel_tool_calls=False)
     disobey = "!disobey\n" if can_call_in_parallel(agent) else ""
@@ -80,9 +80,7 @@ def test_a_client_that_takes_one_call_gets_one(agent: Agent, stream: bool) -> No
     assert setting(agent) == before
 
 
-def test_the_setting_follows_the_requests_and_costs_nothing_while_they_do_not_change(
-    world: World, agent: Agent
-) -> None:
+def test_the_setting_follows_the_requests_and_is_written_only_when_they_change(world: World, agent: Agent) -> None:
     if not can_call_in_parallel(agent):
         assert not world.model.requests()
         return
@@ -102,7 +100,7 @@ def test_the_setting_follows_the_requests_and_costs_nothing_while_they_do_not_ch
     assert setting(agent) == before
 
 
-def test_an_owners_own_setting_stays(world: World, agent: Agent) -> None:
+def test_the_setting_of_the_owner_is_kept(world: World, agent: Agent) -> None:
     if not can_call_in_parallel(agent):
         assert not world.model.requests()
         return
@@ -125,7 +123,7 @@ def test_an_owners_own_setting_stays(world: World, agent: Agent) -> None:
 
 @pytest.fixture
 def noting(world: World, agent_type: str) -> Iterator[Agent]:
-    """With a tool of its own that can be called beside others."""
+    """An agent with a tool of its own that can be called together with others."""
     world.model.clear()
     made = world.agent(agent_type, tools=[MEMORY_TOOL])
     if can_call_in_parallel(made):
@@ -136,7 +134,7 @@ def noting(world: World, agent_type: str) -> Iterator[Agent]:
     made.delete()
 
 
-def test_a_step_that_calls_a_server_tool_too_runs_it(noting: Agent, stream: bool) -> None:
+def test_a_step_that_also_calls_a_tool_of_the_agent_runs_it(noting: Agent, stream: bool) -> None:
     for calls in (f"{NOTE}\n{calling(city='Oslo')}", f"{calling(city='Oslo')}\n{NOTE}"):
         talk = Talk(noting, WEATHER, stream=stream)
         reply = talk.say(f"Weather?\n{calls}\n!next\n!say Done.")
@@ -148,7 +146,7 @@ def test_a_step_that_calls_a_server_tool_too_runs_it(noting: Agent, stream: bool
     assert remembered == (2 if can_call_in_parallel(noting) else 1)
 
 
-def test_calls_around_one_of_the_agents_own_each_get_their_result(noting: Agent, stream: bool) -> None:
+def test_calls_before_and_after_one_of_the_agents_own_get_their_results(noting: Agent, stream: bool) -> None:
     talk = Talk(noting, WEATHER, stream=stream)
     reply = talk.say(f"Weather?\n{calling(city='Oslo')}\n{NOTE}\n{calling(city='Rome')}\n{ANSWER}")
     asked = ["Oslo", "Rome"] if can_call_in_parallel(noting) else ["Oslo"]

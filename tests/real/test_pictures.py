@@ -1,4 +1,4 @@
-"""Pictures in messages, as the agent's model is shown them."""
+"""Pictures in messages reach the agent's model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.real, pytest.mark.one_type]
 
 
 def png() -> str:
-    """One red pixel."""
+    """Returns a picture of one red pixel, in base64."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

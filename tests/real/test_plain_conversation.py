@@ -14,11 +14,11 @@ from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
 
-# Each worker learns what the server can do, and looks again now and then.
+# Each worker asks what the server can do, and again from time to time.
 LEARNING = ("/v1/health/", "/openapi.json")
 
 ODD_TEXT = 'He said "hi" \\ café 😀 50% <b> {"status": "OK"} \u2028 end'
-# As many agents as Letta lists where nobody says how many.
+# How many agents Letta lists by default.
 LETTAS_PAGE = 50
 
 
@@ -29,7 +29,7 @@ def test_the_agent_answers(agent: Agent, stream: bool) -> None:
 
 
 @pytest.mark.two_servers
-def test_only_what_is_new_is_sent(agent: Agent, stream: bool) -> None:
+def test_only_messages_after_the_last_reply_are_sent(agent: Agent, stream: bool) -> None:
     agent.ask("one")
     transcript = [
         {"role": "user", "content": "never sent before"},
@@ -50,19 +50,19 @@ def test_several_new_messages_arrive_in_order(agent: Agent) -> None:
     assert [line for line in agent.story() if line.startswith("user:")] == ["user: first", "user: second"]
 
 
-def test_text_is_exact_both_ways(agent: Agent, stream: bool) -> None:
+def test_text_is_exact_in_both_directions(agent: Agent, stream: bool) -> None:
     reply = agent.ask(f"{ODD_TEXT}\n!answer_is_below\n!say {ODD_TEXT}", stream=stream)
     assert reply.text == ODD_TEXT
     assert any(ODD_TEXT in line for line in agent.story())
 
 
 @pytest.mark.one_type
-def test_a_long_text_is_whole(agent: Agent, stream: bool) -> None:
+def test_a_long_text_is_complete(agent: Agent, stream: bool) -> None:
     long = " ".join(f"word{number}" for number in range(3000))
     assert agent.ask(f"!say {long}", stream=stream).text == long
 
 
-def test_reasoning_is_kept_apart_from_the_answer(agent: Agent, stream: bool) -> None:
+def test_reasoning_is_separate_from_the_answer(agent: Agent, stream: bool) -> None:
     reply = agent.ask("!think I ponder\n!say Done pondering", stream=stream)
     if agent.type == "letta_v1_agent":
         assert "Done pondering" in reply.text
@@ -71,7 +71,7 @@ def test_reasoning_is_kept_apart_from_the_answer(agent: Agent, stream: bool) -> 
         assert reply.message["reasoning_content"] == "I ponder"
 
 
-def test_usage_is_the_last_prompt_and_not_a_sum(world: World, agent_type: str, stream: bool) -> None:
+def test_usage_counts_the_last_prompt_not_the_sum(world: World, agent_type: str, stream: bool) -> None:
     world.model.clear()
     agent = world.agent(agent_type, tools=[MEMORY_TOOL])
     script = f'!call {MEMORY_TOOL} {{"label": "human", "content": "likes tea"}}\n!next\n!say Noted'
@@ -79,7 +79,7 @@ def test_usage_is_the_last_prompt_and_not_a_sum(world: World, agent_type: str, s
     prompts = [one.reply["usage"]["prompt_tokens"] for one in world.model.requests()]
     assert len(prompts) == 2
     assert reply.usage is not None
-    # Servers before 0.8, and 0.12 to 0.15, tell sums only; what is told of them is the mean.
+    # Servers before 0.8, and 0.12 to 0.15, report sums only. The bridge reports their mean.
     knows_steps = world.at_least("0.8.0") and not world.version.startswith(("0.12.", "0.13.", "0.14.", "0.15."))
     expected = prompts[-1] if knows_steps else sum(prompts) // 2
     assert reply.usage["prompt_tokens"] == expected
@@ -87,7 +87,7 @@ def test_usage_is_the_last_prompt_and_not_a_sum(world: World, agent_type: str, s
 
 
 @pytest.mark.one_type
-def test_the_agents_own_tools_run_unseen(world: World, agent_type: str, stream: bool) -> None:
+def test_the_client_does_not_see_calls_of_the_agents_own_tools(world: World, agent_type: str, stream: bool) -> None:
     world.model.clear()
     agent = world.agent(agent_type, tools=[MEMORY_TOOL])
     script = f'!call {MEMORY_TOOL} {{"label": "human", "content": "likes tea"}}\n!next\n!say Noted'
@@ -101,7 +101,7 @@ def test_the_agents_own_tools_run_unseen(world: World, agent_type: str, stream: 
 
 
 @pytest.mark.one_type
-def test_a_system_prompt_holds_from_its_first_turn_and_leaves_with_the_client(agent: Agent, stream: bool) -> None:
+def test_a_system_prompt_applies_at_once_and_only_while_it_is_sent(agent: Agent, stream: bool) -> None:
     before = agent.fingerprint()
     agent.ask("Hello", system="Speak like ALPHA.", stream=stream)
     assert "Speak like ALPHA." in system_message(agent)
@@ -124,7 +124,7 @@ def test_an_unchanged_system_prompt_costs_no_call(world: World, agent: Agent) ->
 
 
 @pytest.mark.one_type
-def test_a_block_of_the_agents_own_with_our_label_is_left_alone(world: World, agent_type: str) -> None:
+def test_the_agents_own_block_with_our_label_stays_unchanged(world: World, agent_type: str) -> None:
     agent = world.agent(agent_type, memory_blocks=[{"label": "client_instructions", "value": "my own"}])
     agent.ask("Hello", system="Speak like GAMMA.")
     assert "GAMMA" in system_message(agent)
@@ -145,7 +145,7 @@ def test_a_failing_model_is_a_bad_gateway(agent: Agent, stream: bool) -> None:
 
 
 @pytest.mark.two_servers
-def test_models_are_the_agents_by_name_and_by_id(world: World, agent: Agent) -> None:
+def test_models_are_listed_by_name_and_found_by_name_or_id(world: World, agent: Agent) -> None:
     listed = models(world)
     assert agent.name in listed
     assert agent.id not in listed
@@ -154,7 +154,7 @@ def test_models_are_the_agents_by_name_and_by_id(world: World, agent: Agent) -> 
 
 
 @pytest.mark.two_servers
-def test_agents_of_one_name_are_listed_by_id(world: World, agent: Agent, agent_type: str) -> None:
+def test_agents_with_the_same_name_are_listed_by_id(world: World, agent: Agent, agent_type: str) -> None:
     twin = world.agent(agent_type, name=agent.name)
     listed = models(world)
     assert {agent.id, twin.id} <= listed
@@ -167,7 +167,7 @@ def test_agents_of_one_name_are_listed_by_id(world: World, agent: Agent, agent_t
 
 
 @pytest.mark.two_servers
-def test_more_agents_than_one_page_holds_are_all_listed(world: World) -> None:
+def test_all_agents_are_listed_when_they_fill_more_than_one_page(world: World) -> None:
     made = [world.agent("memgpt_agent") for _ in range(LETTAS_PAGE + 1)]
     with world.openai() as client:
         listed = {model.id for model in client.models.list()}
@@ -202,7 +202,7 @@ def test_the_openai_package_lists_and_chats(world: World, agent: Agent, strict: 
 
 
 def models(world: World) -> set[str]:
-    """As of now: the bridge may have made its list a moment ago."""
+    """Lists the models after the bridge's own copy of the list has expired."""
     time.sleep(LIST_KEPT_SECONDS)
     return {model.id for model in world.openai().models.list()}
 

@@ -1,4 +1,4 @@
-"""Agents whose toolset must not be touched: calls are read from the text."""
+"""The prompt method, for agents whose toolset must not be changed: calls are read from the text."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_a_call_in_the_text_is_a_tool_call_and_its_result_comes_back(
     assert agent.fingerprint() == before
 
 
-def test_a_wrong_call_is_told_to_the_agent_which_corrects_it(agent: Agent, prompting: Service) -> None:
+def test_an_invalid_call_is_reported_to_the_agent_which_corrects_it(agent: Agent, prompting: Service) -> None:
     reply = agent.ask(f"!say {WRONG_CALL}\n!next\n!say {CALL}", tools=[TOOL], bridge=prompting)
     assert reply.calls == [("read.file-v2", {"path": "notes.txt"})]
     assert any("'path' is missing" in line for line in agent.story())
 
 
-def test_a_tool_choice_that_it_cannot_enforce_is_refused(agent: Agent, prompting: Service) -> None:
+def test_a_tool_choice_that_cannot_be_enforced_is_refused(agent: Agent, prompting: Service) -> None:
     reply = agent.ask("Hello", tools=[TOOL], tool_choice="required", bridge=prompting)
     assert reply.status == 400
     assert reply.error is not None

@@ -1,4 +1,4 @@
-"""Titles, tags and summaries: answered by the agent's model, and unknown to the agent."""
+"""Requests for titles, tags and summaries: the agent's model answers, and the agent does not see them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def remembered(agent: Agent) -> tuple[list[str], Any]:
     ],
     ids=["a system prompt", "a task"],
 )
-def test_the_agent_never_hears_of_it(agent: Agent, messages: list[dict[str, str]], stream: bool) -> None:
+def test_the_agent_does_not_see_a_request_for_a_title_or_tags(
+    agent: Agent, messages: list[dict[str, str]], stream: bool
+) -> None:
     agent.ask("Good morning")
     before = remembered(agent)
     assert agent.ask(messages=messages, stream=stream).text == "A Title"
@@ -39,7 +41,7 @@ def test_the_agent_never_hears_of_it(agent: Agent, messages: list[dict[str, str]
 
 
 @pytest.mark.two_servers
-def test_a_client_can_say_so_itself(agent: Agent) -> None:
+def test_a_suffix_of_the_model_asks_past_the_agent(agent: Agent) -> None:
     before = remembered(agent)
     reply = agent.ask("!say aside", model=f"{agent.name}:aside")
     assert (reply.error, reply.text) == (None, "aside")
@@ -47,7 +49,7 @@ def test_a_client_can_say_so_itself(agent: Agent) -> None:
 
 
 @pytest.mark.two_servers
-def test_it_may_call_tools_and_tells_the_whole_history(agent: Agent) -> None:
+def test_such_a_request_may_call_tools_and_contains_the_whole_history(agent: Agent) -> None:
     before = remembered(agent)
     system = "You are performing a managed memory dream over files."
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Dream.\n!call save_note {}"}]
@@ -61,7 +63,7 @@ def test_it_may_call_tools_and_tells_the_whole_history(agent: Agent) -> None:
 
 
 @pytest.mark.two_servers
-def test_a_users_own_words_are_not_taken_for_one(world: World, agent: Agent) -> None:
+def test_a_users_message_is_not_mistaken_for_such_a_request(world: World, agent: Agent) -> None:
     for text in (
         "### Task:\nWrite a title for my essay.\n!say ok",
         "You are a title generator. Make a title.\n!say ok",

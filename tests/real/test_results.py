@@ -1,4 +1,4 @@
-"""What a client's results are to the model: exactly what they say, once, for the call that they belong to."""
+"""The model sees a client's result exactly, once, and for the call that it belongs to."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 ODD = 'He said "hi" \\ café 😀 50% <b> \u2028 {"a": [1, null]}\n\tend'
 PACKED = json.dumps({"status": "Failed", "message": "no", "time": "2026-01-01 01:01:01 AM UTC+0000"})
-# letta_v1_agent shows its model a fifth of the context window of each result, 0.2 x 64,000 tokens of 4 characters.
+# letta_v1_agent shows its model at most a fifth of the context window per result: 0.2 x 64,000 tokens of 4 characters.
 SHOWN_BY_V1 = 51_200
 
 
 def newest_result(agent: Agent) -> tuple[str, str]:
-    """(status, text) of the newest result as the model was shown it; a model is also asked for summaries, without."""
+    """Returns status and text of the newest result that the model was shown. Requests for summaries show no results."""
     shown = [one for request in agent.world.model.requests() for one in request.shown if one.tool.startswith("weather")]
     return shown[-1].status, shown[-1].text
 
 
-def test_a_result_is_told_as_it_is_whatever_it_looks_like(agent: Agent) -> None:
+def test_a_result_reaches_the_model_unchanged(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     for given in (ODD, PACKED, ""):
         talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n!say Read.")
@@ -32,7 +32,7 @@ def test_a_result_is_told_as_it_is_whatever_it_looks_like(agent: Agent) -> None:
     assert agent.ask("bye").text == "You said: bye"
 
 
-def test_a_result_of_several_parts_is_one_text(agent: Agent) -> None:
+def test_the_parts_of_a_result_become_one_text(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
     parts = [{"type": "text", "text": "12"}, {"type": "text", "text": "degrees"}]
@@ -40,16 +40,16 @@ def test_a_result_of_several_parts_is_one_text(agent: Agent) -> None:
     assert newest_result(agent) == ("OK", "12\n\ndegrees")
 
 
-def test_a_failure_is_told_as_a_failure(agent: Agent) -> None:
+def test_a_failed_tool_is_reported_as_failed(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
     assert talk.give({"content": "No such city.", "status": "error"}).text == "No such city."
-    # The stub runs where it is relayed, and that it did is a success to Letta.
+    # With the relay the stub runs, which Letta counts as a success.
     assert newest_result(agent) == ("OK" if method_of(agent) == "relay" else "Failed", "No such city.")
 
 
 @pytest.mark.parametrize("size", [50_000, 1_000_000])
-def test_a_large_result_is_whole_but_for_the_share_that_letta_shows(agent: Agent, size: int) -> None:
+def test_a_large_result_is_complete_up_to_the_part_that_letta_shows(agent: Agent, size: int) -> None:
     text = "".join(f"{number:08} " for number in range(size // 9))
     talk = Talk(agent, WEATHER)
     talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n!say Read.")
@@ -63,7 +63,7 @@ def test_a_large_result_is_whole_but_for_the_share_that_letta_shows(agent: Agent
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-def test_a_result_that_stands_there_twice_counts_once(agent: Agent) -> None:
+def test_a_result_that_is_sent_twice_counts_once(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     (call_id,) = talk.say(ask_weather()).call_ids
     assert talk.send(result(call_id, "12 degrees"), result(call_id, "99 degrees")).text == "12 degrees"
@@ -72,7 +72,7 @@ def test_a_result_that_stands_there_twice_counts_once(agent: Agent) -> None:
     talk.ends_with(*so_far, "assistant: 12 degrees")
 
 
-def test_results_of_earlier_turns_are_not_told_again(agent: Agent) -> None:
+def test_results_of_earlier_turns_are_not_sent_again(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
     talk.give("12 degrees")

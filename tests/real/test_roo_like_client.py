@@ -1,4 +1,4 @@
-"""A client with the habits of Roo Code ends a task in as many requests as the task has steps."""
+"""A client with the habits of Roo Code needs one request for each step of a task."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_a_task_of_four_steps_takes_four_requests(client: RooLike, agent: Agent)
         call("read_file", **READ),
         ANSWER,
     )
-    result = client.work_on("Write a report, copy it, and say which word stands in notes.txt.")
+    result = client.work_on("Write a report, copy it, and say which word is in notes.txt.")
     assert word in result
     assert (client.folder / "made.txt").read_text() == "All is well.\n"
     assert (len(client.sent), client.nudges, client.errors) == (4, 0, [])
 
 
-def test_what_the_user_thinks_of_the_end_is_one_more_request(client: RooLike, agent: Agent) -> None:
+def test_feedback_to_the_result_is_one_more_request(client: RooLike, agent: Agent) -> None:
     teach(agent, "!say First try", call("attempt_completion", result="Second try"), "!say Third try")
     assert client.work_on("Say it well.") == "First try"
     assert client.refuse("Try once more.") == "Second try"
@@ -46,7 +46,7 @@ def test_what_the_user_thinks_of_the_end_is_one_more_request(client: RooLike, ag
     assert (len(client.sent), client.nudges, client.errors) == (3, 0, [])
 
 
-def test_an_error_costs_one_request_and_no_step(client: RooLike, agent: Agent) -> None:
+def test_an_error_costs_one_request_and_repeats_no_step(client: RooLike, agent: Agent) -> None:
     word = secret_in(client.folder / "notes.txt")
     teach(agent, call("read_file", **READ), ANSWER)
     with agent.world.proxy.inject(Status(503), "POST", "/v1/agents/*/messages**", nth=1) as rule:

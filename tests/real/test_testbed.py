@@ -1,4 +1,4 @@
-"""Real Letta servers and a real PostgreSQL, in a cache of their own that shares what is installed."""
+"""Real Letta servers and a real PostgreSQL in a separate cache, which shares the installations."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from tests.real.world import World
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
-# The fastest to start of those on PostgreSQL.
+# The version on PostgreSQL that starts fastest.
 VERSION = "0.12.1"
 
 OWNER = """
@@ -36,7 +36,7 @@ with running(sys.argv[1]) as server:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cache]:
-    """A cache with the shared installations, but with servers and a PostgreSQL of its own."""
+    """A separate cache that links to the shared installations."""
     shared, own = Cache.default(), Cache(tmp_path_factory.mktemp("cache"))
     postgres_binaries(shared)
     own.postgres.mkdir()
@@ -65,11 +65,11 @@ def is_running(cache: Cache) -> bool:
 
 
 def names(base_url: str, password: str | None = None) -> list[str]:
-    """The agents of a server."""
+    """Lists the agents of a server."""
     return [agent["name"] for agent in send("GET", f"{base_url}/v1/agents/", password=password).json()]
 
 
-def test_an_agent_of_each_type_begins_with_its_system_message_alone(world: World, agent_type: str) -> None:
+def test_a_new_agent_has_only_its_system_message(world: World, agent_type: str) -> None:
     agent = world.agent(agent_type)
     state = world.letta("GET", f"/v1/agents/{agent.id}")
     assert state["agent_type"] == agent_type
@@ -79,7 +79,7 @@ def test_an_agent_of_each_type_begins_with_its_system_message_alone(world: World
     assert world.letta("GET", "/v1/agents/", name=agent.name) == []
 
 
-def test_agents_outlive_a_crash_and_a_restart_at_the_same_address(cache: Cache) -> None:
+def test_agents_survive_a_crash_and_a_restart_at_the_same_address(cache: Cache) -> None:
     with running(VERSION, cache=cache) as server:
         address = server.base_url
         assert names(address) == []
@@ -90,7 +90,7 @@ def test_agents_outlive_a_crash_and_a_restart_at_the_same_address(cache: Cache) 
         assert names(address) == ["Ada"]
 
 
-def test_server_and_postgresql_end_with_an_owner_that_is_killed(cache: Cache) -> None:
+def test_server_and_postgresql_end_when_their_owner_is_killed(cache: Cache) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, VERSION],
         cwd=REPOSITORY,
@@ -109,7 +109,7 @@ def test_server_and_postgresql_end_with_an_owner_that_is_killed(cache: Cache) ->
     assert postgresql_ends(cache)
 
 
-def test_a_server_that_is_up_keeps_address_and_agents_and_asks_for_its_password(cache: Cache) -> None:
+def test_a_server_that_was_brought_up_keeps_its_address_agents_and_password(cache: Cache) -> None:
     first = bring_up(VERSION, cache, password="open sesame")
     assert send("GET", f"{first.base_url}/v1/agents/").status_code == 401
     create_agent(
@@ -130,7 +130,7 @@ def test_a_server_that_is_up_keeps_address_and_agents_and_asks_for_its_password(
     bring_down(cache)
 
 
-def test_postgresql_serves_several_and_ends_with_the_last(cache: Cache) -> None:
+def test_postgresql_serves_several_users_and_ends_with_the_last(cache: Cache) -> None:
     with cluster(cache) as one:
         with cluster(cache) as two:
             assert one.port == two.port
@@ -145,7 +145,7 @@ def test_postgresql_asks_for_its_password(cache: Cache) -> None:
             other.sql("select 1")
 
 
-def test_postgresql_is_started_anew_after_its_keeper_was_killed(cache: Cache) -> None:
+def test_postgresql_starts_again_after_its_keeper_was_killed(cache: Cache) -> None:
     with cluster(cache):
         os.kill(json.loads(state_file(cache).read_text())["keeper"], signal.SIGKILL)
         assert becomes_true(lambda: not is_locked(keeper_lock(cache)))
@@ -153,7 +153,7 @@ def test_postgresql_is_started_anew_after_its_keeper_was_killed(cache: Cache) ->
             assert again.sql("select 1") == ["1"]
 
 
-def test_a_database_is_made_once_and_anew_when_wanted(cache: Cache) -> None:
+def test_a_database_is_kept_unless_a_fresh_one_is_wanted(cache: Cache) -> None:
     installation = install(VERSION, cache)
     with cluster(cache) as own:
         name = make_database(own, installation, "mine")

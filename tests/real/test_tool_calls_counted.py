@@ -1,4 +1,4 @@
-"""What setting the tools of an agent costs: calls to Letta beyond reading the agent and sending it the message."""
+"""Calls to Letta that a change of the agent's tools costs, beyond reading the agent and sending the message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOK, PUT, READ, SET = "look up names", "put a stub", "read the agent", "set its
 
 @pytest.fixture
 def bridge(world: World) -> Iterator[Service]:
-    """Of one worker: each keeps its own account of what is on the server."""
+    """A bridge of one worker, because each worker remembers separately what is on the server."""
     with world.start_bridge(WEB_CONCURRENCY="1") as started:
         yield started
 
@@ -57,25 +57,25 @@ class Counted:
         return +found
 
 
-def test_the_calls_for_a_turn(world: World, agent_type: str, bridge: Service) -> None:
+def test_a_turn_costs_only_the_calls_for_what_has_changed(world: World, agent_type: str, bridge: Service) -> None:
     agent, part = world.agent(agent_type), unique("counted")
     some = [tool(f"{part}_{number}") for number in range(TOOLS)]
     changed = [tool(f"{part}_0", "Changed."), *some[1:]]
     one_more = [*some, tool(f"{part}_{TOOLS}")]
-    # Servers before 0.11.7 can be asked for one name at a time.
+    # Servers before 0.11.7 look up one name at a time.
     looks = 1 if world.at_least("0.11.7") else TOOLS
     native = agent_type == V1_AGENT and world.at_least("0.16.2")
-    # With the first tools such an agent is allowed parallel calls, and with the last not any more.
+    # The first tools switch parallel calls on for such an agent, and the removal of the last one switches them off.
     switch = {SET: 1} if agent_type == V1_AGENT and world.at_least("0.14.0") else {}
     counted = Counted(agent, bridge)
-    # What a change of an agent switches off on 0.14, the bridge looks up first, to keep it.
+    # A change of an agent resets a setting on 0.14. The bridge reads the setting first, to keep it.
     keep = {READ: 1} if world.at_least("0.14.0") and not world.at_least("0.15.0") else {}
     change = {SET: 1, **keep}
-    # Of an agent that is new to the bridge nobody knows whether it is in the middle of something.
+    # An agent that is new to the bridge may be in the middle of a run.
     runs = {READ: 1, **({"runs": 1} if world.at_least("0.11.0") else {})}
     assert counted.turn([]) == {"version": 1, "features": 1, **runs}
     one_put = Counter({LOOK: 1, PUT: 1, READ: 1}) + Counter(change)
-    told: Mapping[str, tuple[Sequence[Json], Mapping[str, int]]] = {
+    expected: Mapping[str, tuple[Sequence[Json], Mapping[str, int]]] = {
         "all new": (some, Counter({LOOK: looks, PUT: TOOLS, READ: 1}) + Counter(change)),
         "unchanged": (some, {}),
         "one changed": (changed, one_put),
@@ -85,7 +85,7 @@ def test_the_calls_for_a_turn(world: World, agent_type: str, bridge: Service) ->
         "still gone": ([], {}),
         "back again": (some, change),
     }
-    for case, (tools, calls) in told.items():
+    for case, (tools, calls) in expected.items():
         extra = switch if case in ("all new", "all gone", "back again") else {}
         assert counted.turn(tools) == Counter({} if native else calls) + Counter(extra), case
 

@@ -1,4 +1,4 @@
-"""The agent calls the client's tool, the run stops, the result becomes the tool's own return, and the agent goes on."""
+"""The agent calls the client's tool, the run stops, the result becomes the tool's return, and the agent goes on."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_call_goes_out_and_its_result_comes_back(agent: Agent, stream: bool) -
     talk.ends_with(*so_far, "assistant: 12 degrees")
 
 
-def test_a_message_behind_the_result_reaches_the_agent_after_it(agent: Agent, stream: bool) -> None:
+def test_a_message_after_the_result_reaches_the_agent_after_it(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     talk.say(ask_weather())
     answer = talk.give("12 degrees", then="<environment_details>noon</environment_details>")
@@ -56,7 +56,7 @@ def test_a_message_behind_the_result_reaches_the_agent_after_it(agent: Agent, st
     talk.ends_with(*so_far, "assistant: 12 degrees")
 
 
-def test_calls_follow_each_other_in_one_turn(agent: Agent, stream: bool) -> None:
+def test_several_calls_follow_each_other(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, CLOCK, stream=stream)
     first = talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n{calling('clock*')}\n{ANSWER}")
     second = talk.give("12 degrees")
@@ -71,7 +71,7 @@ def test_calls_follow_each_other_in_one_turn(agent: Agent, stream: bool) -> None
     talk.ends_with(*so_far, "assistant: noon")
 
 
-def test_what_the_agent_says_and_thinks_before_a_call_is_passed_on(agent: Agent, stream: bool) -> None:
+def test_text_and_reasoning_before_a_call_are_passed_on(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     reply = talk.say(f"Weather?\n!think I wonder.\n!say Let me look.\n{calling(city='Oslo')}\n{ANSWER}")
     assert reply.calls == [("weather", {"city": "Oslo"})]
@@ -101,7 +101,7 @@ def test_the_servers_own_tools_run_before_and_after_a_call(world: World, agent_t
     agent.delete()
 
 
-def test_arguments_that_look_like_nothing_are_kept(agent: Agent, stream: bool) -> None:
+def test_falsy_arguments_are_kept(agent: Agent, stream: bool) -> None:
     given = {"flag": False, "count": 0, "share": 0.0, "text": "", "nothing": None, "list": [], "object": {}}
     types = ["boolean", "integer", "number", "string", ["string", "null"], "array", "object"]
     properties = {name: {"type": kind} for name, kind in zip(given, types, strict=True)}
@@ -112,7 +112,7 @@ def test_arguments_that_look_like_nothing_are_kept(agent: Agent, stream: bool) -
     assert talk.give("done").text == "done"
 
 
-def test_odd_names_come_back_as_the_client_wrote_them(agent: Agent) -> None:
+def test_unusual_names_come_back_as_the_client_wrote_them(agent: Agent) -> None:
     names = ["class", "from", "self", "my-param", "x.y", "request_heartbeat", "thinking", "inner_thoughts", "$filter"]
     long = "mcp--odd-server--get-weather.v2_" + "x" * 60
     odd, plain = tool("fs.read-file", **{name: {"type": "string"} for name in names}), tool(long, q={"type": "integer"})
@@ -131,7 +131,7 @@ def test_odd_names_come_back_as_the_client_wrote_them(agent: Agent) -> None:
     assert talk.give("done").text == "done"
 
 
-def test_one_call_is_the_same_streamed_and_not(agent: Agent) -> None:
+def test_a_call_is_the_same_streamed_and_whole(agent: Agent) -> None:
     forms = []
     for stream in (False, True):
         talk = Talk(agent, WEATHER, stream=stream)

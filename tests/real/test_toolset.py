@@ -1,4 +1,4 @@
-"""The toolset of an agent is that of the request, and all that is not ours stays as it is."""
+"""The agent gets the toolset of the request. Everything that is not the bridge's stays as it is."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tests.sse_checker import Json
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
 
-# More than the 128 that OpenAI takes.
+# More than OpenAI's limit of 128.
 HUNDREDS = 512 if IS_WHOLE else 160
 
 
 @pytest.fixture
 def agent(world: World, agent: Agent) -> Iterator[Agent]:
-    """With tools and rules of its own, of every type that the version has."""
+    """An agent with tools and rules of its own, of every type that the version has."""
     rules = [
         {"type": "max_count_per_step", "tool_name": "mine", "max_count_limit": 3},
         {"type": "constrain_child_tools", "tool_name": "mine", "children": ["core_memory_append"]},
@@ -71,9 +71,9 @@ def approving(world: World) -> Iterator[Service]:
 
 @pytest.fixture
 def single(world: World, agent_type: str, request: pytest.FixtureRequest) -> Service:
-    """A bridge of one worker that puts stubs on the server, also where it had another way."""
-    has_another_way = agent_type == V1_AGENT and world.at_least("0.16.2")
-    found: Service = request.getfixturevalue("approving" if has_another_way else "automatic")
+    """A bridge of one worker that uses stubs, even where the native method is possible."""
+    is_native = agent_type == V1_AGENT and world.at_least("0.16.2")
+    found: Service = request.getfixturevalue("approving" if is_native else "automatic")
     return found
 
 
@@ -81,7 +81,7 @@ def own_tools(agent: Agent) -> list[str]:
     return sorted(row["name"] for row in agent.state()["tools"])
 
 
-# --- exactly the request's --------------------------------------------------------------------------------
+# The toolset of the request
 
 
 def test_the_model_is_offered_the_agents_own_tools_and_the_requests(world: World, agent: Agent) -> None:
@@ -96,7 +96,7 @@ def test_the_model_is_offered_the_agents_own_tools_and_the_requests(world: World
 
 @pytest.mark.two_servers
 @pytest.mark.parametrize("none", [{}, {"tools": None}, {"tools": []}, {"tool_choice": "none"}], ids=str)
-def test_without_tools_ours_are_gone_before_the_agent_runs(world: World, agent: Agent, none: Json) -> None:
+def test_without_tools_the_stubs_are_removed_before_the_agent_runs(world: World, agent: Agent, none: Json) -> None:
     before, own, one = whole_state(agent), own_tools(agent), tool(unique("read"))
     agent.ask("!say ok", tools=[one])
     assert one["function"]["name"] in offered(world)
@@ -107,7 +107,7 @@ def test_without_tools_ours_are_gone_before_the_agent_runs(world: World, agent: 
     assert whole_state(agent) == before
 
 
-def test_a_changed_schema_is_in_force_in_the_turn_that_brings_it(world: World, agent: Agent) -> None:
+def test_a_changed_schema_applies_in_the_turn_that_brings_it(world: World, agent: Agent) -> None:
     name = unique("read")
     agent.ask("!say ok", tools=[tool(name, "Old.")])
     agent.ask("!say ok", tools=[tool(name, "New.", file={"type": "integer"})])
@@ -136,11 +136,11 @@ def test_hundreds_of_tools_in_one_request(world: World) -> None:
     agent.delete()
 
 
-# --- names ------------------------------------------------------------------------------------------------
+# Names
 
 
 @pytest.mark.one_type
-def test_a_tool_of_somebody_else_with_the_same_name_is_untouched(world: World, agent: Agent) -> None:
+def test_another_owners_tool_with_the_same_name_stays_unchanged(world: World, agent: Agent) -> None:
     name = unique("weather")
     theirs = make_tool(world, name, ["theirs"])
     for _ in range(2):
@@ -155,8 +155,8 @@ def test_a_tool_of_somebody_else_with_the_same_name_is_untouched(world: World, a
 
 
 @pytest.mark.one_type
-def test_a_tool_that_somebody_puts_under_a_stubs_name_is_untouched_from_then_on(world: World, agent: Agent) -> None:
-    """Letta keeps the stub's tags on it where none are given."""
+def test_a_tool_that_replaces_a_stub_stays_unchanged(world: World, agent: Agent) -> None:
+    """Letta keeps the stub's tags on it if the new tool has none."""
     name = unique("weather")
     agent.ask("!say ok", tools=[tool(name)])
     theirs = make_tool(world, name, tags=None)
@@ -171,7 +171,7 @@ def test_a_tool_that_somebody_puts_under_a_stubs_name_is_untouched_from_then_on(
 
 @pytest.mark.two_servers
 @pytest.mark.parametrize("name", ["send_message", "core_memory_append", "archival_memory_insert"])
-def test_a_tool_of_letta_with_the_same_name_is_untouched(world: World, agent: Agent, name: str) -> None:
+def test_a_tool_of_letta_with_the_same_name_stays_unchanged(world: World, agent: Agent, name: str) -> None:
     (built_in,) = world.letta("GET", "/v1/tools/", name=name)
     before = whole_state(agent)
     agent.ask("!say ok", tools=[tool(name, "The client's.")])
@@ -185,7 +185,7 @@ def test_a_tool_of_letta_with_the_same_name_is_untouched(world: World, agent: Ag
 
 
 @pytest.mark.one_type
-def test_two_agents_with_one_name_and_schemas_of_their_own_in_turn(world: World, agent: Agent) -> None:
+def test_two_agents_use_one_name_with_different_schemas_in_turn(world: World, agent: Agent) -> None:
     other, name = world.agent(agent.type), unique("read")
     for _ in range(2):
         for one, description in ((agent, "Hers."), (other, "His.")):
@@ -195,19 +195,19 @@ def test_two_agents_with_one_name_and_schemas_of_their_own_in_turn(world: World,
 
 
 @pytest.mark.two_servers
-def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(world: World, agent_type: str) -> None:
-    """By two workers, of which each would find the name free."""
+def test_many_agents_use_one_name_with_different_schemas_at_once(world: World, agent_type: str) -> None:
+    """Through two workers, each of which would find the name free."""
     name = unique("read")
     agents = [world.agent(agent_type) for _ in range(8)]
 
     def turn(number: int) -> None:
-        for _ in range(2):  # under load Letta at times waits in vain for a new connection to its database
+        for _ in range(2):  # under load Letta sometimes gets no connection to its database
             reply = agents[number].ask(f"!say ok {number}", tools=[tool(name, f"Of agent {number}.")])
             if reply.status != 502:
                 break
         assert reply.text == f"ok {number}", reply.error
 
-    # Up to 0.7, a Letta on SQLite ends itself where two of its agents write at once (db_error_handler of its db.py).
+    # Up to 0.7, a Letta on SQLite ends itself if two agents write at once (db_error_handler in its db.py).
     at_once = 8 if world.at_least("0.8.0") else 1
     for _ in range(2):
         with ThreadPoolExecutor(at_once) as pool:
@@ -219,11 +219,13 @@ def test_many_agents_with_one_name_and_schemas_of_their_own_at_once(world: World
         agent.delete()
 
 
-# --- people at work on the same server --------------------------------------------------------------------
+# Changes by others on the same server
 
 
 @pytest.mark.one_type
-def test_what_somebody_adds_while_a_turn_sets_the_tools_is_kept(world: World, agent: Agent, single: Service) -> None:
+def test_a_tool_that_is_attached_during_the_synchronisation_is_kept(
+    world: World, agent: Agent, single: Service
+) -> None:
     theirs, name = make_tool(world, unique("theirs")), unique("read")
     attach = Before(lambda _: world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}"))
     with world.proxy.inject(attach, "PUT", "/v1/tools/", times=1) as rule:
@@ -236,7 +238,9 @@ def test_what_somebody_adds_while_a_turn_sets_the_tools_is_kept(world: World, ag
 
 
 @pytest.mark.one_type
-def test_a_stub_deleted_before_it_is_attached_is_made_anew(world: World, agent: Agent, single: Service) -> None:
+def test_a_stub_that_is_deleted_before_it_is_attached_is_made_again(
+    world: World, agent: Agent, single: Service
+) -> None:
     name = unique("read")
     delete = Before(lambda _: [delete_tool(world, row["id"]) for row in stubs_on(world, name)])
     with world.proxy.inject(delete, "PATCH", f"/v1/agents/{agent.id}", times=2) as rule:
@@ -247,7 +251,7 @@ def test_a_stub_deleted_before_it_is_attached_is_made_anew(world: World, agent: 
 
 
 @pytest.mark.one_type
-def test_a_stub_that_vanishes_again_and_again_is_given_up(world: World, agent: Agent, single: Service) -> None:
+def test_a_stub_that_is_deleted_repeatedly_ends_in_an_error(world: World, agent: Agent, single: Service) -> None:
     name = unique("read")
     agent.ask("!say ok", bridge=single)
     before = whole_state(agent)
@@ -260,7 +264,7 @@ def test_a_stub_that_vanishes_again_and_again_is_given_up(world: World, agent: A
 
 
 @pytest.mark.one_type
-def test_a_stub_deleted_just_before_the_agent_runs_is_back_with_the_next_turn(
+def test_a_stub_that_is_deleted_just_before_the_run_is_back_in_the_next_turn(
     world: World, agent: Agent, single: Service
 ) -> None:
     name = unique("read")
@@ -272,7 +276,7 @@ def test_a_stub_deleted_just_before_the_agent_runs_is_back_with_the_next_turn(
 
 
 @pytest.mark.one_type
-def test_a_stub_changed_by_hand_is_as_the_client_described_it_when_the_agent_runs(
+def test_a_stub_that_was_changed_by_hand_is_restored_before_the_run(
     world: World, agent: Agent, single: Service
 ) -> None:
     name = unique("read")
@@ -286,8 +290,8 @@ def test_a_stub_changed_by_hand_is_as_the_client_described_it_when_the_agent_run
 
 
 @pytest.mark.one_type
-def test_what_is_left_of_a_stub_that_somebody_detached_is_removed(world: World, agent: Agent, single: Service) -> None:
-    """Also by a bridge that was not there when the stub was attached, and the agent can be talked to in between."""
+def test_the_rules_of_a_detached_stub_are_removed(world: World, agent: Agent, single: Service) -> None:
+    """Also by a bridge that did not attach the stub. The agent answers in between."""
     name, before = unique("read"), whole_state(agent)
     choice = {"type": "function", "function": {"name": name}}
     reply = agent.ask(f'!call {name} {{"path": "x"}}', tools=[tool(name)], tool_choice=choice, bridge=single)

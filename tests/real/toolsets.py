@@ -1,4 +1,4 @@
-"""Client tools, and what a Letta server and an agent's model know of them."""
+"""Client tools, and how a Letta server and an agent's model see them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTA_PARAMETERS = ("thinking", "inner_thoughts", "request_heartbeat")
 
 
 def unique(name: str) -> str:
-    """A name that no other test uses: tools of all agents of a server share one space of names."""
+    """Returns a name that no other test uses: all tools of a server share one namespace."""
     return f"{name}_{uuid.uuid4().hex[:8]}"
 
 
@@ -28,17 +28,17 @@ def tool(name: str, description: str = "Reads a file.", **properties: Json) -> J
 
 
 def offered(world: World) -> dict[str, str | None]:
-    """What the model was offered last: descriptions by name."""
+    """Returns the descriptions, by name, of the tools that the model was offered last."""
     return {name: one.description for name, one in world.model.last_request().tools.items()}
 
 
 def stubs_of(agent: Agent) -> dict[str, Json]:
-    """The rows of our tools that the agent has, by the client's name."""
+    """Returns the rows of the agent's stubs, by the client's name."""
     return {client_name(row): row for row in agent.state()["tools"] if is_ours(row)}
 
 
 def stubs_on(world: World, part: str) -> list[Json]:
-    """The rows of our tools on the server whose client's name has this part."""
+    """Returns the rows of all stubs on the server whose client's name contains this part."""
     rows = world.letta("GET", "/v1/tools/", limit=100_000)
     return [row for row in rows if is_ours(row) and part in client_name(row)]
 
@@ -53,7 +53,7 @@ def client_name(row: Json) -> str:
 
 
 def make_tool(world: World, name: str, tags: Sequence[str] | None = (), **more: Any) -> Json:
-    """A tool as somebody makes it for his agents; without `tags` it keeps those of a tool that has the name."""
+    """Makes a tool as another owner does. With None as `tags`, it keeps the tags of an existing tool of that name."""
     body = {
         "source_code": f"def {name}(**kwargs):\n    return 'mine'\n",
         "source_type": "python",
@@ -75,7 +75,7 @@ def delete_tool(world: World, tool_id: str) -> None:
 
 
 def whole_state(agent: Agent) -> Json:
-    """All that Letta says of an agent, but for what every message changes; without order where Letta has none."""
+    """Returns all that Letta says of an agent, without what every message changes, and sorted where Letta is not."""
     state = agent.state()
     for moving in ("updated_at", "message_ids", "last_run_completion", "last_run_duration_ms", "last_stop_reason"):
         state.pop(moving, None)
@@ -87,7 +87,7 @@ def whole_state(agent: Agent) -> Json:
 
 
 def post(agent: Agent, bridge: Service | None = None, **body: Any) -> Json:
-    """A request with a body as it is."""
+    """Sends a request with this body."""
     url = (bridge or agent.world.bridge).url
     answer = requests.post(f"{url}/v1/chat/completions", json={"model": agent.name, **body}, timeout=120)
     assert answer.status_code == 200, answer.text

@@ -25,7 +25,7 @@ from tests.sse_checker import Json, StreamedReply, check_completion, check_error
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer of the bridge, streamed or not, checked."""
+    """A checked answer of the bridge, streamed or whole."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,7 +41,7 @@ class Reply:
 
     @property
     def calls(self) -> list[tuple[str, Any]]:
-        """(name, arguments) of each tool call; the arguments parsed."""
+        """Name and parsed arguments of each tool call."""
         found = self.message.get("tool_calls", [])
         return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in found]
 
@@ -54,13 +54,13 @@ class Reply:
         return self.headers["X-Bridge-Method"]
 
 
-# Seconds: Letta itself waits for up to half a minute in each try.
+# Seconds. Letta itself waits for up to half a minute in each attempt.
 LOCKED = 200
 
 
 @dataclass(slots=True)
 class World:
-    """One server under test. `bridge` reaches it through `proxy`; the tests look at it directly."""
+    """One server under test. `bridge` reaches it through `proxy`; tests read its state directly."""
 
     server: Server
     model: ScriptedModel
@@ -79,7 +79,7 @@ class World:
         return lambda version: mine >= tuple(map(int, version.split(".")))
 
     def letta(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """A call to Letta past proxy and bridge; tried again once, as Letta drops connections after its own errors."""
+        """Calls Letta directly, once more if the connection breaks: Letta drops connections after its own errors."""
         for attempt in (1, 2):
             try:
                 answer = requests.request(method, self.server.base_url + path, json=body, params=query, timeout=60)
@@ -104,7 +104,7 @@ class World:
         return Agent(self, made["id"], made["name"], agent_type)
 
     def wait_until_letta_writes(self) -> None:
-        """A request that is dropped at a bad moment locks SQLite, which servers before 0.12 have here, for a minute."""
+        """Servers before 0.12 use SQLite here. A request that is dropped at a bad moment locks it for a minute."""
         if self.at_least("0.12.0"):
             return
         deadline = time.monotonic() + LOCKED
@@ -112,7 +112,7 @@ class World:
             assert time.monotonic() < deadline, answer.text
 
     def _write(self) -> requests.Response:
-        """Makes a block and deletes it: either may find the database locked."""
+        """Makes a block and deletes it. Either call fails while the database is locked."""
         blocks = f"{self.server.base_url}/v1/blocks/"
         made = requests.post(blocks, json={"label": "awake", "value": ""}, timeout=LOCKED)
         return requests.delete(f"{blocks}{made.json()['id']}", timeout=LOCKED) if made.ok else made
@@ -124,7 +124,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent of a test, as Letta has it and as a client of the bridge talks to it."""
+    """An agent of a test: its state in Letta, and a client of the bridge that talks to it."""
 
     world: World
     id: str
@@ -140,7 +140,7 @@ class Agent:
         return found
 
     def fingerprint(self) -> Json:
-        """All that a turn must leave as it was: tools, rules, blocks and variables."""
+        """Returns what a turn must leave as it was: tools, rules, blocks and variables."""
         state = self.state()
         blocks = state["memory"]["blocks"]
         return {
@@ -151,7 +151,7 @@ class Agent:
         }
 
     def story(self, since: str | None = None) -> list[str]:
-        """What the model was shown last, as lines."""
+        """Returns the lines that the model was shown last."""
         return self.world.model.last_request().story(since=since)
 
     def ask(
@@ -165,7 +165,7 @@ class Agent:
         bridge: Service | None = None,
         **fields: Any,
     ) -> Reply:
-        """One request to the bridge: `text` alone, or whole `messages`."""
+        """Sends one request to the bridge: one `text`, or complete `messages`."""
         sent = list(messages) if messages is not None else [{"role": "user", "content": text}]
         if system is not None:
             sent = [{"role": "system", "content": system}, *sent]
