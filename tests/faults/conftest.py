@@ -1,6 +1,6 @@
-"""Faults against the whole service: a real Letta behind the fault proxy, processes that are killed, a real Redis.
+"""Faults of everything around the service: a real Letta behind the fault proxy, killed processes, a real Redis.
 
-In a few minutes by `make test`, and in full by `make test-faults`, which sets TEST_FAULTS=all.
+`make test` tries one case of each fault, `make test-faults` sets TEST_FAULTS=all and tries all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.real.conftest import agent, model, world
 __all__ = ["agent", "model", "world"]
 
 VERSIONS = ("0.11.7", "0.16.1", "0.16.8") if FULL else ("0.16.1",)
-# One for each way in which a call is caught there.
+# One for each way of catching a call there.
 TYPES = ("letta_v1_agent", "memgpt_v2_agent")
 
 
@@ -31,5 +31,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def cases(request: pytest.FixtureRequest) -> Cases:
-    """Counts what a test tried, for the table at the end."""
+    """Counts the cases of a test, for the table at the end."""
     return Cases(request.node)

@@ -1,4 +1,4 @@
-"""What happened between one agent and its clients, written down as it happened, and what must hold of it."""
+"""A record of what happened between one agent and its clients, and what must be true of it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from testbed.model.records import RecordedRequest
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One client's question, the call that it was given for it, and the agent's answer to its result.
+    """One client's question, the call that it got, and the agent's answer to its result.
 
-    `mark` stands in the question, in the arguments of the call, in the result and in the answer, and nowhere else.
+    `mark` is in the question, in the arguments of the call, in the result and in the answer, and nowhere else.
     """
 
     mark: str
@@ -24,7 +24,7 @@ class Round:
 
 @dataclass(slots=True)
 class History:
-    """Written by the clients, in threads."""
+    """All rounds of all clients, which run in threads."""
 
     rounds: list[Round] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -34,7 +34,7 @@ class History:
             self.rounds.append(done)
 
     def faults(self, seen: Sequence[RecordedRequest], toolsets: Sequence[frozenset[str]]) -> list[str]:
-        """Losses, mixtures, doubles and leaks; `seen` is what the model was shown, in order."""
+        """Returns what was lost, mixed up, doubled or leaked. `seen` is what the model was shown, in order."""
         return [*self._mixed_up(), *self._lost_or_doubled(seen[-1]), *_leaks(seen, toolsets)]
 
     def _mixed_up(self) -> Iterator[str]:
@@ -54,7 +54,7 @@ class History:
 
 
 def _leaks(seen: Sequence[RecordedRequest], toolsets: Sequence[frozenset[str]]) -> Iterator[str]:
-    """The model is offered the tools of one client at a time; where both have a name, it has a suffix on the server."""
+    """The model is offered the tools of one client at a time. A name of both clients has a suffix on the server."""
     for request in seen:
         names = {name[:-9] if name[-9:-8] == "_" else name for name in request.tools}
         of_clients = names & frozenset().union(*toolsets)

@@ -1,4 +1,4 @@
-"""How much is tried: a few minutes' worth, or all."""
+"""How much is tried: one case of each fault, or everything."""
 
 from __future__ import annotations
 

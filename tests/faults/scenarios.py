@@ -1,4 +1,4 @@
-"""What clients do in a turn or two, as scripts: each yields the replies that its client gets."""
+"""Scripts of what clients do in one or two turns. Each yields the replies that its client gets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def own_tool_before_and_after(talk: PersistentTalk) -> Iterator[Reply]:
 
 
 def results_in_another_order(talk: PersistentTalk) -> Iterator[Reply]:
-    """Where the agent makes one call at a time, there is one result."""
+    """An agent that makes one call at a time gets one result."""
     asked = talk.say(BOTH)
     yield asked
     given = [DEGREES[call["city"]] for _, call in asked.calls]

@@ -14,39 +14,41 @@ Properties = Sequence[tuple[str, Any]]
 
 
 def fault_of(item: pytest.Item) -> str | None:
-    """What the test is about, if it is about a fault."""
+    """Returns the fault that the test is about, if there is one."""
     marker = item.get_closest_marker("fault")
     return None if marker is None else str(marker.args[0])
 
 
 class Cases:
-    """What one test tried of the fault that its marker names; a test that does not count them is one case."""
+    """Counts the cases that one test tried of its fault. A test that does not count is one case."""
 
     def __init__(self, item: pytest.Item) -> None:
         assert fault_of(item), f"{item.nodeid} has no marker `fault`"
         self._item = item
 
     def passed(self, number: int = 1) -> None:
-        """So many cases more were survived."""
+        """Adds cases that passed."""
         self._item.user_properties.append((CASES, number))
 
     def figure(self, name: str, value: str) -> None:
-        """Something that was measured."""
+        """Adds a measured value to the table."""
         self._item.user_properties.append((FIGURE, (name, value)))
 
 
 def outcomes(stats: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Properties, bool]]:
-    """(properties of a test, whether it passed), from pytest's reports by kind."""
+    """Yields the properties of each test and whether it passed, from pytest's reports by kind."""
     for kind in ("passed", "failed"):
         for report in stats.get(kind, ()):
             yield report.user_properties, kind == "passed"
-    for report in stats.get("error", ()):  # before the test or after it: what it counted stands elsewhere
-        properties: Properties = getattr(report, "user_properties", [])  # a file that can't be read has none
+    for report in stats.get("error", ()):  # before or after the test, whose own report has its counts
+        properties: Properties = getattr(
+            report, "user_properties", []
+        )  # the report of a file that can't be imported has none
         yield [each for each in properties if each[0] == FAULT], False
 
 
 def table(reports: Iterable[tuple[Properties, bool]]) -> list[str]:
-    """Markdown lines from (properties of a test, whether it passed)."""
+    """Returns Markdown lines from the properties of tests and whether they passed."""
     tried: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     figures: list[str] = []

@@ -1,4 +1,4 @@
-"""The service is told to end while turns run."""
+"""The service gets SIGTERM while turns run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FULL_ONLY = pytest.mark.full
 PATIENCE = 120.0
 RESULT = "result of weather: 12 degrees"
 MESSAGES = "/v1/agents/*/messages/stream"
-# Of a model that takes its time: about as long as it takes fifty of them to begin.
+# The answer of a slow model: it lasts about as long as fifty agents need to begin.
 WORDS = " ".join(f"word{number}" for number in range(40))
 
 
@@ -45,13 +45,13 @@ def asking(agent: Agent, text: str, *, stream: bool = True) -> Json:
 
 
 def slow_answer(agent: Agent) -> str:
-    """Letta passes the words of one type of agent on as they come; the others answer all at once."""
+    """Returns a script for an answer that lasts. Letta streams the words of letta_v1_agent only."""
     pause = f"!slow {scaled(5, 10) / 100}" if agent.type == V1_AGENT else "!delay 5"
     return f"{pause}\n!say {WORDS}"
 
 
-def told_to_end(bridge: Service, *, everyone: bool = False, seconds: float = STOP_SECONDS) -> int | None:
-    """Its exit code. Heroku tells every process of a dyno, others the first one alone; all kill it in the end."""
+def terminated(bridge: Service, *, everyone: bool = False, seconds: float = STOP_SECONDS) -> int | None:
+    """Sends SIGTERM; returns the exit code. Heroku signals every process of a dyno, other platforms the first one."""
     for process in [*(bridge.workers if everyone else ()), bridge.pid]:
         os.kill(process, signal.SIGTERM)
     return bridge.wait(seconds)
@@ -62,10 +62,10 @@ def told_to_end(bridge: Service, *, everyone: bool = False, seconds: float = STO
 @pytest.mark.parametrize(
     "everyone", [pytest.param(False, id="the first process"), pytest.param(True, id="every process", marks=FULL_ONLY)]
 )
-def test_streams_that_end_in_time_are_finished(
+def test_streams_that_end_within_the_drain_are_complete(
     world: World, agents: list[Agent], tmp_path: Path, cases: Cases, everyone: bool
 ) -> None:
-    """A few seconds are enough; a busy machine may need more than the twenty that there are by default."""
+    """A busy machine may need more than the default drain of twenty seconds."""
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_DRAIN=str(PATIENCE)) as bridge:
         world.proxy.clear()
         readings = [BackgroundRequest(bridge.url, asking(agent, slow_answer(agent)), PATIENCE) for agent in agents]
@@ -73,7 +73,7 @@ def test_streams_that_end_in_time_are_finished(
         assert agents[0].type != V1_AGENT or all(reading.has_received(b"word") for reading in readings)
         still_open = [reading for reading in readings if reading.is_open]
         assert still_open
-        assert told_to_end(bridge, everyone=everyone, seconds=PATIENCE) == 0
+        assert terminated(bridge, everyone=everyone, seconds=PATIENCE) == 0
         for reading in readings:
             reading.wait_for_end()
     for reading in readings:
@@ -91,10 +91,10 @@ def test_streams_that_end_in_time_are_finished(
         pytest.param(False, False, id="in an unstreamed reply", marks=FULL_ONLY),
     ],
 )
-def test_a_turn_that_is_not_over_in_time_can_be_repeated(
+def test_a_turn_that_outlasts_the_drain_can_be_repeated(
     world: World, agent: Agent, tmp_path: Path, cases: Cases, stream: bool, begun: bool
 ) -> None:
-    """A stream breaks, as clients try again then; where no status is sent yet, it says so. The repeat is answered."""
+    """A stream breaks off, because clients then repeat the request. Without a stream the status is 503."""
     text = f"Question.\n!delay {scaled(4, 35)}\n!say Answer."
     times = {"ping_interval": 0.2, "header_wait": 0.0 if begun else 25.0}
     drain = str(scaled(1, 20))
@@ -103,7 +103,7 @@ def test_a_turn_that_is_not_over_in_time_can_be_repeated(
         reading = BackgroundRequest(bridge.url, asking(agent, text, stream=stream), PATIENCE)
         world.proxy.wait_for_calls(1, "POST", MESSAGES, ended=False)
         assert not begun or reading.has_received()
-        assert told_to_end(bridge) == 0
+        assert terminated(bridge) == 0
         reading.wait_for_end()
         if begun:
             assert reading.broken

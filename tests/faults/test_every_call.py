@@ -1,4 +1,4 @@
-"""The n-th call to Letta fails, for every n, in each scenario; a message fails, in each way and at each place."""
+"""The n-th call to Letta fails, for every n and scenario. A message fails with each status and breaks at each place."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_failure_of_any_call_changes_nothing(
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of a scenario: for the client, for the agent's model, and on the server."""
+    """The outcome of a scenario: for the client, for the agent's model, and on the server."""
 
     replies: list[tuple[str, list[tuple[str, Any]], str | None]]
     story: list[str]
@@ -82,7 +82,7 @@ class Stage:
     scenario: Scenario
 
     def play(self, stream: bool) -> Played:
-        """With an agent of its own, which then takes a plain message."""
+        """Plays the scenario with a new agent, which must then answer a plain message."""
         self.world.model.clear()
         agent = self.world.agent(self.agent_type, tools=[MEMORY_TOOL])
         talk = PersistentTalk(agent, WEATHER, CLOCK, stream=stream)
@@ -116,7 +116,9 @@ STATUSES: dict[int, Callable[[int], bool]] = {
 @pytest.mark.fault("Letta answers a message with a status")
 @pytest.mark.one_type
 @pytest.mark.parametrize("stream", [False, True] if FULL else [True])
-def test_a_refusal_has_its_status_and_does_no_harm(world: World, agent: Agent, stream: bool, cases: Cases) -> None:
+def test_a_refused_message_has_the_right_status_and_can_be_repeated(
+    world: World, agent: Agent, stream: bool, cases: Cases
+) -> None:
     for status, is_right in STATUSES.items():
         with world.proxy.inject(Status(status, "canary-words"), "POST", "/v1/agents/*/messages/stream"):
             reply = agent.ask(f"Hello {status}", stream=stream)
@@ -129,10 +131,10 @@ def test_a_refusal_has_its_status_and_does_no_harm(world: World, agent: Agent, s
 @pytest.mark.fault("the stream of Letta breaks at any place")
 @pytest.mark.one_type
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_stream_that_breaks_never_looks_whole_and_is_made_up_for(
+def test_a_broken_stream_never_looks_complete_and_can_be_repeated(
     world: World, agent: Agent, stream: bool, cases: Cases
 ) -> None:
-    """Within the head of an event, within a character of several bytes, between events, before the end."""
+    """Breaks within an event, within a character of several bytes, between events, and before the end."""
     before = agent.fingerprint()
     for place in range(0, 1500, 20 if FULL else 250):
         text = f"Place {place} ä\U0001f600."
@@ -144,7 +146,7 @@ def test_a_stream_that_breaks_never_looks_whole_and_is_made_up_for(
         with world.proxy.inject(Cut(after_bytes=place), "POST", "/v1/agents/*/messages/stream") as rule:
             raw = raw_reply(world, body)
         whole = raw is not None and (b"data: [DONE]" in raw or b'"chat.completion"' in raw)
-        if whole:  # then the break came after the server had said how the run ended
+        if whole:  # then the stream broke after the server had reported the end of the run
             assert rule.applied == 0 or place > 500, (place, raw)
         else:
             reply = persist(lambda body=body: agent.ask(messages=body["messages"], stream=stream))  # type: ignore[misc]
@@ -156,7 +158,7 @@ def test_a_stream_that_breaks_never_looks_whole_and_is_made_up_for(
 
 
 def raw_reply(world: World, body: dict[str, object]) -> bytes | None:
-    """What came of a reply; None when it broke off."""
+    """Returns the bytes of a reply, or None if it broke off."""
     try:
         return requests.post(f"{world.bridge.url}/v1/chat/completions", json=body, timeout=60).content
     except requests.RequestException:

@@ -1,4 +1,4 @@
-"""Many clients that hang up, at every moment of their request: nothing of them stays."""
+"""Many clients that hang up at every moment of their request leave nothing behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLIENTS = scaled(120, 10_000)
 AT_ONCE = 6
 BODY = b'{"model":"Ada","stream":%s,"messages":[{"role":"user","content":"Number %d"}]}'
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-# How much is sent of the request, and how much is read of the answer, before the client is gone.
+# How much of the request a client sends, and how many bytes of the answer it reads, before it hangs up.
 MOMENTS = (("head", 0), ("body", 0), ("all", 0), ("all", 1), ("all", 600), ("all", 1200))
 RESET = struct.pack("ii", 1, 0)
 
@@ -42,7 +42,7 @@ def bridge(tmp_path: Path) -> Iterator[Service]:
 
 
 @pytest.mark.timeout(1800)
-def test_nothing_stays_of_clients_that_hung_up(bridge: Service, cases: Cases) -> None:
+def test_clients_that_hang_up_leave_nothing_behind(bridge: Service, cases: Cases) -> None:
     hang_up(bridge, 3 * AT_ONCE)
     until(lambda: at_rest(bridge))
     files, threads = state(bridge)
@@ -94,6 +94,6 @@ def at_rest(bridge: Service) -> bool:
 
 
 def state(bridge: Service) -> tuple[int, int]:
-    """Open files and threads of the worker."""
+    """Counts the open files and the threads of the worker."""
     (worker,) = bridge.workers
     return len(os.listdir(f"/proc/{worker}/fd")), len(os.listdir(f"/proc/{worker}/task"))

@@ -1,4 +1,4 @@
-"""More turns than a worker can run, and a Letta that answers none of them."""
+"""More turns than a worker can run, and a Letta that does not answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def crowd(world: World) -> Iterator[list[Agent]]:
         agent.delete()
 
 
-def test_the_rest_is_served_and_the_turns_end_well(
+def test_other_requests_are_served_and_the_turns_end_normally(
     world: World, bridge: Service, crowd: list[Agent], cases: Cases
 ) -> None:
     world.proxy.clear()
@@ -64,14 +64,14 @@ def test_the_rest_is_served_and_the_turns_end_well(
 
 
 def milliseconds(bridge: Service, method: str, path: str, status: int) -> float:
-    """How long it took."""
+    """Measures one request."""
     body = {"model": "nobody", "messages": [{"role": "user", "content": "Hello"}]} if method == "POST" else None
     started = time.perf_counter()
     assert requests.request(method, bridge.url + path, json=body, timeout=20).status_code == status
     return (time.perf_counter() - started) * 1000
 
 
-def test_a_letta_that_never_answers_is_given_up(world: World, agent: Agent, tmp_path: Path, cases: Cases) -> None:
+def test_a_letta_that_never_answers_ends_in_a_timeout(world: World, agent: Agent, tmp_path: Path, cases: Cases) -> None:
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_TURN_TIMEOUT="1") as bridge:
         for stream in (False, True):
             with world.proxy.inject(Hang(answered=True), "POST", "/v1/agents/*/messages/stream"):

@@ -31,7 +31,7 @@ RESULT = "result of weather: 12 degrees"
 def test_a_tool_turn_survives_the_death_of_any_worker(
     world: World, agent_type: str, tmp_path: Path, cases: Cases
 ) -> None:
-    """One of two workers at a time: the repeat may well go to the other one."""
+    """One of two workers is killed. The other one may get the repeated request."""
     dice = random.Random(7)
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path)) as bridge:
         for number in range(scaled(3, 40)):
@@ -57,10 +57,10 @@ def kill_one(bridge: Service, dice: random.Random) -> None:
 
 
 @pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
-def test_a_holder_that_was_stopped_does_no_late_writes(
+def test_a_worker_that_was_stopped_writes_nothing_afterwards(
     world: World, agent_type: str, tmp_path: Path, cases: Cases
 ) -> None:
-    """The call that its agent made is given by the other bridge; the first one, when it wakes up, touches nothing."""
+    """The other bridge passes the call on. The first one changes nothing when it runs again."""
     agent = world.agent(agent_type)
     with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
         url = stack.enter_context(Redis()).url

@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module", params=["local", "redis"])
 def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, str]]]:
-    """The settings of two bridges that share a folder, or nothing but a Redis."""
+    """The settings of two bridges that share a folder, or only a Redis."""
     folders = [tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")]
     if request.param == "local":
         yield [{"BRIDGE_DATA_DIR": str(folders[0])}] * 2
@@ -49,7 +49,7 @@ def at_once(*asks: Callable[[], Reply]) -> list[Reply]:
 
 
 def heard(agent: Agent, words: str) -> int:
-    """How often the agent was told something."""
+    """Counts how often the agent got these words."""
     return sum(words in line for line in agent.story() if line.startswith(("user", "result")))
 
 
@@ -80,7 +80,7 @@ def test_a_result_sent_twice_at_once_and_again_later_is_heard_once(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_hung_up_and_comes_back_is_heard_once(
+def test_a_message_is_heard_once_when_its_client_hangs_up_and_repeats_it(
     agent: Agent, bridges: list[Service], stream: bool, cases: Cases
 ) -> None:
     messages = [{"role": "user", "content": "Here I am.\n!delay 2\n!say Welcome."}]
@@ -92,7 +92,7 @@ def test_a_client_that_hung_up_and_comes_back_is_heard_once(
     cases.passed()
 
 
-def test_an_unstreamed_answer_that_came_too_late_is_had_by_asking_again(
+def test_a_late_answer_is_delivered_when_the_client_asks_again(
     world: World, agent: Agent, shared: list[dict[str, str]], bridges: list[Service], cases: Cases
 ) -> None:
     text = "Take your time.\n!delay 3\n!say Done."
@@ -105,7 +105,7 @@ def test_an_unstreamed_answer_that_came_too_late_is_had_by_asking_again(
     cases.passed()
 
 
-def test_the_same_message_is_heard_again_when_the_client_has_its_answer(
+def test_the_same_message_is_heard_again_after_its_answer_was_delivered(
     agent: Agent, bridges: list[Service], cases: Cases
 ) -> None:
     for number in range(4):
@@ -115,7 +115,7 @@ def test_the_same_message_is_heard_again_when_the_client_has_its_answer(
     cases.passed(4)
 
 
-def test_a_call_that_is_never_answered_holds_up_others_for_a_while_only(
+def test_an_unanswered_call_delays_others_for_a_limited_time(
     world: World, agent: Agent, tmp_path: Path, cases: Cases
 ) -> None:
     settings = {"BRIDGE_DATA_DIR": str(tmp_path), "BRIDGE_MEANWHILE": "wait"}
@@ -127,7 +127,9 @@ def test_a_call_that_is_never_answered_holds_up_others_for_a_while_only(
     cases.passed()
 
 
-def test_by_setting_others_are_refused_meanwhile(world: World, agent: Agent, tmp_path: Path, cases: Cases) -> None:
+def test_a_setting_refuses_others_until_the_call_is_answered(
+    world: World, agent: Agent, tmp_path: Path, cases: Cases
+) -> None:
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="refuse") as bridge:
         talk = Talk(agent, WEATHER, bridge=bridge)
         talk.say(ask_weather())

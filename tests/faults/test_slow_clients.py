@@ -1,4 +1,4 @@
-"""More clients that send a byte now and then, or never close, than there are threads: nobody else notices."""
+"""Slow clients, more than there are threads, do not disturb others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.fault("clients that never finish 
 CLIENTS = scaled(120, 500)
 REQUESTS = scaled(50, 200)
 PACE = 0.5
-# Parameters of a service that gives slow clients all the time of the test.
+# Parameters of a service that waits for slow clients during the whole test.
 PATIENT = {"read_timeout": 600.0}
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 BEGUN = {
@@ -38,7 +38,7 @@ BEGUN = {
     "codings in two lines": HEAD + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\nFFFF\r\n{",
     "a trailer": HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: ",
 }
-# These are answered at once, and then go on, or never close.
+# These are answered at once. Then they send more, or never close.
 ANSWERED = {
     "more than may come": HEAD + b"Content-Length: 30000000\r\n\r\n{",
     "a body that is not read": b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n",
@@ -59,13 +59,13 @@ def bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("begun", [*BEGUN, *ANSWERED])
-def test_slow_clients_hold_up_nobody(bridge: Service, begun: str, cases: Cases) -> None:
+def test_slow_clients_do_not_delay_others(bridge: Service, begun: str, cases: Cases) -> None:
     alone = milliseconds(bridge)
     with slow_clients(bridge, (BEGUN | ANSWERED)[begun]) as slow:
         beside = milliseconds(bridge)
         answer = requests.post(f"{bridge.url}/v1/chat/completions", json=BODY, timeout=SOON)
         assert b"data: [DONE]" in answer.content
-        assert len(slow) == CLIENTS or begun in ANSWERED, "who was cut off held up nobody, but was not tried"
+        assert len(slow) == CLIENTS or begun in ANSWERED, "clients that were cut off do not count"
     for name, times in (("alone", alone), (f"beside {CLIENTS} with {begun}", beside)):
         cases.figure(
             f"/healthz {name}, median and 99 %", f"{times[REQUESTS // 2]:.1f} ms, {times[REQUESTS * 197 // 200]:.1f} ms"
@@ -73,8 +73,8 @@ def test_slow_clients_hold_up_nobody(bridge: Service, begun: str, cases: Cases) 
     cases.passed(CLIENTS)
 
 
-def test_clients_that_keep_much_waiting_make_nobody_elses_request_fail(tmp_path: Path) -> None:
-    """They have sent nearly all of the largest body that there may be, and more together than a worker holds."""
+def test_large_unfinished_requests_do_not_make_another_request_fail(tmp_path: Path) -> None:
+    """Each has sent nearly all of the largest possible body. Together they are more than a worker keeps."""
     with LettaServerStub() as letta, ExitStack() as stack:
         settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
         bridge = stack.enter_context(Service(settings, tmp_path / "log", PATIENT))
@@ -88,8 +88,8 @@ def test_clients_that_keep_much_waiting_make_nobody_elses_request_fail(tmp_path:
         assert slow[0].recv(1000).startswith(b"HTTP/1.1 408 ")
 
 
-def test_clients_that_ask_on_and_read_no_reply_hold_up_nobody(tmp_path: Path) -> None:
-    """More than there are threads, and each asks for more than fits between it and the bridge."""
+def test_clients_that_never_read_their_replies_do_not_delay_others(tmp_path: Path) -> None:
+    """They are more than there are threads, and each asks for more than the buffers of its connection hold."""
     with LettaServerStub() as letta, ExitStack() as stack:
         letta.answer = [AGENT | {"id": f"agent-{number}", "name": f"agent {number}"} for number in range(500)]
         settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
@@ -101,7 +101,7 @@ def test_clients_that_ask_on_and_read_no_reply_hold_up_nobody(tmp_path: Path) ->
             time.sleep(0.1)
 
 
-def test_a_client_that_reads_late_gets_all_that_it_asked_for(bridge: Service) -> None:
+def test_a_client_that_reads_late_gets_all_replies(bridge: Service) -> None:
     asks = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 1500
     with connected(bridge, asks + ANSWERED["a request that ends the connection"]) as late:
         time.sleep(3)
@@ -110,7 +110,7 @@ def test_a_client_that_reads_late_gets_all_that_it_asked_for(bridge: Service) ->
 
 
 def milliseconds(bridge: Service) -> list[float]:
-    """The sorted times of requests with a connection each."""
+    """Measures requests with a connection each; returns the sorted times."""
     taken = []
     for _ in range(REQUESTS):
         started = time.perf_counter()
@@ -121,7 +121,7 @@ def milliseconds(bridge: Service) -> list[float]:
 
 @contextmanager
 def slow_clients(bridge: Service, begun: bytes) -> Iterator[list[socket.socket]]:
-    """Connections that are still open; each sends one more byte at a time, if it has begun at all."""
+    """Opens connections. Those that have begun a request send one more byte at a time."""
     with ExitStack() as stack:
         slow = [stack.enter_context(connected(bridge, begun)) for _ in range(CLIENTS)]
         ended = threading.Event()

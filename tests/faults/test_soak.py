@@ -1,4 +1,4 @@
-"""Many requests in a row with toolsets that change all the time: nothing may grow with them."""
+"""Many requests in a row, each with another toolset: nothing may grow."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tests.real.world import Agent, World
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
 
-# An hour of one server, in full.
+# In full this takes an hour on one server.
 VERSIONS = ("0.16.1",)
-# TEST_SOAK sets the number: a real Letta takes a third of a second for each, on a machine with nothing else to do.
+# TEST_SOAK sets the number. A real Letta needs a third of a second for each on an idle machine.
 REQUESTS = int(os.environ.get("TEST_SOAK") or scaled(20, 10_000))
 TOOLSETS = scaled(20, 500)
-# Each toolset is two tools of this many: so toolsets share tools, as those of real clients do.
+# Each toolset has two of these tools, so toolsets share tools, as those of real clients do.
 TOOLS = [tool(f"tool_{number}", f"Tool {number}.", value={"type": "string"}) for number in range(TOOLSETS)]
 AGENTS = 4
-# What a context grows by until it is emptied says nothing about the bridge.
+# The context is emptied, because its growth is not the bridge's.
 EMPTIED_EVERY = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of all workers together, but for the store, which they share."""
+    """Sums over all workers, and the size of the store, which they share."""
 
     kilobytes: int
     files: int
@@ -41,7 +41,7 @@ class Measured:
 
 @pytest.mark.fault("soak: requests in a row with changing toolsets")
 @pytest.mark.timeout(7200)
-def test_nothing_grows(world: World, tmp_path: Path, cases: Cases) -> None:
+def test_nothing_grows_with_a_real_letta(world: World, tmp_path: Path, cases: Cases) -> None:
     agents = [world.agent("letta_v1_agent") for _ in range(AGENTS)]
     befores = [agent.fingerprint() for agent in agents]
     sweeps = {"stub_idle": 20.0, "sweep_interval": 20.0}

@@ -1,4 +1,4 @@
-"""Many requests in a row with toolsets that change all the time, before a Letta in memory: nothing may grow."""
+"""Many requests in a row, each with another toolset, with a Letta in memory: nothing may grow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOOLS = [tool(f"tool_{number}", f"Tool {number}.", value={"type": "string"}) for
 
 
 def state(folder: Path) -> tuple[int, int, int, int]:
-    """Resident kilobytes, open files, threads, bytes of the store."""
+    """Returns resident kilobytes, open files, threads and bytes of the store."""
     gc.collect()
     lines = Path("/proc/self/status").read_text().splitlines()
     resident = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
@@ -37,7 +37,9 @@ def state(folder: Path) -> tuple[int, int, int, int]:
 
 @pytest.mark.fault("soak before a Letta in memory: requests with changing toolsets")
 @pytest.mark.timeout(1800)
-def test_nothing_grows(letta: FakeGateway, environment: dict[str, str], tmp_path: Path, cases: Cases) -> None:
+def test_nothing_grows_with_a_letta_in_memory(
+    letta: FakeGateway, environment: dict[str, str], tmp_path: Path, cases: Cases
+) -> None:
     settings = read_settings(environment, stub_idle=3.0, sweep_interval=1.0)
     chat = Chat(create_app(settings, letta).test_client())
     early, most_stubs, started = (0, 0, 0, 0), 0, time.monotonic()
@@ -64,11 +66,11 @@ def test_nothing_grows(letta: FakeGateway, environment: dict[str, str], tmp_path
     assert late[1] <= early[1] + 5
     assert late[2] <= early[2] + 3
     assert late[3] < 10_000_000
-    assert most_stubs <= 2 * TOOLSETS  # while one is leaving, another one may stand for it
+    assert most_stubs <= 2 * TOOLSETS  # while a stub is being deleted, there may be another one for its tool
 
 
 def forget(letta: FakeGateway) -> None:
-    """What the stand-in remembers for its tests."""
+    """Clears what the Letta in memory remembers for its tests."""
     letta.calls.clear()
     letta.prompts.clear()
     for kept in letta._agents.values():

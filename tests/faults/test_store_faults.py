@@ -1,4 +1,4 @@
-"""Redis that is not there, is lost, is slow, comes back, or wants another password."""
+"""Redis is missing, lost, slow, back again, or wants another password."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def status(bridge: Service, path: str) -> int:
 
 
 def readiness_becomes(bridge: Service, wanted: int) -> None:
-    """Each worker keeps what it found for a few seconds; several in a row, as either worker may answer."""
+    """Waits for several such answers in a row: each of two workers keeps its result for a few seconds."""
     until, found = time.monotonic() + SOON, 0
     while found < 4:
         assert time.monotonic() < until, f"/readyz does not become {wanted}"
@@ -62,9 +62,7 @@ def serves(agent: Agent, bridge: Service) -> None:
     assert not any("Nobody hears this" in line for line in agent.story())
 
 
-def test_without_redis_turns_are_refused_until_it_is_there(
-    agent: Agent, redis: Redis, bridge: Service, cases: Cases
-) -> None:
+def test_turns_are_refused_while_redis_is_down(agent: Agent, redis: Redis, bridge: Service, cases: Cases) -> None:
     serves(agent, bridge)
     for _ in range(scaled(1, 2)):
         redis.stop()
@@ -75,7 +73,7 @@ def test_without_redis_turns_are_refused_until_it_is_there(
 
 
 @pytest.mark.full
-def test_a_bridge_that_starts_before_its_redis_serves_when_that_is_there(
+def test_a_bridge_that_starts_before_its_redis_serves_once_redis_is_up(
     world: World, agent: Agent, redis: Redis, tmp_path: Path, cases: Cases
 ) -> None:
     redis.stop()
@@ -87,7 +85,7 @@ def test_a_bridge_that_starts_before_its_redis_serves_when_that_is_there(
 
 
 @pytest.mark.full
-def test_a_redis_that_does_not_answer_is_not_waited_for_long(
+def test_the_bridge_does_not_wait_long_for_a_redis_that_hangs(
     agent: Agent, redis: Redis, bridge: Service, cases: Cases
 ) -> None:
     serves(agent, bridge)
@@ -98,7 +96,9 @@ def test_a_redis_that_does_not_answer_is_not_waited_for_long(
     cases.passed()
 
 
-def test_a_wrong_password_is_told(world: World, agent: Agent, redis: Redis, tmp_path: Path, cases: Cases) -> None:
+def test_a_wrong_password_is_reported_and_not_logged(
+    world: World, agent: Agent, redis: Redis, tmp_path: Path, cases: Cases
+) -> None:
     wrong = redis.url.replace(PASSWORD, "wrong-password")
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), REDIS_URL=wrong) as bridge:
         refuses(agent, bridge)
@@ -108,7 +108,7 @@ def test_a_wrong_password_is_told(world: World, agent: Agent, redis: Redis, tmp_
 
 @pytest.mark.strict
 @pytest.mark.parametrize("comes_back", ["at once, empty", pytest.param("later", marks=pytest.mark.full)])
-def test_a_redis_that_is_lost_in_mid_turn_loses_and_doubles_nothing(
+def test_nothing_is_lost_or_doubled_when_redis_is_lost_during_a_turn(
     world: World, agent: Agent, redis: Redis, bridge: Service, comes_back: str, cases: Cases
 ) -> None:
     world.proxy.clear()

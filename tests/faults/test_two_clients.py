@@ -1,4 +1,4 @@
-"""Two clients with different tools on one agent, in turns, through two workers or two machines."""
+"""Two clients with different tools use one agent in turn, through two workers or two machines."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tests.sse_checker import Json
 
 pytestmark = [pytest.mark.real, pytest.mark.strict, pytest.mark.one_type]
 
-# Both have a tool `read`, and mean different ones.
+# Both have a tool `read`, with different parameters.
 FIRST = [tool("read", "Reads a path.", path={"type": "string"}), tool("weather", "Tells.", city={"type": "string"})]
 SECOND = [tool("read", "Reads a page.", page={"type": "string"}), tool("clock", "Tells the time.")]
 TOOLSETS = [frozenset(one["function"]["name"] for one in tools) for tools in (FIRST, SECOND)]
-# An agent's context holds so many with ease.
+# An agent's context holds more than this.
 ROUNDS_OF_ONE_AGENT = 50
-# In full, as many as are promised on one server, and some on each of the others.
+# In full, the promised number of rounds on one server, and fewer on the others.
 LONG = ("0.16.1", "letta_v1_agent")
 
 
 @pytest.fixture(params=["local", "redis"])
 def bridges(request: pytest.FixtureRequest, world: World, tmp_path: Path) -> Iterator[list[Service]]:
-    """One bridge of two workers, or two that share nothing but a Redis."""
+    """One bridge of two workers, or two bridges that share only a Redis."""
     with ExitStack() as stack:
         if request.param == "local":
             yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="wait"))]
