@@ -1,4 +1,4 @@
-"""Fields that change the reply are done, asked for, or refused; the rest is let be."""
+"""Fields that change the reply are done, asked for, or refused; all others are ignored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bridge.errors import InvalidRequest
         ("web_search_options", {}),
     ],
 )
-def test_what_cannot_be_done_is_refused_by_name(field: str, value: Any) -> None:
+def test_a_field_that_cannot_be_done_is_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:
         check_parameters({field: value})
     assert refused.value.param == field
@@ -36,26 +36,26 @@ def test_what_cannot_be_done_is_refused_by_name(field: str, value: Any) -> None:
         {},
     ],
 )
-def test_the_rest_is_let_be(body: dict[str, Any]) -> None:
+def test_other_fields_and_values_are_accepted(body: dict[str, Any]) -> None:
     check_parameters(body)
 
 
 @pytest.mark.parametrize("value", [None, {"type": "text"}])
-def test_without_a_format_the_agent_is_told_nothing(value: Any) -> None:
+def test_without_a_format_no_words_are_added(value: Any) -> None:
     assert wanted_format({"response_format": value}) == ""
 
 
-def test_a_schema_is_told_to_the_agent() -> None:
+def test_the_agent_gets_the_schema_in_words() -> None:
     schema = {"type": "object", "properties": {"größe": {"type": "integer"}}}
-    told = wanted_format({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}})
-    assert '{"type": "object", "properties": {"größe": {"type": "integer"}}}' in told
+    words = wanted_format({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}})
+    assert '{"type": "object", "properties": {"größe": {"type": "integer"}}}' in words
     assert "JSON" in wanted_format({"response_format": {"type": "json_object"}})
 
 
 @pytest.mark.parametrize(
     "value", ["json", {"type": "xml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {}}]
 )
-def test_a_format_that_is_none_is_refused(value: Any) -> None:
+def test_an_invalid_format_is_refused(value: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:
         wanted_format({"response_format": value})
     assert refused.value.param == "response_format"
