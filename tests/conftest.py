@@ -39,7 +39,7 @@ hypothesis.settings.load_profile("suite")
 
 
 class ByServer(LoadScopeScheduling):
-    """Where tests run side by side, those of one Letta version stay together, one after the other."""
+    """Keeps the tests of one Letta version together in one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         version = re.search(r"\[.*?\b(\d+\.\d+\.\d+)\b", nodeid)
@@ -61,14 +61,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of collected tests are made of lives to the end, and is not looked through for garbage again."""
+    """Thousands of collected tests stay until the end. Garbage collections need not search them."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Its fault travels with the report, also when the test does not come so far as to begin."""
+    """Adds the fault of the test to its report, even if its fixtures fail."""
     item.user_properties.clear()  # of a first try
     fault = fault_of(item)
     if fault is not None:
@@ -76,7 +76,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Where faults were tried, the run ends with a table of them."""
+    """Prints a table of the faults that were tried."""
     lines = table(outcomes(terminalreporter.stats))
     if lines:
         terminalreporter.section("faults")
@@ -86,7 +86,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """A store is waited for as anything else: a busy machine may stop it for longer than a service puts up with."""
+    """Waits longer for a store than a service does: a busy machine may stop the store for a while."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(redis, "SECONDS", SOON)
         patched.setattr(local, "WAIT_FOR_OTHERS", SOON)
@@ -95,7 +95,7 @@ def patience() -> Iterator[None]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What the settings are made from; a test may change it before it asks for them."""
+    """The variables of the settings. A test may change them before it uses `settings`."""
     return {
         "LETTA_BASE_URL": "http://letta.test:8283",
         "BRIDGE_ALLOW_ANONYMOUS": "1",
@@ -105,7 +105,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def parameters() -> dict[str, Any]:
-    """What tests alone change in the settings; a test may change it before it asks for them."""
+    """The settings that have no variable. A test may change them before it uses `settings`."""
     return {"tool_wait": 1.0}
 
 

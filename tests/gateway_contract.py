@@ -1,4 +1,4 @@
-"""What every Gateway does. The same cases run on the in-memory one and on real servers, so that the fake can't lie."""
+"""Tests of every Gateway. They run on the in-memory one and on real servers, so that the fake behaves as they do."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ MARK = {"owner": "contract", "purpose": "test"}
 
 
 class PreparedTurn(Protocol):
-    """A gateway, one agent on its server, and what a test needs to dictate and to look at."""
+    """A gateway, one agent on its server, and what a test needs to script and to check."""
 
     gateway: Gateway
     agent_id: str
     agent_name: str
 
     def make_agent(self, name: str) -> str:
-        """One more agent; its id."""
+        """Makes another agent; returns its id."""
 
     def to_say(self, text: str) -> str:
-        """What to tell the agent so that it answers with `text`."""
+        """Returns a message that makes the agent answer with `text`."""
 
     def to_note_first(self, text: str) -> str:
-        """What to tell the agent so that it calls its core_memory_append before it answers."""
+        """Returns a message that makes the agent call its core_memory_append before it answers."""
 
     def to_fail(self) -> str:
-        """What to tell the agent so that its model fails."""
+        """Returns a message that makes the model fail."""
 
     def shown(self, text: str) -> bool:
-        """Whether the model was shown `text` at its last call."""
+        """Returns whether the model was shown `text` in its last call."""
 
 
 def new_name() -> str:
@@ -57,7 +57,7 @@ def blocks_of(scene: PreparedTurn) -> dict[str, Block]:
 
 
 def holders_of(scene: PreparedTurn, tool_id: str) -> list[str]:
-    """The agents that have a tool."""
+    """Returns the ids of the agents that have the tool."""
     agents = scene.gateway.whole_agents()
     return [agent.id for agent in agents if tool_id in {tool.id for tool in agent.tools}]
 
@@ -72,9 +72,9 @@ class GatewayContract:
         events = self.tell(scene, scene.to_say(text), by_token=by_token)
         return "".join(event.text for event in events if isinstance(event, Text))
 
-    # --- server and agents ----------------------------------------------------------------------------
+    # Server and agents
 
-    def test_the_features_of_a_server_stay_the_same(self, scene: PreparedTurn) -> None:
+    def test_the_features_of_a_server_do_not_change(self, scene: PreparedTurn) -> None:
         features = scene.gateway.features()
         assert (0, 6, 0) <= features.version < (1, 0, 0)
         assert scene.gateway.features() == features
@@ -82,7 +82,7 @@ class GatewayContract:
     def test_a_server_that_answers_passes_the_check(self, scene: PreparedTurn) -> None:
         scene.gateway.check()
 
-    def test_an_agent_made_a_second_ago_is_listed_and_found(self, scene: PreparedTurn) -> None:
+    def test_a_new_agent_is_listed_and_found(self, scene: PreparedTurn) -> None:
         name = new_name()
         assert scene.gateway.agents_named(name) == []
         agent_id = scene.make_agent(name)
@@ -90,26 +90,26 @@ class GatewayContract:
         assert (agent_id, name) in [(agent.id, agent.name) for agent in scene.gateway.agents()]
         assert scene.gateway.agent(agent_id).name == name
 
-    def test_an_agent_is_found_by_its_whole_name_only(self, scene: PreparedTurn) -> None:
+    def test_an_agent_is_found_only_by_its_whole_name(self, scene: PreparedTurn) -> None:
         for other in (scene.agent_name[:-1], scene.agent_name.upper(), f"{scene.agent_name} ", "%", "_" * 5, "*"):
             assert scene.gateway.agents_named(other) == []
 
-    def test_agents_of_one_name_are_all_found(self, scene: PreparedTurn) -> None:
+    def test_all_agents_with_the_same_name_are_found(self, scene: PreparedTurn) -> None:
         name = new_name()
         ids = {scene.make_agent(name), scene.make_agent(name)}
         assert {agent.id for agent in scene.gateway.agents_named(name)} == ids
 
-    def test_all_agents_are_listed_whatever_the_page(self, scene: PreparedTurn) -> None:
+    def test_agents_of_all_pages_are_listed(self, scene: PreparedTurn) -> None:
         ids = {scene.make_agent(new_name()) for _ in range(5)}
         listed = [agent.id for agent in scene.gateway.agents()]
         assert ids <= set(listed)
         assert len(listed) == len(set(listed))
 
-    def test_an_agent_that_is_not_there_is_missing(self, scene: PreparedTurn) -> None:
+    def test_an_unknown_agent_is_not_found(self, scene: PreparedTurn) -> None:
         with pytest.raises(errors.LettaNotFound):
             scene.gateway.agent(NOBODY)
 
-    def test_an_agent_comes_with_what_it_has(self, scene: PreparedTurn) -> None:
+    def test_an_agent_comes_with_its_blocks_messages_and_tools(self, scene: PreparedTurn) -> None:
         agent = scene.gateway.agent(scene.agent_id)
         assert (agent.id, agent.name) == (scene.agent_id, scene.agent_name)
         assert agent.blocks
@@ -117,7 +117,7 @@ class GatewayContract:
         assert all(block.id and block.label for block in agent.blocks)
         assert all(tool.id and tool.name and tool.json_schema for tool in agent.tools)
 
-    def test_a_helper_has_nothing_of_its_own_and_goes_again(self, scene: PreparedTurn) -> None:
+    def test_a_helper_agent_has_no_blocks_and_can_be_deleted(self, scene: PreparedTurn) -> None:
         helper = scene.gateway.make_helper(scene.agent_id, "You give titles.")
         assert helper.name.startswith(HELPER_PREFIX)
         assert helper.blocks == ()
@@ -131,9 +131,9 @@ class GatewayContract:
         with pytest.raises(errors.LettaNotFound):
             scene.gateway.agent(helper.id)
 
-    # --- messages -------------------------------------------------------------------------------------
+    # Messages
 
-    def test_the_agent_answers_and_the_run_ends_with_its_stop(self, scene: PreparedTurn) -> None:
+    def test_the_run_ends_with_a_stop_event(self, scene: PreparedTurn) -> None:
         events = self.tell(scene, scene.to_say("Hello"))
         assert "".join(event.text for event in events if isinstance(event, Text)) == "Hello"
         (used,) = [event for event in events if isinstance(event, Used)]
@@ -142,22 +142,22 @@ class GatewayContract:
         assert events[-1] == Stopped("end_turn")
 
     @pytest.mark.parametrize("text", [ODD, LONG], ids=["odd", "long"])
-    def test_a_text_arrives_as_it_is(self, scene: PreparedTurn, text: str) -> None:
+    def test_a_text_arrives_unchanged(self, scene: PreparedTurn, text: str) -> None:
         assert self.say(scene, text) == text
 
-    def test_a_text_arrives_as_it_is_by_token_where_that_does_no_damage(self, scene: PreparedTurn) -> None:
+    def test_a_text_arrives_unchanged_by_token_where_the_server_can_do_that(self, scene: PreparedTurn) -> None:
         loop = agent_loop(scene.gateway.features().version, scene.gateway.agent(scene.agent_id).type)
         assert self.say(scene, ODD, by_token=streams_tokens_faithfully(loop)) == ODD
 
-    def test_messages_reach_the_model_in_their_order_and_as_they_are(self, scene: PreparedTurn) -> None:
+    def test_messages_reach_the_model_unchanged(self, scene: PreparedTurn) -> None:
         for text in (ODD, "second"):
             list(scene.gateway.send(scene.agent_id, [Say("user", text), Say("user", "last")], by_token=False))
             assert scene.shown(text)
             assert scene.shown("last")
 
     def test_a_system_message_reaches_the_model(self, scene: PreparedTurn) -> None:
-        told = [Say("system", "Be kind to birds."), Say("user", scene.to_say("Yes"))]
-        list(scene.gateway.send(scene.agent_id, told, by_token=False))
+        messages = [Say("system", "Be kind to birds."), Say("user", scene.to_say("Yes"))]
+        list(scene.gateway.send(scene.agent_id, messages, by_token=False))
         assert scene.shown("Be kind to birds.")
 
     def test_a_turn_is_kept_in_the_context(self, scene: PreparedTurn) -> None:
@@ -168,7 +168,7 @@ class GatewayContract:
         assert len(after) > len(before)
         assert {message.id for message in scene.gateway.newest_messages(scene.agent_id, 2)} & set(after[len(before) :])
 
-    def test_a_message_is_found_again_by_its_mark_and_the_answer_behind_it(self, scene: PreparedTurn) -> None:
+    def test_a_message_and_its_answer_are_found_by_the_mark(self, scene: PreparedTurn) -> None:
         mark = f"turn-{uuid.uuid4().hex}-0"
         list(scene.gateway.send(scene.agent_id, [Say("user", scene.to_say("Yes"), otid=mark)], by_token=False))
         places = {message_id: n for n, message_id in enumerate(scene.gateway.agent(scene.agent_id).message_ids)}
@@ -181,7 +181,7 @@ class GatewayContract:
         self.say(scene, "Hello")
         assert scene.gateway.runs_under_way(scene.agent_id) == []
 
-    def test_a_tool_of_the_agents_own_runs_on_the_server(self, scene: PreparedTurn) -> None:
+    def test_the_agents_own_tools_run_on_the_server(self, scene: PreparedTurn) -> None:
         events = self.tell(scene, scene.to_note_first("Noted."))
         calls = [event for event in events if isinstance(event, AgentCall)]
         returns = [event for event in events if isinstance(event, AgentReturn)]
@@ -191,18 +191,18 @@ class GatewayContract:
         (used,) = [event for event in events if isinstance(event, Used)]
         assert used.steps == 2
 
-    def test_a_model_that_fails_is_told_as_a_failure_and_the_agent_goes_on(self, scene: PreparedTurn) -> None:
+    def test_a_failing_model_is_an_error_and_the_agent_goes_on(self, scene: PreparedTurn) -> None:
         with pytest.raises(errors.LettaError):
             self.tell(scene, scene.to_fail())
         assert self.say(scene, "Hello again") == "Hello again"
 
-    def test_nobody_can_be_told_nothing(self, scene: PreparedTurn) -> None:
+    def test_a_message_to_an_unknown_agent_is_not_found(self, scene: PreparedTurn) -> None:
         with pytest.raises(errors.LettaNotFound):
             scene.gateway.send(NOBODY, [Say("user", "Hello")], by_token=False)
 
-    # --- blocks ---------------------------------------------------------------------------------------
+    # Blocks
 
-    def test_a_block_is_seen_by_the_model_from_the_next_call_on(self, scene: PreparedTurn) -> None:
+    def test_the_model_sees_a_changed_block_in_its_next_call(self, scene: PreparedTurn) -> None:
         own = blocks_of(scene)
         block = scene.gateway.add_block(scene.agent_id, "notes", "Value the first.", "What to heed.", MARK)
         self.say(scene, "one")
@@ -219,7 +219,7 @@ class GatewayContract:
         assert not scene.shown("Value the second.")
         assert blocks_of(scene) == own
 
-    def test_a_block_keeps_what_marks_it(self, scene: PreparedTurn) -> None:
+    def test_a_block_keeps_its_metadata(self, scene: PreparedTurn) -> None:
         scene.gateway.add_block(scene.agent_id, "notes", ODD, "What to heed.", MARK)
         found = blocks_of(scene)["notes"]
         assert (found.value, found.metadata) == (ODD, MARK)
@@ -230,21 +230,21 @@ class GatewayContract:
         self.say(scene, "one")
         assert scene.shown(LONG)
 
-    def test_a_block_that_is_gone_comes_again(self, scene: PreparedTurn) -> None:
+    def test_a_removed_block_can_be_added_again(self, scene: PreparedTurn) -> None:
         for value in ("Value the first.", "Value the second."):
             block = scene.gateway.add_block(scene.agent_id, "notes", value, "What to heed.", MARK)
             self.say(scene, "one")
             assert scene.shown(value)
             scene.gateway.remove_block(scene.agent_id, block)
 
-    def test_an_agent_has_no_two_blocks_of_one_label(self, scene: PreparedTurn) -> None:
+    def test_an_agent_cannot_have_two_blocks_with_the_same_label(self, scene: PreparedTurn) -> None:
         scene.gateway.add_block(scene.agent_id, "notes", "one", "What to heed.", MARK)
         with pytest.raises(errors.LettaError):
             scene.gateway.add_block(scene.agent_id, "notes", "two", "What to heed.", MARK)
 
-    # --- tools ----------------------------------------------------------------------------------------
+    # Tools
 
-    def test_a_tool_is_put_found_tagged_and_deleted(self, scene: PreparedTurn) -> None:
+    def test_a_tool_can_be_put_found_tagged_and_deleted(self, scene: PreparedTurn) -> None:
         stub = new_stub()
         assert scene.gateway.tools_named([stub.name]) == []
         tool = scene.gateway.put_tool(stub, ["one", "two"])
@@ -261,7 +261,7 @@ class GatewayContract:
         scene.gateway.delete_tool(tool.id)
         assert scene.gateway.tools_named([stub.name]) == []
 
-    def test_a_tool_put_again_is_the_same_one_with_the_new_schema(self, scene: PreparedTurn) -> None:
+    def test_a_tool_that_is_put_again_keeps_its_id_and_gets_the_new_schema(self, scene: PreparedTurn) -> None:
         first, second = new_stub(), new_stub("town")
         renamed = make_stub(
             ToolSpec(first.name, "Tells it better.", second.spec.parameters),
@@ -295,7 +295,7 @@ class GatewayContract:
 
     def test_variables_are_replaced_as_a_whole(self, scene: PreparedTurn) -> None:
         assert scene.gateway.variables(scene.agent_id) == {}
-        # 0.6 can't be told to have none; variables only serve servers with approvals.
+        # 0.6 can't remove all variables; only servers with approvals need variables.
         none: list[dict[str, str]] = [{}] if scene.gateway.features().approvals else []
         for variables in ({"ONE": "sk-1", "TWO": "sk-2"}, {"TWO": "sk-3"}, *none):
             scene.gateway.change_agent(scene.agent_id, AgentChange(variables=variables))

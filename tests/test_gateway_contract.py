@@ -1,4 +1,4 @@
-"""The in-memory server does what real ones do; `real/test_gateway_contract_real.py` has the other half."""
+"""The in-memory server passes the tests that real ones pass in `real/test_gateway_contract_real.py`."""
 
 from __future__ import annotations
 

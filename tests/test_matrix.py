@@ -1,11 +1,11 @@
-"""The table at the end of a run on all servers."""
+"""The table at the end of a run against all servers."""
 
 from __future__ import annotations
 
 from tests.real.matrix import table
 
 
-def test_it_counts_what_passed_by_server_type_and_scenario() -> None:
+def test_the_table_counts_passed_tests_by_server_agent_type_and_scenario() -> None:
     outcomes = [
         ("tests/real/test_tool_turns.py::test_a[0.16.1-letta_v1_agent-whole]", True),
         ("tests/real/test_tool_turns.py::test_a[0.8.17-memgpt_agent-whole]", True),
@@ -22,5 +22,5 @@ def test_it_counts_what_passed_by_server_type_and_scenario() -> None:
     ]
 
 
-def test_without_such_tests_there_is_none() -> None:
+def test_without_tests_of_servers_there_is_no_table() -> None:
     assert table([("tests/test_else.py::test_d", True)]) == []

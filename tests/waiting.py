@@ -1,4 +1,4 @@
-"""Waiting for what comes by itself."""
+"""Waits for a condition."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Found = TypeVar("Found")
 
 
 def until(look: Callable[[], Found], seconds: float = SOON) -> Found:
-    """What was looked for, as soon as it is there (is true)."""
+    """Returns the first true result of `look`."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
-        assert time.monotonic() < deadline, f"it did not come within {seconds:.0f} s"
+        assert time.monotonic() < deadline, f"no result within {seconds:.0f} s"
         time.sleep(0.02)
     return found

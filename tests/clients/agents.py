@@ -1,4 +1,4 @@
-"""The libraries, each by a small agent of its own: how it is started."""
+"""Starts small agents that are written with the libraries."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SECONDS = 90.0
 
 
 def answer_of(program: str, how: str, prompt: str, *, url: str, model: str, scratch: Scratch, say: Progress) -> str:
-    """Run an agent to its end and return its answer."""
+    """Runs an agent to its end and returns its answer."""
     settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "MODEL": model}
     return run_to_end([*_start(program, say), how, prompt], scratch, settings, seconds=SECONDS)
 
 
 def _start(program: str, say: Progress) -> Sequence[str]:
     if program in ON_NODE:
-        # Node looks for packages from where the program stands.
+        # Node looks for packages beside the program.
         folder = folder_of(ON_NODE[program], say)
         return [str(node(say).program), str(shutil.copy(PROGRAMS / f"{program}.mjs", folder))]
     python = python_of(ON_PYTHON[program], say) if program in ON_PYTHON else Path(sys.executable)

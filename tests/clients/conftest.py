@@ -1,4 +1,4 @@
-"""Real Letta servers for the clients: those of the tests beside, with one agent type each."""
+"""Real Letta servers for the clients, with one type of agent each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Ends what lives in a scratch home, when it is told to or when whoever started it has gone.
+"""Ends all processes of a scratch home when its standard input ends, so also when its owner has ended.
 
-    python guard.py HOME        waits for the end of its standard input
+    python guard.py HOME
 
-A process of its own, so that clients do not outlive tests that were killed. Needs nothing but Python.
+It is a process of its own, so that clients do not outlive tests that were killed. It needs only Python.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BETWEEN_LOOKS_SECONDS = 0.05
 
 
 def living_in(home: Path) -> dict[int, str]:
-    """The processes whose home is this one, with their command lines. Where there is no /proc: none are seen."""
+    """Returns the processes with this home and their command lines. Without /proc it finds none."""
     needle = f"HOME={home}".encode()
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -30,7 +30,7 @@ def living_in(home: Path) -> dict[int, str]:
 
 
 def end_those_living_in(home: Path) -> dict[int, str]:
-    """Kill them, those too that have put themselves into sessions of their own; the ones that would not go."""
+    """Kills the processes, also those in sessions of their own; returns those that did not end."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while left := _seen_in_two_looks(home):
         for pid in left:
@@ -43,7 +43,7 @@ def end_those_living_in(home: Path) -> dict[int, str]:
 
 
 def _seen_in_two_looks(home: Path) -> dict[int, str]:
-    """Those that either of two looks sees: in the middle of its exec a process shows no environment."""
+    """Looks twice, because a process shows no environment in the middle of its exec."""
     if seen := living_in(home):
         return seen
     time.sleep(BETWEEN_LOOKS_SECONDS)

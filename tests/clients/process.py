@@ -1,4 +1,4 @@
-"""Programs of other people, run so that nothing of them stays: in a home of their own, for a limited time."""
+"""Runs foreign programs in a home of their own, for a limited time, so that nothing of them stays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.clients import guard as guard_program
 
 
 class ClientFailed(AssertionError):
-    """A client did not do its work; the text ends with what it said."""
+    """A client failed. The text ends with its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class Scratch:
         return made
 
     def environment(self, **settings: str) -> dict[str, str]:
-        """Nothing of the caller's but what programs need to run at all."""
+        """Returns an environment with only what programs need to run."""
         return environment(HOME=str(self.home), TMPDIR=str(self.home), **settings)
 
 
 def run_to_end(
     command: Sequence[str], scratch: Scratch, settings: Mapping[str, str], *, seconds: float, said: str = ""
 ) -> str:
-    """Run a client until it ends by itself; its standard output. `said` is its standard input."""
+    """Runs a client until it ends by itself; returns its standard output. `said` is its standard input."""
     log = scratch.home / "errors.log"
     with running(command, scratch, settings, log, reads=True) as process:
         try:
@@ -58,7 +58,7 @@ def run_to_end(
 def running(
     command: Sequence[str], scratch: Scratch, settings: Mapping[str, str], log: Path, *, reads: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A client for the length of the block. Without `reads` all it says goes to the log."""
+    """Runs a client for the length of the block. Without `reads`, its output goes to the log."""
     with _guarded(scratch.home), log.open("ab") as errors:
         process = subprocess.Popen(
             list(command),
@@ -88,7 +88,7 @@ def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 @contextmanager
 def _guarded(home: Path) -> Iterator[None]:
-    """Whatever else the client has started ends with the block, and with this process."""
+    """Ends everything that the client has started, at the end of the block or of this process."""
     guard = subprocess.Popen(
         [sys.executable, guard_program.__file__, str(home)],
         stdin=subprocess.PIPE,

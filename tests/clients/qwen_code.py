@@ -1,4 +1,4 @@
-"""Qwen Code without its screen: one prompt, run to its end."""
+"""Qwen Code on the command line: one prompt at a time."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ class QwenCode:
         (scratch.home / ".qwen" / "settings.json").write_text(json.dumps(chosen))
 
     def prompt(self, text: str, *, goes_on: bool = False) -> str:
-        """Its standard output. `goes_on` continues the last session."""
+        """Returns its standard output. `goes_on` continues the last session."""
         more = ["--continue"] if goes_on else []
         return run_to_end([*self._command, *more, "-p", text], self._scratch, self._settings, seconds=SECONDS)

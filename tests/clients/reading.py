@@ -1,4 +1,4 @@
-"""The task that every library is given: read a file through a tool, and answer with the word in it."""
+"""The task of every library: read a file through a tool, and answer with the word in it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.real.world import Agent
 
 
 def check_that_it_reads(program: str, how: str, agent: Agent, scratch: Scratch) -> None:
-    """In two requests, both answered: the file's word comes back, and came to the model as the tool's own return."""
+    """Expects two answered requests, the word in the answer, and the word in the tool's return that the model saw."""
     word = secret_in(scratch.work / "notes.txt")
     teach(agent, call("read_file", path="notes.txt"), ANSWER)
     with FaultProxy(agent.world.bridge.url) as proxy:
         wire = Wire(proxy)
-        prompt = "Which word stands in notes.txt?"
+        prompt = "Which word is in notes.txt?"
         answer = answer_of(program, how, prompt, url=wire.url, model=agent.name, scratch=scratch, say=say)
         assert word in answer
         assert (len(wire.asked), wire.beside, wire.failures()) == (2, [], [])

@@ -1,9 +1,9 @@
 """A coding client with the habits of Roo Code, as its requests to an OpenAI API show them.
 
-It asks for a stream with usage, offers 13 strict tools, and never takes plain text for an end: an answer without a
-call is answered with a nudge at once, an error with the same request again. Behind the results of its tools stands a
-user message about its surroundings. What it sends back of a call is what it understood of it: its own writing of the
-arguments, without those that are null. A task ends with a call of `attempt_completion`.
+It asks for a stream with usage, offers 13 strict tools, and never accepts plain text as the end of a task. To an
+answer without a call it sends a nudge, after an error the same request again. The results of its tools are followed
+by a user message about its workspace. It repeats a call in its own form: the arguments are written again, without
+those that are null. A task ends with a call of `attempt_completion`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ END = "attempt_completion"
 
 @dataclass
 class RooLike:
-    """One task in one folder. `sent` are the requests made, `nudges` the answers that it would not take."""
+    """One task in one folder. `sent` are its requests, `nudges` counts the answers that it did not accept."""
 
     url: str
     model: str
@@ -42,13 +42,13 @@ class RooLike:
     transcript: list[Json] = field(default_factory=list)
 
     def work_on(self, task: str) -> str:
-        """The result with which the agent ends the task."""
+        """Returns the result with which the agent ends the task."""
         parts = [f"<user_message>\n{task}\n</user_message>", self._surroundings()]
         self.transcript = [{"role": "user", "content": [{"type": "text", "text": part} for part in parts]}]
         return self._until_it_ends()
 
     def refuse(self, feedback: str) -> str:
-        """What the user thinks of the result, said as the result of the call that ended the task; the next result."""
+        """Sends feedback as the result of the call that ended the task; returns the next result."""
         call_id = self.transcript[-1]["tool_calls"][-1]["id"]
         said = f"The user has provided feedback on the results.\n<user_message>\n{feedback}\n</user_message>"
         self._say_results([{"role": "tool", "tool_call_id": call_id, "content": said}])
@@ -61,7 +61,7 @@ class RooLike:
         return self.result
 
     def _ask(self) -> Json:
-        """One answer; every error is followed by the same request."""
+        """Returns the next answer. After every error it sends the same request again."""
         while len(self.sent) < self.most_requests:
             body = {
                 "model": self.model,
@@ -137,7 +137,7 @@ class RooLike:
 
 
 def _understood(calls: list[Json]) -> list[tuple[str, str, Json]]:
-    """Id, name and arguments of each call: ids in its own letters, each once; arguments without null."""
+    """Returns id, name and arguments of each call: each id once, with safe letters only; arguments without null."""
     found: dict[str, tuple[str, str, Json]] = {}
     for call in calls:
         arguments = json.loads(call["function"]["arguments"])

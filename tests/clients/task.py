@@ -1,4 +1,4 @@
-"""What a client's agent is to do, and the words by which one sees that it did."""
+"""Tasks for the agent of a client, and the words that prove that it did them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.real.world import Agent
 
 
 def secret_in(file: Path) -> str:
-    """Write a file with a word in it that nobody can know; the word."""
+    """Writes a file with a random word in it; returns the word."""
     word = f"w{secrets.token_hex(8)}"
     file.write_text(f"The word of {file.name} is {word}.\n")
     return word
 
 
 def call(tool: str, **arguments: Any) -> str:
-    """The step of a script in which the model calls a tool of that name, or one that begins so.
+    """Returns the step of a script that calls a tool of that name, or with a suffix.
 
-    Where another client's tool has the plain name on the server, the model sees it with an ending.
+    The tool has a suffix if another client's tool has the plain name on the server.
     """
     return f"!call {tool}* {json.dumps(arguments)}"
 
@@ -30,9 +30,9 @@ ANSWER = "!answer"
 
 
 def teach(agent: Agent, *steps: str) -> None:
-    """Tell the agent, past the bridge, what its model will do with what it is told next.
+    """Gives the agent, past the bridge, the script for its next turns.
 
-    The client's own prompt is then plain text, as are the titles and summaries that the client makes of it.
+    So the client's own prompt is plain text, as are the titles and summaries that the client makes of it.
     """
     script = "\n!next\n".join(["!say Agreed.", *steps])
     body = {"messages": [{"role": "user", "content": f"This is how we work:\n{script}"}]}
@@ -40,5 +40,5 @@ def teach(agent: Agent, *steps: str) -> None:
 
 
 def what_is_kept(agent: Agent) -> Mapping[str, Any]:
-    """The agent's messages, blocks, tools and rules as they stand on the server."""
+    """Returns the agent's messages, blocks, tools and rules on the server."""
     return {"messages": agent.state()["message_ids"], **agent.fingerprint()}

@@ -1,4 +1,4 @@
-"""OpenCode and Qwen Code do what a programmer asks for, with an agent behind the bridge."""
+"""OpenCode and Qwen Code do the work of a programmer with an agent behind the bridge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("client", [OpenCode, QwenCode])
-def test_it_reads_writes_runs_and_goes_on(
+def test_the_client_reads_writes_runs_and_continues_a_session(
     client: type[OpenCode] | type[QwenCode], agent: Agent, scratch: Scratch, wire: Wire
 ) -> None:
     notes, later, report, made = (scratch.work / name for name in ("notes.txt", "later.txt", "report.txt", "made.txt"))
@@ -32,7 +32,7 @@ def test_it_reads_writes_runs_and_goes_on(
     )
     session = client(wire.url, agent.name, scratch, say)
 
-    assert first in session.prompt("Write report.txt, copy it to made.txt, and say which word stands in notes.txt.")
+    assert first in session.prompt("Write report.txt, copy it to made.txt, and say which word is in notes.txt.")
     assert report.read_text() == made.read_text() == "All is well.\n"
     assert len(wire.asked) == 4
 
@@ -41,9 +41,7 @@ def test_it_reads_writes_runs_and_goes_on(
     assert wire.failures() == []
 
 
-def test_a_subagent_of_opencode_works_beside_the_agent_that_waits_for_it(
-    agent: Agent, scratch: Scratch, wire: Wire
-) -> None:
+def test_a_subagent_of_opencode_works_while_the_agent_waits_for_it(agent: Agent, scratch: Scratch, wire: Wire) -> None:
     errand = "Go and look.\n!say There is no milk."
     teach(agent, call("task", description="Look", prompt=errand, subagent_type="general"), ANSWER)
     session = OpenCode(wire.url, agent.name, scratch, say)

@@ -1,4 +1,4 @@
-"""Titles, summaries, tags and follow-ups that clients ask for beside the conversation leave nothing in the agent."""
+"""Requests of clients for titles, summaries, tags and follow-ups leave nothing in the agent."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ COMPACTION = "You are the component that summarizes a conversation"
 
 
 def heard(agent: Agent) -> str:
-    """All that the agent was ever told, as the server keeps it."""
+    """Returns all messages of the agent, as the server stores them."""
     return json.dumps(agent.world.letta("GET", f"/v1/agents/{agent.id}/messages", limit=200))
 
 
 def send_again(agent: Agent, sent: ProxiedCall) -> requests.Response:
-    """The very request of the client, to the bridge."""
+    """Sends a recorded request of the client to the bridge."""
     headers = {name: value for name, value in sent.headers.items() if name.lower() not in ("host", "connection")}
     return requests.post(agent.world.bridge.url + COMPLETIONS, data=sent.raw, headers=headers, timeout=60)
 
 
-def test_a_title_of_opencode(agent: Agent, scratch: Scratch, wire: Wire) -> None:
+def test_opencode_gets_a_title(agent: Agent, scratch: Scratch, wire: Wire) -> None:
     teach(agent, "!say Good morning.")
     OpenCode(wire.url, agent.name, scratch, say).prompt("Wish me a good morning.")
     assert [first_words(one, "system")[:29] for one in wire.beside] == ["You are a title generator. Yo"]
@@ -44,7 +44,7 @@ def test_a_title_of_opencode(agent: Agent, scratch: Scratch, wire: Wire) -> None
     assert wire.failures() == []
 
 
-def test_a_summary_of_opencode_after_which_the_session_goes_on(agent: Agent, scratch: Scratch, wire: Wire) -> None:
+def test_opencode_gets_a_summary_and_its_session_continues(agent: Agent, scratch: Scratch, wire: Wire) -> None:
     word = secret_in(scratch.work / "notes.txt")
     teach(agent, "!say Good morning.", call("read", filePath=str(scratch.work / "notes.txt")), ANSWER)
     session = OpenCode(wire.url, agent.name, scratch, say)
@@ -53,12 +53,12 @@ def test_a_summary_of_opencode_after_which_the_session_goes_on(agent: Agent, scr
     session.summarize()
     assert first_words(wire.beside[-1], "system").startswith("You are a context summarization agent")
     assert what_is_kept(agent) == before
-    assert word in session.prompt("Which word stands in notes.txt?", goes_on=True)
+    assert word in session.prompt("Which word is in notes.txt?", goes_on=True)
     assert "context summarization" not in heard(agent)
     assert wire.failures() == []
 
 
-def test_a_summary_of_qwen_code_which_it_asks_for_in_two_ways(agent: Agent, scratch: Scratch, wire: Wire) -> None:
+def test_qwen_code_gets_a_summary_in_both_of_its_ways(agent: Agent, scratch: Scratch, wire: Wire) -> None:
     teach(agent, "!say Good morning.", "!say And a good evening.")
     session = QwenCode(wire.url, agent.name, scratch, say)
     session.prompt("Wish me a good morning.")
@@ -71,13 +71,13 @@ def test_a_summary_of_qwen_code_which_it_asks_for_in_two_ways(agent: Agent, scra
     assert wire.failures() == []
 
 
-def test_titles_tags_and_follow_ups_of_open_webui(agent: Agent, scratch: Scratch, wire: Wire) -> None:
+def test_open_webui_gets_titles_tags_and_follow_ups(agent: Agent, scratch: Scratch, wire: Wire) -> None:
     notes = scratch.work / "notes.txt"
     word = secret_in(notes)
     teach(agent, call("read_file", path=str(notes)), ANSWER)
     with open_webui(wire.url, scratch, say) as ui:
         assert agent.name in ui.models()
-        chat = ui.chat(agent.name, "Which word stands in notes.txt?")
+        chat = ui.chat(agent.name, "Which word is in notes.txt?")
         assert word in chat["answer"]["content"]
         assert len(wire.asked) == 2
         assert len(wire.beside) == 3

@@ -1,4 +1,4 @@
-"""What a client says to the bridge, heard on the way."""
+"""Records the requests of a client to the bridge."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Wire:
         return self.proxy.calls("POST", COMPLETIONS)
 
     def failures(self) -> list[tuple[str, int | None, str]]:
-        """The requests that were not answered as they should, by the bridge's doing."""
+        """Returns the requests that the bridge did not answer correctly."""
         calls = self.proxy.calls()
         return [(call.path, call.status, call.outcome) for call in calls if not _went_well(call)]
 
 
 def first_words(call: ProxiedCall, role: str) -> str:
-    """The beginning of the first message of a role."""
+    """Returns the beginning of the first message of a role."""
     for message in call.body["messages"]:
         if message["role"] == role:
             return _text(message["content"])[:200]
@@ -47,7 +47,7 @@ def first_words(call: ProxiedCall, role: str) -> str:
 
 
 def last_words(call: ProxiedCall) -> str:
-    """The beginning of the last message of all."""
+    """Returns the beginning of the last message."""
     return _text(call.body["messages"][-1]["content"])[:200]
 
 
