@@ -67,7 +67,7 @@ BEHAVIOURS = {
 }
 
 
-def tests() -> list[Path]:
+def files_with_tests() -> list[Path]:
     found = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
     return sorted(path for path in found if path.parts[0] not in SUITES)
 
@@ -80,9 +80,11 @@ def module_of(test: Path) -> Path:
 
 
 def test_every_test_is_named_after_a_module_or_listed_with_a_reason() -> None:
-    assert [str(path) for path in tests() if not module_of(path).exists() and str(path) not in BEHAVIOURS] == []
+    assert [
+        str(path) for path in files_with_tests() if not module_of(path).exists() and str(path) not in BEHAVIOURS
+    ] == []
 
 
 def test_the_list_names_only_tests_of_behaviour_that_exist() -> None:
-    behaviours = {str(path) for path in tests() if not module_of(path).exists()}
+    behaviours = {str(path) for path in files_with_tests() if not module_of(path).exists()}
     assert sorted(BEHAVIOURS.keys() - behaviours) == []
