@@ -105,4 +105,4 @@ def test_leases_are_renewed_but_not_one_that_was_never_given(fail_next_start: Fa
             locker.take("agent-1", lambda: False)
         assert locker.take("agent-1", lambda: False) is not None
         assert len(threads_named("leases") - before) == 1
-        assert len(locker._held) == 1
+        assert len(locker._leases) == 1

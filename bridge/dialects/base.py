@@ -49,7 +49,7 @@ class Dialect(Protocol):
         Raises InvalidRequest, which names the field that is wrong.
         """
 
-    def asked(self, body: JsonObject) -> JsonObject:
+    def identity_fields(self, body: JsonObject) -> JsonObject:
         """The fields in which two requests have to be equal to be the same request, sent again."""
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:

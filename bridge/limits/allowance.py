@@ -1,6 +1,6 @@
-"""How much each key may use: requests a minute and turns at once, counted by all workers of a machine.
+"""How much each key may use: requests a minute and turns at once, counted over all workers of a machine.
 
-In files, as the system lets go of their locks when a worker dies, however it dies.
+It is kept in files, because the system releases their locks when a worker dies, however it dies.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MINUTE = 60.0
 _BUCKET = struct.Struct("<dd")
 
 
-class Place:
-    """One turn of a key, until it is left."""
+class KeySlot:
+    """A slot for one turn of a key, taken until `leave` is called. Without a file it stands for an unlimited key."""
 
     def __init__(self, file: int | None = None) -> None:
         self._file = file
@@ -33,15 +33,15 @@ class Place:
 
 
 class Allowance:
-    """`folder` is made when it is first needed. `clock` tells the time of day, as it is compared between workers."""
+    """`folder` is made when it is first needed. `clock` gives the time of day, which all workers have in common."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
 
     def spend(self, key: str, rate: int) -> None:
-        """One request of the key; Busy when it made `rate` in the last minute. All of them may come at once."""
-        with _told():
+        """Counts one request of the key. Raises Busy if there were `rate` in the last minute. They may come at once."""
+        with _as_unavailable():
             file = self._open(f"{key}.rate")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -62,20 +62,20 @@ class Allowance:
         if len(written) < _BUCKET.size:
             return float(rate), now
         left, then = _BUCKET.unpack(written)
-        # A clock that was put back gives nothing and takes nothing.
+        # A clock that was put back adds no requests and takes none away.
         return min(float(rate), left + max(0.0, now - then) * rate / MINUTE), now
 
-    def begin(self, key: str, most: int) -> Place:
-        """A place for a turn of the key; Busy at once when it has `most` already."""
+    def begin(self, key: str, most: int) -> KeySlot:
+        """Takes a slot for a turn of the key. Raises Busy at once if the key has `most` already."""
         for number in range(most):
-            with _told():
+            with _as_unavailable():
                 file = self._open(f"{key}.{number}.turn")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(file)
             else:
-                return Place(file)
+                return KeySlot(file)
         raise Busy(f"The key {key!r} has {most} turns under way, which is all that it may have.", code="too_many_turns")
 
     def _open(self, name: str) -> int:
@@ -84,7 +84,7 @@ class Allowance:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_unavailable() -> Iterator[None]:
     try:
         yield
     except OSError as fault:

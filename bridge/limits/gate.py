@@ -1,4 +1,4 @@
-"""How many turns a worker runs at once: with more, no threads would be left for everything else."""
+"""Limits how many turns a worker runs at once, so that threads are left for everything else."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Gate:
         self._inside = 0
         self._lock = threading.Lock()
 
-    def enter(self, also: Callable[[], None] = lambda: None) -> Slot:
-        """A slot for one turn; TooManyTurns at once when none is free. `also` is called when the slot is left."""
+    def enter(self, then: Callable[[], None] = lambda: None) -> Slot:
+        """Takes a slot for one turn. Raises TooManyTurns at once if none is free. `then` is called when it is free."""
         with self._lock:
             if self._inside >= self._most:
                 raise TooManyTurns(
                     f"The bridge runs as many turns as it can: {self._most} (BRIDGE_MAX_TURNS). Try again soon."
                 )
             self._inside += 1
-        return Slot(self, also)
+        return Slot(self, then)
 
     def leave(self) -> None:
         with self._lock:
@@ -36,14 +36,14 @@ class Gate:
 class Slot:
     """Taken until the request and the turn that it began are both over: either can outlast the other."""
 
-    def __init__(self, gate: Gate, also: Callable[[], None]) -> None:
+    def __init__(self, gate: Gate, then: Callable[[], None]) -> None:
         self._gate = gate
-        self._also = also
+        self._then = then
         self._holders = 1
         self._lock = threading.Lock()
 
     def share(self) -> None:
-        """One more holder: the slot is taken until it, too, has called `leave`."""
+        """Adds a holder. The slot is free when every holder has called `leave`."""
         with self._lock:
             self._holders += 1
 
@@ -53,4 +53,4 @@ class Slot:
             empty = self._holders == 0
         if empty:
             self._gate.leave()
-            self._also()
+            self._then()

@@ -1,6 +1,6 @@
-"""One turn at a time for an agent, between the threads of a worker, the workers of a machine and machines.
+"""Gives an agent to one turn at a time, among the threads of a worker, the workers of a machine, and machines.
 
-Letta does not queue: of two messages to an agent at once, one overwrites the other's context.
+Letta does not queue: of two messages to an agent at the same time, one overwrites the other's context.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ LOOK_UP = 0.5
 
 
 class HeldLock(Protocol):
-    """A lock that is held. `previous_turn_ended`: the holder before is known to have come to its end."""
+    """A lock that this process holds. `previous_turn_ended`: it is known that the previous holder came to its end."""
 
     @property
     def previous_turn_ended(self) -> bool: ...
 
     def holds(self) -> bool:
-        """Whether it is held still, as far as can be told without asking anybody."""
+        """Returns whether the lock is still ours, as far as this process knows without asking the store."""
 
     def release(self, ended: bool) -> None:
-        """Let go. `ended`: the holder came to its end."""
+        """Frees the lock. `ended`: the holder came to its end."""
 
 
 class Locker(Protocol):
-    """Locks between processes. Of those that wait none is overtaken for ever."""
+    """Locks between processes. No process that waits is overtaken for ever."""
 
     def take(self, name: str, patience: Callable[[], bool]) -> HeldLock | None:
-        """The lock, once it is free; None when `patience` says no before that. It is asked before every pause."""
+        """Waits for the lock and takes it. Returns None once `patience`, which is asked before every pause, says no."""
 
 
 @dataclass(slots=True)
@@ -52,11 +52,11 @@ class AgentHold:
     passed_on: bool = False
 
     def pass_on(self) -> None:
-        """This holder did not clean up after the previous turn: keep that turn marked as unfinished."""
+        """Says that this holder did not clean up after the previous turn. That turn stays marked as unfinished."""
         self.passed_on = True
 
     def check(self) -> None:
-        """Raises when the agent may be another's by now: this process was stopped, or the store was lost."""
+        """Raises HoldLost if another turn may have the agent by now: this process was stopped, or the store lost it."""
         if not self.holds():
             raise HoldLost("The bridge lost its hold of the agent in the middle of the turn. Send the request again.")
 
@@ -71,14 +71,14 @@ class AgentLocks:
         self._guard = threading.Lock()
 
     def deadline(self) -> float:
-        """Until when somebody who comes now may wait."""
+        """Returns until when a turn that comes now may wait."""
         return time.monotonic() + self._wait
 
     @contextmanager
     def hold(
         self, agent_id: str, deadline: float | None = None, gone: threading.Event | None = None
     ) -> Iterator[AgentHold]:
-        """The agent to oneself; Busy when it is not free in time, ClientGone once `gone` is set."""
+        """Locks the agent. Raises Busy if it is not free in time, ClientGone once `gone` is set."""
         latest = self.deadline() if deadline is None else deadline
 
         def patience() -> bool:
@@ -92,10 +92,10 @@ class AgentLocks:
             held = self._locker.take(agent_id, patience)
             if held is None:
                 raise self._refusal(gone)
-            lease, ended = AgentHold(held.previous_turn_ended, held.holds), False
+            hold, ended = AgentHold(held.previous_turn_ended, held.holds), False
             try:
-                yield lease
-                ended = lease.previous_turn_ended or not lease.passed_on
+                yield hold
+                ended = hold.previous_turn_ended or not hold.passed_on
             finally:
                 held.release(ended)
         finally:
@@ -103,9 +103,9 @@ class AgentLocks:
 
     @contextmanager
     def borrow(self, agent_id: str) -> Iterator[None]:
-        """Lock the agent for work that is not a turn. The unfinished-turn mark stays as it is."""
-        with self.hold(agent_id) as lease:
-            lease.pass_on()
+        """Locks the agent for work that is not a turn. The mark of an unfinished turn stays as it is."""
+        with self.hold(agent_id) as hold:
+            hold.pass_on()
             yield
 
     def _refusal(self, gone: threading.Event | None) -> Busy | ClientGone:
@@ -118,7 +118,7 @@ class AgentLocks:
 
 
 class _ThreadLock:
-    """First come, first served: a plain lock lets a newcomer overtake those who wait."""
+    """First come, first served. With a plain lock, a thread that comes later may overtake those that wait."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()

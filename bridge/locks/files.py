@@ -1,4 +1,4 @@
-"""Locks between the workers of one machine: files, which the system lets go of when their holder dies, however."""
+"""Locks between the workers of one machine: locked files. The system unlocks them when their holder dies, however."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _BEGUN, _ENDED = b"b", b"e"
 
 
 class FileLocker:
-    """A folder that all workers share, two files a lock: who has it, and who is next.
+    """A folder that all workers share. Each lock has two files: one for its holder, one for the next in the queue.
 
-    Without the second one a worker that lets go and has others waiting would take it again before another one looks.
+    Without the second file, a worker with several waiting threads would take a lock that it frees again and again,
+    before another worker looks.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,8 +43,8 @@ class FileLocker:
             try:
                 if not _locked(file, patience, POLL):
                     return None
-                if _is_at(file, path):  # else it was removed while we waited, and there is another one, or none
-                    held = _FileLock(file, path, _settled(file))
+                if _is_at(file, path):  # else the file was removed while we waited, and there may be a new one
+                    held = _FileLock(file, path, _mark_begun(file))
                     return held
             finally:
                 if held is None:
@@ -65,7 +66,7 @@ class _FileLock:
     previous_turn_ended: bool
 
     def holds(self) -> bool:
-        """A lock is one as long as everybody finds the same file."""
+        """A lock holds as long as all workers find the same file."""
         return _is_at(self.file, self.path)
 
     def release(self, ended: bool) -> None:
@@ -99,14 +100,13 @@ def _is_at(file: int, path: Path) -> bool:
         return False
 
 
-def _settled(file: int) -> bool:
-    """Whether the last holder came to its end. The file says so, and from now on that the new one has not."""
+def _mark_begun(file: int) -> bool:
+    """Marks in the file that its new holder has not ended. Returns whether the previous one had."""
     previous_turn_ended = os.pread(file, 1, 0) == _ENDED
     _write(file, _BEGUN)
     return previous_turn_ended
 
 
 def _write(file: int, mark: bytes) -> None:
-    # A full disk must not end a turn.
-    with suppress(OSError):
+    with suppress(OSError):  # a full disk must not end a turn
         os.pwrite(file, mark, 0)

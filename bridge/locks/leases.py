@@ -1,7 +1,7 @@
 """Locks between machines: leases in Redis that expire unless their holder renews them.
 
-A holder that was stopped for long, or that lost Redis, knows by its own clock that its lease is over and does nothing
-more to the agent. Whoever waits is in a queue; one that is not heard of for a while leaves it.
+A holder that was stopped for long, or that lost Redis, knows by its own clock that its lease is over, and does nothing
+more to the agent. Turns that wait are in a queue. A turn that has not asked for a while is taken out of it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ LEASE = 15.0
 RENEWAL = 4.0
 # The holder counts its lease as over this long before Redis does.
 MARGIN = 2.0
+# A turn that waits is taken out of the queue when it has not asked for so many seconds.
 HEARD = 3.0
 POLL = 0.02
 SLOWEST_POLL = 0.15
-SETTLED_KEPT = 7 * 86400.0
+ENDED_KEPT = 7 * 86400.0
 
 _TAKE = """
 local lock, queue, heard, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, patience = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Heard of in the future, or held for longer than a lease: the clock was put back since then.
+-- A time in the future, or a lock that lasts for longer than a lease: the clock was put back since then.
 for _, span in ipairs({{'-inf', now - patience}, {now + patience, '+inf'}}) do
   for _, silent in ipairs(redis.call('zrangebyscore', heard, span[1], span[2])) do
     redis.call('zrem', queue, silent)
@@ -78,7 +79,7 @@ return 1
 
 
 class LeaseLocker:
-    """Leases in one Redis. A thread of each process renews all that it holds."""
+    """Takes leases in one Redis. A thread of each process renews all leases of the process."""
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
@@ -86,7 +87,7 @@ class LeaseLocker:
         self._leave = server.script(_LEAVE)
         self._renewal = server.script(_RENEW)
         self._release = server.script(_RELEASE)
-        self._held: set[_Lease] = set()
+        self._leases: set[_Lease] = set()
         self._guard = threading.Lock()
         self._renewer: tuple[int, threading.Thread] | None = None
 
@@ -95,9 +96,9 @@ class LeaseLocker:
         token = secrets.token_hex(12)
         pause = POLL
         while True:
-            held = self._try(name, token)
-            if held is not None:
-                return held
+            lease = self._try(name, token)
+            if lease is not None:
+                return lease
             if not patience():
                 with suppress(StoreUnavailable), self._server.client():
                     self._leave(keys=[_key("queue", name), _key("heard", name)], args=[token])
@@ -112,48 +113,48 @@ class LeaseLocker:
             taken, previous_turn_ended = self._take(keys=keys, args=[token, milliseconds(LEASE), milliseconds(HEARD)])
         if not taken:
             return None
-        held = _Lease(self, name, token, bool(previous_turn_ended), asked + LEASE - MARGIN)
+        lease = _Lease(self, name, token, bool(previous_turn_ended), asked + LEASE - MARGIN)
         with self._guard:
-            self._held.add(held)
-        return held
+            self._leases.add(lease)
+        return lease
 
-    def _renew_one(self, held: _Lease) -> None:
+    def _renew_one(self, lease: _Lease) -> None:
         asked = time.monotonic()
         with self._server.client():
-            renewed = self._renewal(keys=[_key("lock", held.name)], args=[held.token, milliseconds(LEASE)])
-        held.until = asked + LEASE - MARGIN if renewed else 0.0
+            renewed = self._renewal(keys=[_key("lock", lease.name)], args=[lease.token, milliseconds(LEASE)])
+        lease.until = asked + LEASE - MARGIN if renewed else 0.0
 
-    def release(self, held: _Lease, ended: bool) -> None:
+    def release(self, lease: _Lease, ended: bool) -> None:
         with self._guard:
-            self._held.discard(held)
-        keys = [_key("lock", held.name), _key("ended", held.name)]
+            self._leases.discard(lease)
+        keys = [_key("lock", lease.name), _key("ended", lease.name)]
         try:
             with self._server.client():
-                self._release(keys=keys, args=[held.token, int(ended), milliseconds(SETTLED_KEPT)])
+                self._release(keys=keys, args=[lease.token, int(ended), milliseconds(ENDED_KEPT)])
         except StoreUnavailable as fault:
-            log.warning("a lease is left to expire: %s", fault.message)
+            log.warning("a lease could not be given back, and will expire: %s", fault.message)
 
     def _begin_renewing(self) -> None:
-        """Before anything is taken: where there is no thread left, nobody would renew it or let go of it."""
+        """Starts the thread, before anything is taken: without a thread, a lease would not be renewed."""
         with self._guard:
             if self._renewer is None or self._renewer[0] != os.getpid():
-                thread = threading.Thread(target=_renew, args=(weakref.ref(self),), name="leases", daemon=True)
+                thread = threading.Thread(target=_renew_on, args=(weakref.ref(self),), name="leases", daemon=True)
                 thread.start()
                 self._renewer = os.getpid(), thread
 
     def renew_all(self) -> None:
         with self._guard:
-            locks = [*self._held]
-        for held in locks:
+            leases = [*self._leases]
+        for lease in leases:
             try:
-                self._renew_one(held)
+                self._renew_one(lease)
             except StoreUnavailable as fault:
                 log.warning("leases can't be renewed: %s", fault.message)
                 return
 
 
-def _renew(locker: weakref.ref[LeaseLocker]) -> None:
-    """As long as there is the locker and its process."""
+def _renew_on(locker: weakref.ref[LeaseLocker]) -> None:
+    """Renews the leases as long as the locker exists."""
     while True:
         time.sleep(RENEWAL)
         here = locker()
@@ -179,5 +180,5 @@ class _Lease:
 
 
 def _key(kind: str, name: str) -> str:
-    """All keys of a lock in one slot of a cluster."""
+    """Returns a key. All keys of one lock are in the same hash slot of a Redis cluster."""
     return f"{PREFIX}{kind}:{{{name}}}"

@@ -1,4 +1,4 @@
-"""Calls that are open while a client runs its tools: the turn is over, and other clients may have to wait."""
+"""Notes the calls that are open while a client runs its tools. The turn is over, but other clients may have to wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOK = 0.1
 
 
 class OpenCalls:
-    """`mode` says what another client's message does then. After `keep` seconds an open call holds up no client."""
+    """`mode` says what another client's message does then. After `keep` seconds, an open call is ignored."""
 
     def __init__(self, store: Store, mode: Meanwhile, keep: float) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class OpenCalls:
         return noted
 
     def wait(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
-        """Wait until these calls are answered, given up, or open for too long."""
+        """Waits until these calls are answered, given up, or open for too long."""
         while self._store.get(_key(agent_id)) == noted:
             if time.monotonic() >= deadline:
                 raise Busy("The agent waits for another client's tool result (BRIDGE_MEANWHILE).", retry_after=5)
@@ -50,7 +50,7 @@ class OpenCalls:
                 return
 
     def note(self, agent_id: str, turn: Turn, call_ids: Sequence[str]) -> None:
-        """These calls are open after the turn. The agent has answered, so a store that fails loses nothing by it."""
+        """Notes the calls that are open after the turn. A failing store ends no turn: the agent has answered."""
         if self._mode == "close":
             return
         try:
@@ -60,15 +60,15 @@ class OpenCalls:
             else:
                 self._store.remove(_key(agent_id))
         except StoreUnavailable as fault:
-            log.warning("which calls are open could not be kept: %s", fault.message)
+            log.warning("the open calls of an agent could not be noted: %s", fault.message)
 
     def forget(self, agent_id: str) -> None:
-        """The agent's calls were closed by the operator."""
+        """Forgets the agent's open calls, because the operator closed them."""
         self._store.remove(_key(agent_id))
 
 
 def _is_the_same_client(noted: str, turn: Turn) -> bool:
-    """Whether the client knows one of the calls, or has the same key and tools: then it has given the calls up."""
+    """Returns whether the client knows one of the calls, or has the same key and tools. Then it gave the calls up."""
     client, tools, calls = json.loads(noted)
     return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset(turn.tools))
 

@@ -1,4 +1,4 @@
-"""The store of several machines: a Redis, by REDIS_URL. The only module that knows the library."""
+"""The store of several machines: a Redis, at REDIS_URL. This is the only module that knows the library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from redis.retry import Retry
 from bridge.errors import StoreUnavailable
 
 PREFIX = "letta-tool-bridge:"
-# A Redis that is slower than this is as good as none: a turn has a few calls to it.
+# A Redis that needs longer for a call is useless: each turn makes several calls.
 SECONDS = 2.0
 
 _CLAIM = """
@@ -38,7 +38,7 @@ return redis.call('del', KEYS[1])
 
 
 class RedisServer:
-    """A connection to it, opened with the first call; used by many threads."""
+    """A connection that is opened with the first call, and used by many threads."""
 
     def __init__(self, url: str, verify: bool = True) -> None:
         self._redis = redis.Redis.from_url(
@@ -47,7 +47,8 @@ class RedisServer:
             protocol=2,
             socket_timeout=SECONDS,
             socket_connect_timeout=SECONDS,
-            # A call whose fate is unknown must not be made twice; a connection that was lost is noticed before it.
+            # No call is made again: a call that got no answer may have been done. A connection that was lost earlier is
+            # noticed before the call.
             retry=Retry(NoBackoff(), 0),
             **({} if verify or not url.startswith("rediss:") else {"ssl_cert_reqs": "none"}),
         )
@@ -66,12 +67,12 @@ class RedisServer:
 
 
 def _described(fault: BaseException) -> str:
-    """Without the fault's own words, which may tell the address."""
+    """Describes a fault without its own words, which may contain the address."""
     cause: BaseException | None = fault
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             why = cause.verify_message.partition(",")[0]
-            return f"its certificate is refused ({why}); BRIDGE_REDIS_VERIFY=0 takes any"
+            return f"its certificate is refused ({why}); BRIDGE_REDIS_VERIFY=0 accepts any"
         cause = cause.__cause__ or cause.__context__
     return type(fault).__name__
 

@@ -1,6 +1,6 @@
 """The store of one machine: an SQLite file that all workers open.
 
-Times are of a clock that nobody sets. It begins anew when the machine does, and so does the store.
+Its times are of a clock that can't be set. The clock starts again with the machine, and so does the store.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bridge.errors import StoreUnavailable
 
-# When the machine crashes, nothing of this is needed any more.
+# After a crash of the machine, the data is not needed any more. So nothing waits for the disk.
 _PRAGMAS = ("journal_mode = WAL", "synchronous = OFF", "journal_size_limit = 4000000")
 _TABLES = """
 create table if not exists texts (key text primary key, value text not null, expires real not null) without rowid;
@@ -32,13 +32,13 @@ _CLAIM = (
 _IS_THERE = "select 1 from texts where key = ? union all select 1 from lists where key = ? limit 1"
 WAIT_FOR_OTHERS = 2.0
 PURGE_INTERVAL = 30.0
-# What is nearest to its end goes first when the file grows beyond this.
+# When the file grows beyond this, the lists that would expire first are removed.
 MOST_BYTES = 256_000_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class LocalStore:
-    """Used by many threads. Each process opens the file with its first call: SQLite does not outlive a fork."""
+    """Used by many threads. Each process opens the file with its first call: SQLite can't be used after a fork."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class LocalStore:
                 if db.execute(_CLAIM, (key, value, now + keep, now)).rowcount:
                     return None
                 there = self._get(db, key)
-                if there is not None:  # else it ended just now
+                if there is not None:  # else it expired just now
                     return None if there == value else there
 
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
@@ -74,15 +74,15 @@ class LocalStore:
 
     def unclaim(self, key: str, value: str) -> bool:
         with self._connection() as db:
-            gone = db.execute(
+            found = db.execute(
                 "delete from texts where key = ? and value = ? and expires > ?", (key, value, self._clock())
             )
-            return bool(gone.rowcount)
+            return bool(found.rowcount)
 
     def remove(self, *keys: str) -> None:
         with self._connection() as db:
             there = [key for key in keys if db.execute(_IS_THERE, (key, key)).fetchone()]
-        if not there:  # the usual case, and it takes no lock
+        if not there:  # the usual case, which needs no lock
             return
         with self._transaction() as db:
             for key in there:
@@ -145,7 +145,7 @@ class LocalStore:
         with self._lock:
             try:
                 db = self._opened()
-                self._purge_now_and_then(db)
+                self._purge_if_due(db)
                 yield db
             except (sqlite3.Error, OSError) as fault:
                 self._open = None
@@ -154,10 +154,11 @@ class LocalStore:
                 ) from fault
 
     def _opened(self) -> sqlite3.Connection:
-        """Anew in a new process, and when the file was removed: what is in the old one, no other worker would see."""
+        """Opens the file again in a new process, and when it was removed: then no other worker sees the old one."""
         if self._open is None or self._open[0] != (os.getpid(), _identity(self._path)):
             with _opening(self._path):
-                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what agents say is in it
+                # Only this user may read it: it holds what agents say.
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
                 self._open = (os.getpid(), _identity(self._path)), self._connect()
         return self._open[1]
 
@@ -168,14 +169,14 @@ class LocalStore:
         db.executescript(_TABLES)
         return db
 
-    def _purge_now_and_then(self, db: sqlite3.Connection) -> None:
+    def _purge_if_due(self, db: sqlite3.Connection) -> None:
         now = self._clock()
         if now < self._next_purge:
             return
         self._next_purge = now + PURGE_INTERVAL
         db.execute("begin immediate")
         for table in ("texts", "lists"):
-            db.execute(f"delete from {table} where expires <= ?", (now,))  # nosec B608 # names of our own
+            db.execute(f"delete from {table} where expires <= ?", (now,))  # nosec B608 # our own names
         if _used(db) > MOST_BYTES:
             db.execute("delete from lists where key in (select key from lists order by expires limit 1000)")
         db.execute("delete from items where key not in (select key from lists)")
@@ -184,7 +185,7 @@ class LocalStore:
 
 @contextmanager
 def _opening(path: Path) -> Iterator[None]:
-    """One after the other: SQLite does not wait, but fails, where two make a new file write ahead at once."""
+    """Lets one worker after the other open the file. SQLite fails if two set the journal mode of a new file at once."""
     boot = _BOOT_ID.read_bytes().strip() if _BOOT_ID.exists() else b""
     note = os.open(path.with_suffix(".boot"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -200,8 +201,8 @@ def _opening(path: Path) -> Iterator[None]:
 
 
 def _forget_other_boots(path: Path, noted: bytes) -> None:
-    """The whole file goes, and is not even opened: a crash of the machine may have spoilt it."""
-    if noted:  # else the file may be anybody's
+    """Removes the file of an earlier boot without opening it: a crash of the machine may have corrupted it."""
+    if noted:  # else the file may not be ours
         for kind in ("", "-wal", "-shm"):
             path.with_name(path.name + kind).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""What a client's key lets it do: which agents, how often, how much at once. And what no request may do."""
+"""Checks what a client may do: which agents its key is for, how often and how much at once, and its tools."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.keys import ApiKey
-from bridge.limits.allowance import Allowance, Place
+from bridge.limits.allowance import Allowance, KeySlot
 from bridge.limits.gate import Gate, Slot
 from bridge.stubs.remembered import RememberedStubs
 from bridge.turn import Turn
 
 
 class Admission:
-    """Without keys the clients are not told apart, and so nothing is limited but the turns of the worker."""
+    """Without keys, clients can't be told apart, and only the turns of the worker are limited."""
 
     def __init__(self, settings: Settings, directory: Directory, allowance: Allowance, stubs: RememberedStubs) -> None:
         self._settings = settings
@@ -24,27 +24,27 @@ class Admission:
         self._gate = Gate(settings.turns_at_once)
 
     def enter(self, key: ApiKey | None) -> Slot:
-        """A slot for a turn of this key, before anything is done for it; Busy or TooManyTurns when none is free."""
-        place = self._place(key)
+        """Takes a slot for a turn of this key, before anything else is done. Raises Busy or TooManyTurns."""
+        key_slot = self._key_slot(key)
         try:
-            return self._gate.enter(place.leave)
+            return self._gate.enter(key_slot.leave)
         except BaseException:
-            place.leave()
+            key_slot.leave()
             raise
 
-    def _place(self, key: ApiKey | None) -> Place:
+    def _key_slot(self, key: ApiKey | None) -> KeySlot:
         if key is None:
-            return Place()
+            return KeySlot()
         rate = self._settings.key_rate if key.rate is None else key.rate
         turns = self._settings.key_turns if key.turns is None else key.turns
         if rate:
             self._allowance.spend(key.name, rate)
-        return self._allowance.begin(key.name, turns) if turns else Place()
+        return self._allowance.begin(key.name, turns) if turns else KeySlot()
 
     def admitted(self, turn: Turn, key: ApiKey | None) -> Turn:
-        """The turn as the key may have it, with its tools checked, before the agent is waited for.
+        """Returns the turn with its tools checked and the restrictions of the key, before it waits for its agent.
 
-        An agent that the key may not see is refused as one that does not exist.
+        An agent that the key may not see is refused like one that does not exist.
         """
         checked = tuple(
             self._stubs.checked(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)

@@ -1,4 +1,4 @@
-"""What makes two requests the same turn: who asks, and everything that is asked but the form of the reply."""
+"""What makes two requests the same turn: the same client asks the same. The form of the reply may differ."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LONGEST_KEY = 255
 
 
 def identity_of(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
-    """`named` is the request's Idempotency-Key, "" when it has none."""
-    digest = _digest([dialect.name, turn.client, turn.aside, dialect.asked(body)])
+    """Returns the identity of a request. `named` is its Idempotency-Key, "" without one."""
+    digest = _digest([dialect.name, turn.client, turn.aside, dialect.identity_fields(body)])
     if len(named) > LONGEST_KEY:
         raise InvalidRequest(f"`{KEY_HEADER}` may have {LONGEST_KEY} characters at most.", param=KEY_HEADER)
     if named:

@@ -24,7 +24,7 @@ def allowance(tmp_path: Path, clock: Clock) -> Allowance:
 
 
 def spend(allowance: Allowance, count: int, rate: int = 6, key: str = "roo") -> int:
-    """How many of so many requests were let in."""
+    """Returns how many of so many requests were let in."""
     let_in = 0
     for _ in range(count):
         try:
@@ -35,11 +35,11 @@ def spend(allowance: Allowance, count: int, rate: int = 6, key: str = "roo") -> 
     return let_in
 
 
-def test_a_key_has_its_requests_of_a_minute_and_no_more(allowance: Allowance) -> None:
+def test_a_key_has_its_requests_a_minute_and_not_more(allowance: Allowance) -> None:
     assert spend(allowance, 20) == 6
 
 
-def test_a_refusal_says_when_there_is_room_again(allowance: Allowance, clock: Clock) -> None:
+def test_a_refusal_says_when_the_next_request_is_let_in(allowance: Allowance, clock: Clock) -> None:
     spend(allowance, 6)
     clock.now += 3
     with pytest.raises(Busy, match="'roo' may make 6 requests a minute") as caught:
@@ -49,14 +49,14 @@ def test_a_refusal_says_when_there_is_room_again(allowance: Allowance, clock: Cl
     assert spend(allowance, 5) == 1
 
 
-def test_what_was_not_used_does_not_add_up_beyond_a_minute(allowance: Allowance, clock: Clock) -> None:
+def test_unused_requests_add_up_to_those_of_one_minute(allowance: Allowance, clock: Clock) -> None:
     spend(allowance, 3)
     clock.now += 3600
     assert spend(allowance, 20) == 6
 
 
 @pytest.mark.fault("the clock is set")
-def test_a_clock_that_is_put_back_locks_nobody_out(allowance: Allowance, clock: Clock) -> None:
+def test_a_clock_that_is_put_back_locks_no_key_out(allowance: Allowance, clock: Clock) -> None:
     spend(allowance, 6)
     clock.now -= 3600
     assert spend(allowance, 1) == 0
@@ -65,7 +65,7 @@ def test_a_clock_that_is_put_back_locks_nobody_out(allowance: Allowance, clock: 
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_a_folder_that_can_not_be_written_is_told(allowance: Allowance, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(allowance: Allowance, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("in the way")
     for ask in (lambda: allowance.spend("roo", 6), lambda: allowance.begin("roo", 6)):
         with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
@@ -76,33 +76,33 @@ def test_keys_do_not_share_their_rate(allowance: Allowance) -> None:
     assert [spend(allowance, 9, key=key) for key in ("a", "b", ".", "..")] == [6, 6, 6, 6]
 
 
-def test_workers_share_it(allowance: Allowance, tmp_path: Path, clock: Clock) -> None:
+def test_workers_share_the_rate_of_a_key(allowance: Allowance, tmp_path: Path, clock: Clock) -> None:
     other = Allowance(tmp_path / "keys", clock)
     assert spend(allowance, 4) + spend(other, 4) == 6
 
 
-def test_a_key_has_so_many_turns_at_once(allowance: Allowance, tmp_path: Path) -> None:
+def test_a_key_has_a_limited_number_of_turns_at_once(allowance: Allowance, tmp_path: Path) -> None:
     other = Allowance(tmp_path / "keys")
-    places = [allowance.begin("roo", 2), other.begin("roo", 2)]
+    slots = [allowance.begin("roo", 2), other.begin("roo", 2)]
     for worker in (allowance, other):
         with pytest.raises(Busy, match="'roo' has 2 turns under way") as caught:
             worker.begin("roo", 2)
         assert caught.value.code == "too_many_turns"
     allowance.begin("other", 1).leave()
-    places[0].leave()
-    places[0].leave()
+    slots[0].leave()
+    slots[0].leave()
     other.begin("roo", 2)
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
-def test_the_turns_of_a_killed_worker_count_no_more(allowance: Allowance, tmp_path: Path) -> None:
+def test_the_turns_of_a_killed_worker_do_not_count_any_more(allowance: Allowance, tmp_path: Path) -> None:
     ready = multiprocessing.get_context("fork").Event()
 
     def work() -> None:
-        place = Allowance(tmp_path / "keys").begin("roo", 1)
+        slot = Allowance(tmp_path / "keys").begin("roo", 1)
         ready.set()
         signal.pause()
-        place.leave()
+        slot.leave()
 
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()

@@ -1,4 +1,4 @@
-"""One turn at a time for an agent: what holds for files and for leases in a real Redis."""
+"""An agent has one turn at a time, whether the locks are files or leases in a real Redis."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def redis() -> Iterator[Redis]:
 
 @pytest.fixture
 def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Longer than any test, and often renewed."""
+    """Makes leases last longer than any test, and renews them often."""
     monkeypatch.setattr(leases, "LEASE", LEASE)
     monkeypatch.setattr(leases, "RENEWAL", 0.05)
 
@@ -57,16 +57,16 @@ def locks(place: str, wait: float = SOON) -> AgentLocks:
     return AgentLocks(locker(place), wait)
 
 
-def is_lost(lease: AgentHold) -> bool:
+def is_lost(hold: AgentHold) -> bool:
     try:
-        lease.check()
+        hold.check()
     except HoldLost:
         return True
     return False
 
 
 def hold_on_command(place: str, pipe: Connection, lease: float) -> None:
-    """Another worker: takes the agent at once, and lets go when it is told."""
+    """Runs in another worker. Takes the agent at once, and frees it on command."""
     leases.LEASE, leases.RENEWAL, leases.MARGIN = lease, 0.2, 0.2
     redis_module.SECONDS = SOON
     with locks(place).hold(AGENT):
@@ -97,7 +97,7 @@ class Worker:
     ) -> None:
         self.dies()
 
-    def lets_go(self) -> None:
+    def frees_it(self) -> None:
         self._pipe.send("go")
         assert self._pipe.poll(30)
         self._pipe.recv()
@@ -113,44 +113,44 @@ class Worker:
 
 
 def test_a_second_thread_has_to_wait_and_gives_up_in_time(place: str) -> None:
-    held = locks(place, wait=0.05)
+    agents = locks(place, wait=0.05)
     refused: list[Busy] = []
 
     def try_it() -> None:
         try:
-            with held.hold(AGENT):
+            with agents.hold(AGENT):
                 pass
         except Busy as busy:
             refused.append(busy)
 
-    with held.hold(AGENT):
+    with agents.hold(AGENT):
         thread = threading.Thread(target=try_it)
         thread.start()
         thread.join()
     assert len(refused) == 1
     assert refused[0].retry_after is not None
     assert refused[0].retry_after <= 60
-    with held.hold(AGENT):
+    with agents.hold(AGENT):
         pass
 
 
 def test_different_agents_do_not_wait_for_each_other(place: str) -> None:
-    held = locks(place, wait=0)
-    with held.hold(AGENT), held.hold("agent-2"):
+    agents = locks(place, wait=0)
+    with agents.hold(AGENT), agents.hold("agent-2"):
         pass
 
 
-def test_threads_get_the_agent_in_the_order_of_their_coming(place: str) -> None:
-    held = locks(place)
+def test_threads_get_the_agent_in_the_order_in_which_they_came(place: str) -> None:
+    agents = locks(place)
     order: list[int] = []
     threads = []
 
     def take(number: int) -> None:
-        with held.hold(AGENT):
+        with agents.hold(AGENT):
             order.append(number)
 
-    with held.hold(AGENT):
-        lock = held._threads[AGENT]
+    with agents.hold(AGENT):
+        lock = agents._threads[AGENT]
         for number in range(5):
             thread = threading.Thread(target=take, args=(number,))
             thread.start()
@@ -163,7 +163,7 @@ def test_threads_get_the_agent_in_the_order_of_their_coming(place: str) -> None:
 
 
 def test_a_worker_with_many_waiting_lets_another_worker_have_its_turn(place: str) -> None:
-    """Two workers: one whose threads queue without end, and one that comes later."""
+    """Of two workers, one has threads that queue without end, and the other comes later."""
     busy, other = locks(place), locks(place)
     done = threading.Event()
     taken = [0]
@@ -188,41 +188,41 @@ def test_a_worker_with_many_waiting_lets_another_worker_have_its_turn(place: str
         each.result()
 
 
-def test_who_waits_for_nothing_any_more_leaves_the_queue(place: str) -> None:
-    held, gone = locks(place), threading.Event()
+def test_a_turn_whose_client_left_leaves_the_queue(place: str) -> None:
+    agents, gone = locks(place), threading.Event()
     left: list[ClientGone] = []
 
-    def wait_in_vain() -> None:
+    def wait() -> None:
         try:
-            with held.hold(AGENT, gone=gone):
+            with agents.hold(AGENT, gone=gone):
                 pass
         except ClientGone as fault:
             left.append(fault)
 
-    with held.hold(AGENT):
-        thread = threading.Thread(target=wait_in_vain)
+    with agents.hold(AGENT):
+        thread = threading.Thread(target=wait)
         thread.start()
         gone.set()
         thread.join(SOON)
     assert len(left) == 1
 
 
-def test_a_turn_is_told_whether_the_one_before_came_to_its_end(place: str) -> None:
-    held = locks(place)
-    with held.hold(AGENT) as first:
+def test_a_turn_knows_whether_the_previous_one_came_to_its_end(place: str) -> None:
+    agents = locks(place)
+    with agents.hold(AGENT) as first:
         assert not first.previous_turn_ended
-    assert fails_while_it_holds(held)
-    with held.hold(AGENT) as third:
+    assert fails_while_it_holds(agents)
+    with agents.hold(AGENT) as third:
         assert not third.previous_turn_ended
-    with held.hold(AGENT) as fourth:
+    with agents.hold(AGENT) as fourth:
         assert fourth.previous_turn_ended
 
 
-def fails_while_it_holds(held: AgentLocks) -> bool:
+def fails_while_it_holds(agents: AgentLocks) -> bool:
     previous_turn_ended = False
     try:
-        with held.hold(AGENT) as lease:
-            previous_turn_ended = lease.previous_turn_ended
+        with agents.hold(AGENT) as hold:
+            previous_turn_ended = hold.previous_turn_ended
             raise ZeroDivisionError
     except ZeroDivisionError:
         return previous_turn_ended
@@ -232,20 +232,20 @@ def test_another_process_has_to_wait(place: str) -> None:
     with Worker(place) as worker:
         with pytest.raises(Busy), locks(place, wait=0.05).hold(AGENT):
             pass
-        worker.lets_go()
-    with locks(place).hold(AGENT) as lease:
-        assert lease.previous_turn_ended
+        worker.frees_it()
+    with locks(place).hold(AGENT) as hold:
+        assert hold.previous_turn_ended
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_holder_lets_go(kind: Kind, tmp_path: Path) -> None:
-    """A file at once, a lease when it has expired."""
+def test_the_lock_of_a_killed_holder_is_free(kind: Kind, tmp_path: Path) -> None:
+    """A locked file is free at once, a lease when it has expired."""
     with lock_place(kind, tmp_path) as where:
         with Worker(where, lease=1.0) as worker:
             worker.dies()
-        with locks(where, wait=0 if kind == "local" else SOON).hold(AGENT) as lease:
-            assert not lease.previous_turn_ended
+        with locks(where, wait=0 if kind == "local" else SOON).hold(AGENT) as hold:
+            assert not hold.previous_turn_ended
 
 
 # --- files --------------------------------------------------------------------------------------------
@@ -257,20 +257,20 @@ def removed(folder: Path) -> None:
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_a_holder_whose_lock_was_removed_does_nothing_more(tmp_path: Path) -> None:
-    """Whoever comes next finds no lock, makes one, and has the agent."""
-    with locks(str(tmp_path)).hold(AGENT) as lease:
-        lease.check()
+def test_a_holder_whose_lock_was_removed_does_nothing_more_to_the_agent(tmp_path: Path) -> None:
+    """The next turn finds no lock, makes one, and has the agent."""
+    with locks(str(tmp_path)).hold(AGENT) as hold:
+        hold.check()
         removed(tmp_path)
         with locks(str(tmp_path)).hold(AGENT) as other:
             assert not other.previous_turn_ended
             other.check()
             with pytest.raises(HoldLost):
-                lease.check()
+                hold.check()
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_who_waited_for_a_lock_that_was_removed_waits_for_the_one_that_all_see(tmp_path: Path) -> None:
+def test_a_turn_that_waited_for_a_removed_lock_waits_for_the_new_one(tmp_path: Path) -> None:
     late, waits, goes_on = locker(str(tmp_path)), threading.Event(), threading.Event()
     got: list[object] = []
 
@@ -297,68 +297,70 @@ def test_who_waited_for_a_lock_that_was_removed_waits_for_the_one_that_all_see(t
 
 
 @pytest.mark.usefixtures("long_leases")
-def test_a_lease_is_renewed_for_as_long_as_it_is_held(redis: Redis) -> None:
-    """By Redis' clock and by its holder's own: whenever it has come nearer to its end, it is put off again."""
+def test_a_lease_is_renewed_while_it_is_held(redis: Redis) -> None:
+    """Each renewal puts its end off, by the clock of Redis and by the holder's own."""
     own = LeaseLocker(RedisServer(redis.url))
-    with AgentLocks(own, SOON).hold(AGENT) as lease, RedisServer(redis.url).client() as client:
-        (held,), key = own._held, leases._key("lock", AGENT)
+    with AgentLocks(own, SOON).hold(AGENT) as hold, RedisServer(redis.url).client() as client:
+        (lease,), key = own._leases, leases._key("lock", AGENT)
         for _ in range(3):
             client.pexpire(key, milliseconds(LEASE / 2))
-            held.until = 0.0
+            lease.until = 0.0
             until(lambda: client.pttl(key) > milliseconds(LEASE / 2))
-            until(held.holds)
+            until(lease.holds)
         with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
             pass
-        lease.check()
+        hold.check()
 
 
 @pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
-def test_a_holder_that_was_stopped_knows_that_its_agent_is_another_ones(redis: Redis) -> None:
+def test_a_holder_that_was_stopped_knows_that_another_turn_has_the_agent(redis: Redis) -> None:
     with Worker(redis.url, lease=1.0) as worker:
         worker.send(signal.SIGSTOP)
-        with locks(redis.url).hold(AGENT) as lease:
+        with locks(redis.url).hold(AGENT) as hold:
             worker.send(signal.SIGCONT)
-            worker.lets_go()  # late, and it must not let go of what is ours
+            worker.frees_it()  # late, and it must not free our lease
             with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
                 pass
-            lease.check()
+            hold.check()
 
 
 @pytest.mark.fault("the holder of an agent is stopped for longer than its lease")
 @pytest.mark.usefixtures("long_leases")
-def test_a_holder_that_could_not_renew_does_nothing_more(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    with locks(redis.url).hold(AGENT) as lease:
-        lease.check()
+def test_a_holder_that_could_not_renew_its_lease_has_lost_the_agent(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with locks(redis.url).hold(AGENT) as hold:
+        hold.check()
         monkeypatch.setattr(leases, "MARGIN", 0.2)
         monkeypatch.setattr(leases, "LEASE", 1.0)  # from the next renewal on
         with RedisServer(redis.url).client() as client:
             until(lambda: client.pttl(leases._key("lock", AGENT)) <= 1000)
         redis.pause()
-        until(lambda: is_lost(lease))
+        until(lambda: is_lost(hold))
         redis.resume()
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 @pytest.mark.usefixtures("long_leases")
 def test_a_lease_that_redis_forgot_is_lost(redis: Redis) -> None:
-    """After a failover somebody else may have had the agent meanwhile."""
-    with locks(redis.url).hold(AGENT) as lease:
+    """After a failover, another turn may have had the agent."""
+    with locks(redis.url).hold(AGENT) as hold:
         redis.stop()
         redis.start()
         with locks(redis.url).hold(AGENT) as other:
             assert not other.previous_turn_ended
-            until(lambda: is_lost(lease))
+            until(lambda: is_lost(hold))
             other.check()
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_without_redis_no_agent_is_had(redis: Redis) -> None:
-    held = locks(redis.url)
+def test_without_redis_no_turn_gets_an_agent(redis: Redis) -> None:
+    agents = locks(redis.url)
     redis.stop()
-    with pytest.raises(StoreUnavailable), held.hold(AGENT):
+    with pytest.raises(StoreUnavailable), agents.hold(AGENT):
         pass
     redis.start()
-    with held.hold(AGENT):
+    with agents.hold(AGENT):
         pass
 
 
@@ -366,18 +368,18 @@ HOUR = 3_600_000
 
 
 @pytest.mark.fault("the clock is set")
-def test_a_dead_holder_keeps_its_agent_no_longer_when_the_clock_of_redis_was_put_back(
+def test_a_dead_holder_loses_its_agent_though_the_clock_of_redis_was_put_back(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "LEASE", 1.0)
     with RedisServer(redis.url).client() as client:
         client.set(leases._key("lock", AGENT), "token-of-the-dead", px=HOUR + 1000)
-    with locks(redis.url).hold(AGENT) as lease:
-        assert not lease.previous_turn_ended
+    with locks(redis.url).hold(AGENT) as hold:
+        assert not hold.previous_turn_ended
 
 
 @pytest.mark.fault("the clock is set")
-def test_who_died_waiting_is_not_waited_for_when_the_clock_of_redis_was_put_back(redis: Redis) -> None:
+def test_a_dead_process_leaves_the_queue_though_the_clock_of_redis_was_put_back(redis: Redis) -> None:
     with RedisServer(redis.url).client() as client:
         client.zadd(leases._key("queue", AGENT), {"token-of-the-dead": 1})
         client.zadd(leases._key("heard", AGENT), {"token-of-the-dead": time.time() * 1000 + HOUR})
@@ -385,7 +387,7 @@ def test_who_died_waiting_is_not_waited_for_when_the_clock_of_redis_was_put_back
         pass
 
 
-def test_who_died_waiting_is_not_waited_for(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_process_leaves_the_queue(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "HEARD", 0.3)
     dead = locker(redis.url)
     with locks(redis.url).hold(AGENT):

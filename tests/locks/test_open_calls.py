@@ -1,11 +1,10 @@
-"""What another client's message does while a client runs a tool for the agent."""
+"""While a client runs a tool for the agent, another client's message waits, is refused, or closes the call."""
 
 from __future__ import annotations
 
 import threading
 import time
 from pathlib import Path
-from typing import Any, NoReturn
 
 import pytest
 
@@ -15,6 +14,7 @@ from bridge.store.port import Store
 from bridge.store.sqlite import LocalStore
 from bridge.turn import Meanwhile, NewInput, ToolSpec, Turn, UserMessage
 from tests.clock import Clock
+from tests.stores import FailingStore
 
 AGENT = "agent-1"
 CALL = "call_1"
@@ -30,15 +30,15 @@ def store(tmp_path: Path) -> Store:
     return LocalStore(tmp_path / "shared.db")
 
 
-def called(store: Store, mode: Meanwhile = "wait") -> OpenCalls:
-    """After a turn that ended with a call."""
+def after_a_call(store: Store, mode: Meanwhile = "wait") -> OpenCalls:
+    """Returns the open calls after a turn that ended with a call."""
     calls = OpenCalls(store, mode, KEEP)
     calls.note(AGENT, ASKS, [CALL])
     return calls
 
 
 def test_another_client_has_to_wait_until_the_call_is_answered(store: Store) -> None:
-    calls = called(store)
+    calls = after_a_call(store)
     noted = calls.in_the_way(AGENT, OTHER)
     assert noted is not None
     threading.Timer(0.1, calls.note, (AGENT, ASKS, [])).start()
@@ -47,15 +47,15 @@ def test_another_client_has_to_wait_until_the_call_is_answered(store: Store) -> 
 
 
 def test_the_wait_for_an_open_call_ends(store: Store) -> None:
-    calls = called(store)
+    calls = after_a_call(store)
     with pytest.raises(Busy) as busy:
         calls.wait(AGENT, calls.in_the_way(AGENT, OTHER) or "", time.monotonic(), NEVER)
     assert busy.value.retry_after is not None
 
 
-def test_a_call_without_an_answer_holds_up_no_client_after_a_while(tmp_path: Path) -> None:
+def test_a_call_without_an_answer_is_ignored_after_a_while(tmp_path: Path) -> None:
     clock = Clock(1000.0)
-    calls = called(LocalStore(tmp_path / "shared.db", clock))
+    calls = after_a_call(LocalStore(tmp_path / "shared.db", clock))
     noted = calls.in_the_way(AGENT, OTHER)
     assert noted is not None
     threading.Timer(0.1, setattr, (clock, "now", clock.now + KEEP)).start()
@@ -64,31 +64,27 @@ def test_a_call_without_an_answer_holds_up_no_client_after_a_while(tmp_path: Pat
 
 
 def test_with_refuse_other_clients_get_409_at_once(store: Store) -> None:
-    with pytest.raises(RequestConflict) as told:
-        called(store, "refuse").in_the_way(AGENT, OTHER)
-    assert (told.value.status, told.value.code) == (409, "tool_result_pending")
+    with pytest.raises(RequestConflict) as refused:
+        after_a_call(store, "refuse").in_the_way(AGENT, OTHER)
+    assert (refused.value.status, refused.value.code) == (409, "tool_result_pending")
 
 
-def test_with_close_no_client_is_held_up(store: Store) -> None:
-    assert called(store, "close").in_the_way(AGENT, OTHER) is None
+def test_with_close_no_client_waits(store: Store) -> None:
+    assert after_a_call(store, "close").in_the_way(AGENT, OTHER) is None
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 @pytest.mark.parametrize("calls", [[CALL], []])
 def test_a_turn_does_not_fail_when_its_calls_cannot_be_noted(
-    calls: list[str], caplog: pytest.LogCaptureFixture
+    store: Store, calls: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Gone:
-        def __getattr__(self, name: str) -> NoReturn:
-            raise StoreUnavailable("gone")
-
-    store: Any = Gone()
-    OpenCalls(store, "wait", KEEP).note(AGENT, ASKS, calls)
+    failing = FailingStore(store, fault=StoreUnavailable("gone"))
+    OpenCalls(failing, "wait", KEEP).note(AGENT, ASKS, calls)
     assert "gone" in caplog.text
 
 
 def test_an_agent_without_an_open_call_is_free(store: Store) -> None:
-    calls = called(store)
+    calls = after_a_call(store)
     assert calls.in_the_way("agent-2", OTHER) is None
 
 
@@ -100,8 +96,8 @@ def test_an_agent_without_an_open_call_is_free(store: Store) -> None:
     ],
     ids=["it knows the call", "a new conversation with the same tools"],
 )
-def test_the_client_itself_is_not_held_up(store: Store, turn: Turn) -> None:
-    assert called(store).in_the_way(AGENT, turn) is None
+def test_the_client_itself_does_not_wait(store: Store, turn: Turn) -> None:
+    assert after_a_call(store).in_the_way(AGENT, turn) is None
 
 
 @pytest.mark.parametrize(
@@ -114,4 +110,4 @@ def test_the_client_itself_is_not_held_up(store: Store, turn: Turn) -> None:
     ids=["another key", "another tool", "no tools"],
 )
 def test_another_key_or_another_toolset_is_another_client(store: Store, turn: Turn) -> None:
-    assert called(store).in_the_way(AGENT, turn) is not None
+    assert after_a_call(store).in_the_way(AGENT, turn) is not None

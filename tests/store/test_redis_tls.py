@@ -1,4 +1,4 @@
-"""A Redis that is spoken to in TLS, as those of platforms are, with a certificate that only itself has signed."""
+"""A Redis behind TLS with a self-signed certificate, as on some platforms."""
 
 from __future__ import annotations
 
@@ -19,56 +19,54 @@ PASSWORD = "canary-password"
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[TlsProxy]:
+def proxy() -> Iterator[TlsProxy]:
     with Redis(password=PASSWORD) as redis, TlsProxy(redis.port) as opened:
         yield opened
 
 
 @pytest.fixture
-def url(door: TlsProxy) -> str:
-    return f"rediss://:{PASSWORD}@127.0.0.1:{door.port}/0"
+def url(proxy: TlsProxy) -> str:
+    return f"rediss://:{PASSWORD}@127.0.0.1:{proxy.port}/0"
 
 
 def shared(url: str, verify: str, folder: Path) -> Shared:
-    """As one of the workers has it."""
+    """Returns what one worker shares with the others."""
     settings = {"BRIDGE_REDIS_VERIFY": verify, "BRIDGE_DATA_DIR": str(folder), "BRIDGE_WAIT": "1"}
     base = {"LETTA_BASE_URL": "http://letta.test:8283", "BRIDGE_ALLOW_ANONYMOUS": "1", "REDIS_URL": url}
     return shared_by_workers(read_settings(base | settings))
 
 
 def works(one: Shared, other: Shared) -> bool:
-    """Both see the same store and the same locks."""
+    """Returns whether both see the same store and the same locks."""
     one.store.put("key", "value", 60)
     with one.locks.hold("agent-1"), pytest.raises(Busy), other.locks.hold("agent-1"):
         pass
-    with other.locks.hold("agent-1") as lease:
-        lease.check()
+    with other.locks.hold("agent-1") as hold:
+        hold.check()
     return other.store.get("key") == "value" and other.store.claim("key", "other", 60) == "value"
 
 
-def test_any_certificate_is_taken_by_setting(url: str, tmp_path: Path) -> None:
+def test_any_certificate_is_accepted_by_setting(url: str, tmp_path: Path) -> None:
     assert works(shared(url, "0", tmp_path), shared(url, "0", tmp_path))
 
 
-def test_a_certificate_that_the_machine_trusts_is_taken(
-    door: TlsProxy, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_certificate_that_the_machine_trusts_is_accepted(
+    proxy: TlsProxy, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(door.certificate))
+    monkeypatch.setenv("SSL_CERT_FILE", str(proxy.certificate))
     assert works(shared(url, "1", tmp_path), shared(url, "1", tmp_path))
 
 
-def test_a_certificate_for_another_name_is_not_taken(
-    door: TlsProxy, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_certificate_for_another_name_is_refused(
+    proxy: TlsProxy, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(door.certificate))
+    monkeypatch.setenv("SSL_CERT_FILE", str(proxy.certificate))
     with pytest.raises(StoreUnavailable, match="BRIDGE_REDIS_VERIFY") as refused:
         shared(url.replace("127.0.0.1", "localhost"), "1", tmp_path).store.check()
     assert "localhost" not in refused.value.message
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused_with_the_setting_that_takes_it(
-    url: str, tmp_path: Path
-) -> None:
+def test_an_untrusted_certificate_is_refused_with_the_setting_that_accepts_it(url: str, tmp_path: Path) -> None:
     here = shared(url, "1", tmp_path)
     with pytest.raises(StoreUnavailable, match="certificate") as refused:
         here.store.check()
@@ -78,6 +76,6 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_with_the_setting_that_
         pass
 
 
-def test_without_tls_nothing_is_had_of_it(url: str, tmp_path: Path) -> None:
+def test_without_tls_the_connection_fails(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
         shared(url.replace("rediss:", "redis:"), "0", tmp_path).store.check()

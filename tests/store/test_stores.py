@@ -1,4 +1,4 @@
-"""What holds for every store: the file of one machine, and a real Redis."""
+"""Every store does the same: the file of one machine, and a real Redis."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def store(open_store: Callable[[], Store]) -> Store:
 
 @pytest.fixture
 def passes(store: Store, clock: Clock) -> Callable[[float], None]:
-    """Time: by the clock of the file, and by what Redis has left for each key."""
+    """Lets time pass: moves the clock of the file, and takes from what each key in Redis has left."""
 
     def passed(seconds: float) -> None:
         clock.now += seconds
@@ -52,18 +52,18 @@ def passes(store: Store, clock: Clock) -> Callable[[float], None]:
             with store._server.client() as client:
                 for key in client.scan_iter():
                     left = client.pttl(key)
-                    assert left > 0, f"{key} is kept for ever"
+                    assert left > 0, f"{key} never expires"
                     client.pexpire(key, left - milliseconds(seconds))
 
     return passed
 
 
-def test_what_is_put_is_there_for_every_worker(open_store: Callable[[], Store]) -> None:
+def test_a_value_is_there_for_every_worker(open_store: Callable[[], Store]) -> None:
     open_store().put("key", "ä\n\0 value", LONG)
     assert open_store().get("key") == "ä\n\0 value"
 
 
-def test_what_was_never_put_is_not_there(store: Store) -> None:
+def test_a_key_without_a_value_is_free(store: Store) -> None:
     assert store.get("key") is None
     assert store.items("list") == []
 
@@ -74,13 +74,13 @@ def test_a_newer_value_replaces_the_older(store: Store) -> None:
     assert store.get("key") == "new"
 
 
-def test_the_first_to_claim_a_key_has_it_and_the_others_are_told(open_store: Callable[[], Store]) -> None:
+def test_the_first_claim_of_a_key_wins_and_the_others_get_its_value(open_store: Callable[[], Store]) -> None:
     assert open_store().claim("key", "mine", LONG) is None
     assert open_store().claim("key", "yours", LONG) == "mine"
     assert open_store().claim("key", "mine", LONG) is None
 
 
-def test_only_one_of_many_that_claim_at_once_has_it(open_store: Callable[[], Store]) -> None:
+def test_only_one_of_many_claims_at_once_wins(open_store: Callable[[], Store]) -> None:
     answers: list[str | None] = []
     stores = [open_store() for _ in range(4)]
 
@@ -93,10 +93,10 @@ def test_only_one_of_many_that_claim_at_once_has_it(open_store: Callable[[], Sto
     for thread in threads:
         thread.join()
     assert answers.count(None) == 1
-    assert set(answers) - {None} == {store_value for store_value in [stores[0].get("key")]}
+    assert set(answers) - {None} == {stores[0].get("key")}
 
 
-def test_a_value_is_swapped_only_for_the_one_expected(store: Store) -> None:
+def test_a_value_is_swapped_only_if_it_is_the_expected_one(store: Store) -> None:
     store.put("key", "a", LONG)
     assert store.swap("key", "a", "b", LONG)
     assert not store.swap("key", "a", "c", LONG)
@@ -105,7 +105,7 @@ def test_a_value_is_swapped_only_for_the_one_expected(store: Store) -> None:
     assert store.get("nothing") is None
 
 
-def test_a_claim_is_given_up_only_by_who_has_it(store: Store) -> None:
+def test_a_claim_is_given_up_only_by_its_owner(store: Store) -> None:
     assert store.claim("key", "mine", LONG) is None
     assert not store.unclaim("key", "yours")
     assert store.get("key") == "mine"
@@ -114,7 +114,7 @@ def test_a_claim_is_given_up_only_by_who_has_it(store: Store) -> None:
     assert not store.unclaim("key", "mine")
 
 
-def test_a_list_keeps_its_order_and_its_newest(open_store: Callable[[], Store]) -> None:
+def test_a_list_keeps_its_newest_items_in_order(open_store: Callable[[], Store]) -> None:
     for number in range(7):
         open_store().append("list", str(number), 5, LONG)
     assert open_store().items("list") == ["2", "3", "4", "5", "6"]
@@ -130,7 +130,7 @@ def test_a_counter_counts_for_all_workers(open_store: Callable[[], Store]) -> No
     assert [open_store().count("turns", by, LONG) for by in (1, 2, -1)] == [1, 3, 2]
 
 
-def test_what_is_removed_is_gone(store: Store) -> None:
+def test_a_removed_key_is_free(store: Store) -> None:
     store.put("key", "value", LONG)
     store.append("list", "item", 5, LONG)
     store.count("counter", 3, LONG)
@@ -151,14 +151,14 @@ def test_everything_expires(store: Store, passes: Callable[[float], None]) -> No
     assert store.claim("key", "next", LONG) is None
 
 
-def test_a_list_that_expired_begins_anew(store: Store, passes: Callable[[float], None]) -> None:
+def test_a_list_that_expired_begins_again_without_its_items(store: Store, passes: Callable[[float], None]) -> None:
     store.append("list", "old", 5, SHORT)
     passes(SHORT)
     store.append("list", "new", 5, LONG)
     assert store.items("list") == ["new"]
 
 
-def test_each_write_begins_the_time_anew(store: Store, passes: Callable[[float], None]) -> None:
+def test_the_time_is_counted_from_the_last_write(store: Store, passes: Callable[[float], None]) -> None:
     store.put("key", "value", SHORT)
     store.put("key", "value", LONG)
     store.append("list", "a", 5, SHORT)
@@ -168,7 +168,7 @@ def test_each_write_begins_the_time_anew(store: Store, passes: Callable[[float],
     assert store.items("list") == ["a", "b"]
 
 
-def test_a_store_that_works_is_known_to(store: Store) -> None:
+def test_the_check_of_a_store_that_works_raises_nothing(store: Store) -> None:
     store.check()
 
 
@@ -189,8 +189,8 @@ def test_workers_that_were_forked_share_the_file(tmp_path: Path) -> None:
     assert store.count("n", 0, LONG) == 600
 
 
-def test_workers_that_open_a_new_file_at_once_all_have_it(tmp_path: Path) -> None:
-    """SQLite fails at once, and does not wait, where two make a new file write ahead."""
+def test_workers_can_open_a_new_file_at_once(tmp_path: Path) -> None:
+    """SQLite does not wait, but fails, if two set the journal mode of a new file at once."""
     forks = multiprocessing.get_context("fork")
     together, failed = forks.Barrier(4), forks.Value("i", 0)
 
@@ -212,7 +212,7 @@ def test_workers_that_open_a_new_file_at_once_all_have_it(tmp_path: Path) -> Non
     assert failed.value == 0
 
 
-def test_what_has_expired_leaves_the_file(tmp_path: Path) -> None:
+def test_expired_values_are_removed_from_the_file(tmp_path: Path) -> None:
     now = [1000.0]
     store = LocalStore(tmp_path / "shared.db", lambda: now[0])
     for turn in range(1000):
@@ -247,7 +247,7 @@ sys.stdout.write(f"{store.get('before')} {store.get('after')}\\n")
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_a_full_disk_is_told_and_nothing_is_spoilt_by_it(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_damages_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path / "shared.db")],
         capture_output=True,
@@ -283,7 +283,7 @@ FileLocker(folder).take("a", lambda: False).release(True)
 
 
 @pytest.mark.fault("too few file descriptors")
-def test_too_many_open_files_are_told_and_come_to_an_end(tmp_path: Path) -> None:
+def test_too_many_open_files_are_reported_until_some_are_closed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FEW_FILES, str(tmp_path)],
         capture_output=True,
@@ -306,7 +306,7 @@ def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "missing" / "shared.db")
     with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
         store.put("key", "value", LONG)
@@ -316,7 +316,7 @@ def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.fault("the disk is full or can't be written")
 def test_workers_share_the_new_file_when_the_old_one_is_removed(tmp_path: Path) -> None:
-    """Also those that had it open: what one claims is claimed for all."""
+    """So do workers that had the old one open: what one claims is claimed for all."""
     old = LocalStore(tmp_path / "shared.db")
     old.put("key", "value", LONG)
     for file in tmp_path.iterdir():
@@ -327,7 +327,7 @@ def test_workers_share_the_new_file_when_the_old_one_is_removed(tmp_path: Path) 
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_a_file_that_a_crash_of_the_machine_spoilt_is_made_anew(
+def test_a_file_that_a_crash_of_the_machine_corrupted_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boot = tmp_path / "boot_id"
@@ -344,10 +344,8 @@ def test_a_file_that_a_crash_of_the_machine_spoilt_is_made_anew(
     assert stores[1].get("key") == "new"
 
 
-def test_a_machine_that_was_started_anew_knows_nothing_of_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its clock begins anew, too."""
+def test_a_machine_that_was_started_again_has_an_empty_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its clock starts again, too."""
     boot = tmp_path / "boot_id"
     monkeypatch.setattr(local, "_BOOT_ID", boot)
     boot.write_text("before")
@@ -357,7 +355,7 @@ def test_a_machine_that_was_started_anew_knows_nothing_of_before(
 
 
 @pytest.mark.fault("the disk is full or can't be written")
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "shared.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StoreUnavailable, match=r"shared\.db"):
         LocalStore(tmp_path / "shared.db").check()
@@ -367,7 +365,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_a_redis_that_is_gone_is_told_and_found_again() -> None:
+def test_a_redis_that_stopped_is_reported_and_found_again() -> None:
     with Redis() as server:
         store = RedisStore(RedisServer(server.url))
         store.put("key", "value", LONG)
@@ -401,7 +399,7 @@ def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_the_password_of_redis_is_needed_and_never_told() -> None:
+def test_the_password_of_redis_is_needed_and_never_shown() -> None:
     with Redis(password="right-password") as server:
         RedisStore(RedisServer(server.url)).check()
         wrong = server.url.replace("right-password", "wrong-password")

@@ -1,4 +1,4 @@
-"""What a key is for, and what it is not for, from outside."""
+"""A key limits its client: to agents, methods, a rate and turns at once. Every request has limits of size."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_key_talks_to_its_agents_by_name_and_by_id(
 
 @pytest.mark.parametrize("key", ["by-name", "by-id"])
 @pytest.mark.parametrize("suffix", ["", ":aside"])
-def test_another_agent_is_told_exactly_as_one_that_is_not_there(
+def test_an_agent_of_another_key_is_refused_exactly_like_a_missing_one(
     chat: Chat, client: FlaskClient, letta: FakeGateway, key: str, suffix: str
 ) -> None:
     bob = letta.agents_named("Bob")[0].id
@@ -80,7 +80,7 @@ def test_another_agent_is_told_exactly_as_one_that_is_not_there(
     assert letta.prompts == []
 
 
-def test_the_ids_of_foreign_twins_are_not_told(chat: Chat, letta: FakeGateway) -> None:
+def test_the_ids_of_agents_of_another_key_are_not_shown(chat: Chat, letta: FakeGateway) -> None:
     twins = [letta.has_agent("Twin").id, letta.has_agent("Twin").id]
     reply = chat.ask(model="Twin", headers=bearer("by-name"))
     assert reply.status == 404
@@ -88,10 +88,10 @@ def test_the_ids_of_foreign_twins_are_not_told(chat: Chat, letta: FakeGateway) -
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
-def test_a_name_that_an_agent_shares_with_a_foreign_one_leads_to_neither(
+def test_a_name_that_an_agent_shares_with_one_of_another_key_leads_to_neither(
     chat: Chat, client: FlaskClient, letta: FakeGateway, ada: str, known: bool
 ) -> None:
-    """The name may have led to the foreign one for others, before there were two of them."""
+    """Other clients may have reached the foreign agent by the name, while there was only one of that name."""
     letta.renames_agent(ada, "Grace")
     foreign = letta.has_agent("Ada").id
     if known:
@@ -117,7 +117,7 @@ def test_an_agent_that_takes_the_name_of_a_foreign_one_is_not_reached_by_id(
 # --- rates and turns --------------------------------------------------------------------------------------
 
 
-def test_a_key_that_asks_too_often_is_told_when_to_come_again(chat: Chat, letta: FakeGateway) -> None:
+def test_a_key_with_too_many_requests_is_told_when_to_come_again(chat: Chat, letta: FakeGateway) -> None:
     for _ in range(2):
         letta.will_say("Hello")
         assert chat.ask(headers=bearer("slow")).status == 200
@@ -130,7 +130,7 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_again(chat: Chat, letta:
     assert chat.ask(headers=bearer("all")).status == 200
 
 
-def test_a_key_has_no_more_turns_at_once_than_it_may(chat: Chat, letta: FakeGateway) -> None:
+def test_a_key_has_only_its_turns_at_once(chat: Chat, letta: FakeGateway) -> None:
     begun, go_on = threading.Event(), threading.Event()
     letta.will(begun.set, lambda: go_on.wait(SOON), Text("Hello"), Stopped("end_turn"))
     first: list[Any] = []
@@ -147,7 +147,7 @@ def test_a_key_has_no_more_turns_at_once_than_it_may(chat: Chat, letta: FakeGate
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"model": "Nobody", "messages": [{"role": "user", "content": "x"}]}'])
-def test_a_request_that_fails_holds_no_place(chat: Chat, letta: FakeGateway, body: bytes) -> None:
+def test_a_request_that_fails_takes_no_slot(chat: Chat, letta: FakeGateway, body: bytes) -> None:
     for _ in range(3):
         assert chat.post(body, headers=bearer("single")).status in (400, 404)
     letta.will_say("Hello")
@@ -157,14 +157,14 @@ def test_a_request_that_fails_holds_no_place(chat: Chat, letta: FakeGateway, bod
 # --- methods ----------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_served_by_the_methods_it_may_have(chat: Chat, letta: FakeGateway) -> None:
+def test_a_key_is_served_by_its_methods(chat: Chat, letta: FakeGateway) -> None:
     letta.will_say("Hello")
     assert chat.ask(headers=bearer("all")).headers["X-Bridge-Method"] == "approval"
     letta.will_say("Hello")
     assert chat.ask(headers=bearer("prompt")).headers["X-Bridge-Method"] == "prompt"
 
 
-def test_a_key_whose_methods_do_not_work_there_is_told_so(chat: Chat, letta: FakeGateway) -> None:
+def test_a_key_whose_methods_do_not_work_with_the_agent_is_refused(chat: Chat, letta: FakeGateway) -> None:
     reply = chat.ask(headers=bearer("native"))
     assert reply.status == 403
     assert reply.error is not None
@@ -223,7 +223,7 @@ class TestLimits:
         assert letta.prompts == []
 
     @pytest.mark.fault("bodies too large, too deep, or no JSON")
-    def test_what_is_just_within_the_limits_is_served(self, chat: Chat, letta: FakeGateway) -> None:
+    def test_a_request_just_within_the_limits_is_served(self, chat: Chat, letta: FakeGateway) -> None:
         letta.will_say("Hello")
         assert chat.ask(headers=bearer("all"), **offering(nested(8))).status == 200
 

@@ -26,7 +26,7 @@ class ChatCompletions:
         turn = parse_chat_request(body, self._rules, aside=aside)
         return ParsedRequest(turn, ChatReply(turn.model, include_usage=wants_usage(body)))
 
-    def asked(self, body: JsonObject) -> JsonObject:
+    def identity_fields(self, body: JsonObject) -> JsonObject:
         return {name: value for name, value in body.items() if name not in _FORM}
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:
