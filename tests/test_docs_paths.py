@@ -14,8 +14,9 @@ ROOT = Path(__file__).parent.parent
 CONTRIBUTING = "CONTRIBUTING.md"
 EXTENDING = "docs/extending.md"
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|html|j2|json|yaml))")
-NAME = re.compile(r"(?:\w+\.)?([A-Za-z_]\w+)(?:\(\))?")
-# Functions, classes, constants, fields and attributes.
+FUNCTION = re.compile(r"(\w+)\(\)|(test_\w+)")
+NAME = re.compile(r"(?:\w+\.)?([A-Za-z_]\w+)")
+# Functions, classes, constants, fields and attributes, where a file defines them.
 DEFINED = re.compile(r"^ *(?:(?:def|class) |(?:\w+\.)?(?=\w+(?::| =)))(\w+)", re.M)
 
 
@@ -48,10 +49,14 @@ def test_every_test_that_the_security_table_names_exists() -> None:
     assert [path for path in sorted(named) if not (ROOT / "tests" / path).exists()] == []
 
 
-def test_every_name_on_the_page_about_extensions_is_defined_in_a_file_that_the_page_names() -> None:
+def test_every_function_on_the_page_about_extensions_is_in_a_file_that_the_page_names() -> None:
+    functions = {match[1] or match[2] for word in in_code(EXTENDING) if (match := FUNCTION.fullmatch(word))}
+    assert sorted(functions - set(re.findall(r"def (\w+)", code_of(EXTENDING)))) == []
+
+
+def test_every_other_name_on_the_page_about_extensions_is_defined_in_a_file_that_the_page_names() -> None:
     names = {match[1] for word in in_code(EXTENDING) - paths(EXTENDING) if (match := NAME.fullmatch(word))}
-    defined = set(DEFINED.findall(code_of(EXTENDING)))
-    assert sorted(names - defined) == ["BRIDGE_METHOD", "assert_never", "auto"]
+    assert sorted(names - set(DEFINED.findall(code_of(EXTENDING)))) == ["BRIDGE_METHOD", "assert_never", "auto"]
 
 
 def test_the_order_of_imports_is_that_of_the_rooms() -> None:
