@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from flask import Flask, Response, request
+from flask import Flask
 
 from bridge.cli.group import commands, is_command_of_flask
 from bridge.config import Settings, environment_with_dotenv, read_settings
@@ -66,7 +66,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"), parts.stubs)
     attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat)
     turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.turn_ended])
-    answers = Answers(settings, admission, turns, app.extensions[EXTENSION], app.logger)
+    sweeps = _sweeps(settings, parts.gateway)
+    answers = Answers(settings, admission, turns, app.extensions[EXTENSION], sweeps, app.logger)
     app.register_blueprint(openai_api(settings, parts.directory, answers, ChatCompletions(_rules(settings))))
     app.register_blueprint(admin(app, parts))
     app.register_blueprint(health(Readiness({"letta": parts.gateway.check, "store": parts.store.check})))
@@ -77,7 +78,6 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.before_request(parts.recorder.start)
     answer_faults(app)
     harden(app, settings.trusted_hosts, settings.proxies)
-    _sweep_after_turns(app, settings, parts.gateway)
     app.wsgi_app = below(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
     return app
 
@@ -126,12 +126,6 @@ def _rules(settings: Settings) -> RequestRules:
     return RequestRules(settings.max_tools, settings.max_result, settings.image_urls, settings.side_rules)
 
 
-def _sweep_after_turns(app: Flask, settings: Settings, gateway: Gateway) -> None:
+def _sweeps(settings: Settings, gateway: Gateway) -> Background:
     due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
-    sweeps = Background("sweep", due.is_due, lambda: sweep(gateway, settings.stub_idle))
-
-    @app.after_request
-    def sweep_when_sent(response: Response) -> Response:
-        if request.endpoint == "openai.chat_completions":
-            response.call_on_close(sweeps.start_if_due)
-        return response
+    return Background("sweep", due.is_due, lambda: sweep(gateway, settings.stub_idle))

@@ -98,5 +98,7 @@ def _failure(fields: list[Any] | None) -> errors.BridgeError | None:
     if fields is None:
         return None
     kind, message, param, code, retry_after = fields
-    made: errors.BridgeError = getattr(errors, kind)(message, param=param, code=code, retry_after=retry_after)
+    # Another version of the bridge, which has other names, may have written it.
+    named = getattr(errors, kind, errors.InternalFailure)
+    made: errors.BridgeError = named(message, param=param, code=code, retry_after=retry_after)
     return made

@@ -143,7 +143,7 @@ def living(store: Store) -> list[Beat]:
 
 
 def _key(process_id: str) -> str:
-    return f"worker:{process_id}"
+    return f"process:{process_id}"
 
 
 def _text(beat: Beat) -> str:

@@ -1,4 +1,4 @@
-"""A request to a dialect's route -> its reply. The same for every dialect, streamed and whole."""
+"""Answers a request to a dialect's route. It is the same for every dialect, streamed or whole."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bridge.config import Settings
 from bridge.dialects.base import Dialect
 from bridge.keys import ApiKey
 from bridge.limits.gate import Slot
+from bridge.operation.background import Background
 from bridge.turns.admission import Admission
 from bridge.turns.identity import KEY_HEADER, identity_of
 from bridge.turns.turns import Turns
@@ -22,18 +23,19 @@ from bridge.web.shutdown import Shutdown
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
 AROUND_A_SCHEMA = 8
 ASIDE_HEADER = "X-Bridge-Aside"
-# OpenCode and Kilo name the session that a subagent works for by it: a conversation of its own, within another.
+# OpenCode and Kilo name with it the session for which a subagent works. The subagent's conversation is its own.
 PARENT_HEADER = "X-Parent-Session-Id"
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers the requests of this worker."""
+    """Turns requests into replies, for all routes of this worker."""
 
     settings: Settings
     admission: Admission
     turns: Turns
     shutdown: Shutdown
+    sweeps: Background
     log: Logger
 
     def answer(self, request: Request, dialect: Dialect, key: ApiKey | None) -> Response:
@@ -44,6 +46,7 @@ class Answers:
             slot.leave()
             raise
         response.call_on_close(slot.leave)
+        response.call_on_close(self.sweeps.start_if_due)
         return response
 
     def _answer(self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot) -> Response:

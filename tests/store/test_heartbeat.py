@@ -70,7 +70,7 @@ def test_a_process_that_the_store_lost_is_listed_again(store: LocalStore) -> Non
     heart = Heartbeat(store)
     name = heart.id
     until(lambda: living(store))
-    store.remove("workers", f"worker:{name}")
+    store.remove("workers", f"process:{name}")
     assert living(store) == []
     heart.hurry()
     until(lambda: [beat.id for beat in living(store)] == [name])

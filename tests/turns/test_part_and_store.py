@@ -144,7 +144,7 @@ def test_a_dead_worker_whose_last_beat_does_not_expire_is_not_waited_for(open_st
     claim = Claim("turn-1", SAME.body, "token-1", "0:another-machine:1:1")
     beat = Beat(claim.worker, "another-machine", 1, 0.0, 0.0, 7, (claim.token,))
     store.put(claim_key(SAME), claim.text(), KEEP)
-    store.put(f"worker:{claim.worker}", json.dumps(asdict(beat)), KEEP)
+    store.put(f"process:{claim.worker}", json.dumps(asdict(beat)), KEEP)
     assert read(ask(new_worker(store), agent)) == ANSWER
     assert agent.runs == [("turn-1", True)]
 
