@@ -1,4 +1,4 @@
-"""The story of one turn."""
+"""Runs one turn with the agent, from the lock to the answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """Gives the agent what it has not heard yet, and yields what happens."""
+    """Gives the agent what it has not heard yet, and yields the events."""
 
     def __init__(
         self, gateway: Gateway, directory: Directory, offering: Offering, shared: Shared, settings: Settings
@@ -47,19 +47,19 @@ class Conversation:
         )
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
-        """`gone` is set when no client waits for the answer any more: a turn that has not begun then never begins."""
+        """Returns the events of a turn. `gone` is set when no client waits any more: a turn that waits then ends."""
         if turn.aside:
             return self._aside(turn)
         turn = replace(turn, new_input=without_endings(turn.new_input, turn.call_ids))
         if not turn.new_input.results and not turn.new_input.user_messages:
             return nothing_to_do()
-        return self._ended(turn, self._with_agent(turn, gone))
+        return self._with_ending_call(turn, self._with_agent(turn, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
-        """Ends the run of a turn that no client waits for, where the server can.
+        """Ends the run of a turn that no client waits for, if the server can do that.
 
-        Without a name it ends any run of the agent. A request aside is not the agent's own: then the conversation may
-        have that run.
+        Without a `run_id`, the server ends any run of the agent. For a request aside this is not done: that run may be
+        one of the conversation.
         """
         if not self._gateway.features().cancels_runs:
             return
@@ -67,7 +67,7 @@ class Conversation:
             self._gateway.cancel(self._directory.locate(turn.model), run_id)
 
     def _with_agent(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
-        """The turn, once its agent is free. The calls that it leaves open are noted while it still holds the agent."""
+        """Runs the turn once its agent is free. Notes the calls that it leaves open while it still holds the agent."""
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
@@ -85,31 +85,31 @@ class Conversation:
                 hold.pass_on()
             if others:
                 self._open_calls.wait(agent_id, others, deadline, gone)
-        raise ClientGone.before_its_turn()  # the turn has no end: its client may come back for one
+        raise ClientGone.before_its_turn()  # a failure: when the client comes back, the turn is attempted again
 
     def _held_turn(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
-        """The turn, once a run that a broken-off turn left behind has ended."""
+        """Runs the turn, after the end of any run that a broken-off turn left behind."""
         gateway = fenced(self._gateway, hold.check)
         if not hold.previous_turn_ended:
             wait_for_its_runs(gateway, agent.id, gone)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
-            agent = gateway.agent(agent.id)  # a run may have ended between reading the agent and asking for its runs
+            agent = gateway.agent(agent.id)  # again: a run may have ended after the agent was read
         turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
         return self._turn(gateway, turn, agent, hold.previous_turn_ended)
 
-    def _ended(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
+    def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool, turn.call_ids) if tool else events
 
     def _aside(self, turn: Turn) -> Iterator[TurnEvent]:
-        """A request that must not reach the agent: its model answers through an agent made for this one request."""
+        """Answers a request that must not reach the agent. A helper agent with the same model is made for it."""
         helper = self._gateway.make_helper(self._directory.find(turn.model).id, turn.new_input.instructions)
         turn = replace(turn, new_input=replace(turn.new_input, instructions=""))
         try:
             events = self._turn(self._gateway, turn, helper, True)
-            # A recognised summary stays text, as its client wants it: that client would drop a call.
-            yield from events if turn.side_rule else self._ended(turn, events)
+            # The answer to a recognised side request stays text. Its client would drop a call.
+            yield from events if turn.side_rule else self._with_ending_call(turn, events)
         finally:
             self._remove(helper)
 
@@ -150,7 +150,7 @@ class Conversation:
             yield self._last_step(event) if isinstance(event, Used) else event
 
     def _opening(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
-        """Instructions, where no block has them. The form of the reply is asked for in every turn that wants one."""
+        """Returns the instructions as messages, if no block has them. Every turn asks for the form of its reply."""
         if self._settings.system_prompt == "block" or not new_input.instructions:
             return ()
         opens = self._settings.system_prompt == "message" and new_input.opens_conversation
@@ -158,10 +158,10 @@ class Conversation:
         return (Say("system", text),) if text else ()
 
     def _last_step(self, used: Used) -> Used:
-        """Usage as a client needs it to judge how full the context is: the prompt of the last step, not the sum.
+        """Returns the usage with the prompt of the last step, not the sum: it tells a client how full the context is.
 
-        Where a server does not know the step, or notes with it the sum so far (0.12 to 0.15), it is the mean of the
-        steps, which is near enough to compact in time.
+        Some servers do not know the step, or note the sum so far with it (0.12 to 0.15). Then it is the mean of the
+        steps, which is near enough for a client to compact in time.
         """
         if used.steps <= 1:
             return used

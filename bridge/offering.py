@@ -1,4 +1,4 @@
-"""What an agent is offered: its toolset becomes the request's. For turns, and for the operator outside of a turn."""
+"""Offers the tools of a request to an agent, in a turn. Also what the operator does to an agent outside of turns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AUTO = ToolChoice()
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the calls of one agent are caught, and what its server can do for that."""
+    """How the calls of one agent are caught, and the features of its server."""
 
     features: ServerFeatures
     loop: Loop
@@ -45,14 +45,14 @@ class Offering:
         self._settings = settings
 
     def choose(self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()) -> Choice:
-        """`allowed` are the methods that the client's key may be served by, empty for all."""
+        """Chooses the method for a turn. `allowed` are the methods that the client's key has, empty for all."""
         features = features_for(self._gateway.features(), sleeptime=agent.sleeptime)
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.of(agent.id, agent.name)
         return Choice(features, loop, choose_method(features, loop, wanted, choice, allowed))
 
     def stubs(self, agent: Agent, chosen: Choice, specs: Sequence[ToolSpec]) -> list[Stub]:
-        """The tools in the form that this agent's model can be shown."""
+        """Returns the tools in the form in which this agent's model can see them."""
         method = chosen.method
         form = schema_form(chosen.features, chosen.loop, agent.model, runs_stubs=method.runs_stubs)
         return [
@@ -63,7 +63,7 @@ class Offering:
     def offer(
         self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, choice: ToolChoice
     ) -> tuple[Agent, Sequence[Binding]]:
-        """The agent has exactly these tools of clients. Where tools go with the message, earlier stubs still leave."""
+        """Gives the agent exactly these tools of clients. If tools go with the message, only removes earlier stubs."""
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
             gateway, self._registry, agent, attached, lambda placed: method.rules(placed, choice)
@@ -71,14 +71,14 @@ class Offering:
         return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
 
     def keep_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
-        """The client's system prompt becomes a memory block of the agent, where the settings say so."""
+        """Keeps the client's system prompt as a memory block of the agent, if the settings say so."""
         wanted = new_input.instructions if self._settings.system_prompt == "block" else ""
         apply_instructions(gateway, agent, plan_instructions(agent, wanted))
 
     # --- outside of a turn ----------------------------------------------------------------------------
 
     def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
-        """Gives the agent exactly these tools of clients, as they should be. Returns how many."""
+        """Puts exactly these tools of clients on the agent again. Returns how many the agent has."""
         with self._locks.borrow(agent_id):
             agent = self._gateway.agent(agent_id)
             chosen = self.choose(agent)
@@ -95,5 +95,5 @@ class Offering:
             return names
 
     def left_behind(self, agent: Agent) -> set[str]:
-        """Names of stubs that the agent does not have any more, though their rules are still there."""
+        """Returns the names of stubs that the agent does not have any more, though it still has their rules."""
         return self._registry.left_behind(agent)

@@ -1,4 +1,4 @@
-"""What the workers share: a Redis if the settings name one, else a folder of this machine."""
+"""Makes what the workers share, in a Redis if the settings name one, else in a folder of this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bridge.store.sqlite import LocalStore
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all workers have in common."""
+    """The parts through which all workers know of each other."""
 
     store: Store
     locks: AgentLocks
@@ -26,7 +26,7 @@ class Shared:
 
 
 def shared_by_workers(settings: Settings) -> Shared:
-    """Nothing is opened yet, only the folder made."""
+    """Makes the folder. Nothing else is opened yet."""
     folder = _folder(settings.data_dir)
     if settings.redis_url:
         server = RedisServer(settings.redis_url, verify=settings.redis_verify)

@@ -1,4 +1,4 @@
-"""The values that pass between the rooms. Each is made once, where its data comes in, and trusted afterwards."""
+"""The values that pass between the rooms. Each is checked where it is made, and trusted afterwards."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ASIDE_SUFFIX = ":aside"
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the client described it. `parameters` is its JSON Schema, untouched; None when it sent none.
+    """A tool as the client described it. `parameters` is its JSON Schema, unchanged; None if the client sent none.
 
-    `schema_key` identifies a schema that was checked (see stubs/remembered.py); it is empty before that.
+    `schema_key` identifies a schema that was checked (see stubs/remembered.py). It is empty before that.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Which tools the model may or must call in this turn; `name` only with mode "function"."""
+    """Which tools the model may or must call in this turn. `name` is set only with mode "function"."""
 
     mode: Literal["auto", "none", "required", "function"] = "auto"
     name: str = ""
@@ -52,7 +52,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the client's tool returned for the call `call_id`; `name` and `arguments` as the transcript echoes them."""
+    """What the client's tool returned for the call `call_id`. `name` and `arguments` are as in the transcript."""
 
     call_id: str
     text: str
@@ -63,7 +63,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture: base64 `data` of its media type, or the `url` where it is."""
+    """A picture: its `data` in base64 with their media type, or its `url`."""
 
     media_type: str = ""
     data: str = ""
@@ -73,7 +73,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the user says in one message."""
+    """One message of the user."""
 
     text: str
     images: tuple[Image, ...] = ()
@@ -83,8 +83,8 @@ class UserMessage:
 class NewInput:
     """The part of a client's transcript that the agent has not heard yet.
 
-    `instructions` are the system and developer messages of the whole transcript, joined; "" when there are none.
-    `opens_conversation` is true when the transcript has no assistant message yet.
+    `instructions` are the system and developer messages of the whole transcript, joined; "" if there are none.
+    `opens_conversation` is true if the transcript has no assistant message yet.
     """
 
     user_messages: tuple[UserMessage, ...]
@@ -96,28 +96,28 @@ class NewInput:
 class CallIds(Protocol):
     """The form in which a dialect writes the ids of calls.
 
-    An id leads back to Letta's message without any memory of the bridge. Letta's own id of a call is the model's,
-    which need not be unique in a conversation; its message ids are.
+    From an id, the bridge can find Letta's message without remembering anything. Letta's own id of a call comes from
+    the model and may occur twice in a conversation; its message ids are unique.
     """
 
     def of_message(self, message_id: str, index: int) -> str:
-        """The id of the call number `index` in one of Letta's messages."""
+        """Returns the id of the call number `index` in one of Letta's messages."""
 
     def place(self, call_id: str) -> tuple[str, int] | None:
-        """(message id, index) of such an id; None for any other id."""
+        """Returns the (message id, index) of such an id, None for any other id."""
 
     def without_message(self) -> str:
-        """A new id for a call of which Letta knows nothing: it was read from the agent's text."""
+        """Returns a new id for a call that Letta does not know, because it was read from the agent's text."""
 
     def of_ending(self) -> str:
-        """A new id for a call that stands for the agent's plain answer (see interception/ending.py)."""
+        """Returns a new id for a call that contains the agent's plain answer (see interception/ending.py)."""
 
     def is_ending(self, call_id: str) -> bool:
-        """Whether the id was made by `of_ending`."""
+        """Returns whether the id was made by `of_ending`."""
 
 
 class PlainCallIds:
-    """Call ids for turns that no client's API is involved in, such as the doctor's."""
+    """Call ids for turns without a client's API, such as those of the doctor."""
 
     def of_message(self, message_id: str, index: int) -> str:
         return f"{message_id}/{index}"
@@ -143,13 +143,13 @@ PLAIN_CALL_IDS = PlainCallIds()
 class Turn:
     """One request of a client, checked and free of its wire format.
 
-    `aside`: the request must not reach the agent's memory; `side_rule` names the rule by which the bridge recognised
-    that, "" when the client said so. `reply_format` is what the agent has to be told about the form of its reply.
-    `known_calls` are the ids of all calls in the transcript, `closed_calls` counts those of its last assistant message,
-    and `ends_with_result` is true when the transcript ends with a tool's result: such a request is a repeat whenever
-    it comes again, because a call is made once. `methods` are the ways in which the calls may be caught, empty for any.
-    `client` is the name of the client's key. `id` is the same for every attempt at this turn; `repeated`: it is not
-    known what became of an earlier attempt.
+    `aside`: the request must not reach the agent's memory. `side_rule` names the rule by which the bridge recognised
+    that, "" if the client said so itself. `reply_format` tells the agent which form its reply must have.
+    `known_calls` are the ids of all calls in the transcript, `closed_calls` counts those of its last assistant message.
+    `ends_with_result`: the transcript ends with a tool's result. A call is made once, so such a request is a repeat
+    whenever it comes again. `methods` are the methods that may catch the calls, empty for all. `client` is the name of
+    the client's key. `id` is the same for every attempt at this turn. `repeated`: it is not known what became of an
+    earlier attempt.
     """
 
     model: str
@@ -173,11 +173,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class SideRule:
-    """How to know a request that is not for the agent: a title, a summary, an extraction of memories.
+    """Describes a kind of request that is not for the agent: a title, a summary, an extraction of memories.
 
-    The first message of `role` begins with `begins`, and each of `contains` stands in some message. With `last` it is
-    the last message of all instead of the first of its role; with `alone` it is the only one besides system prompts;
-    with `tools` false the request offers none. Every condition has to hold.
+    The first message of `role` begins with `begins`, and each text of `contains` is in some message. With `last`, the
+    last message of all is meant instead of the first of its role. With `alone`, it is the only message apart from
+    system prompts. With `tools` false, the request offers no tools. Every condition has to be true.
     """
 
     name: str
@@ -189,7 +189,7 @@ class SideRule:
     tools: bool = False
 
 
-# --- a client's tool as it stands on the Letta server -------------------------------------------------
+# --- a client's tool as it is on the Letta server -----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +198,11 @@ class SchemaForm:
 
     bridge/letta/capabilities.py chooses it, bridge/stubs/ makes it.
 
-    `as_sent`: the schema can reach the model as the client sent it. If not, the server forces every schema into
-    OpenAI's strict form, and what that form lacks is said in words: it has one type for each property, everything
-    required, and no references, alternatives, maps or constraints.
-    `letta_converts`: the server forces every schema that it can into the strict form, and passes on unchanged only
-    those that it can't. It matters with `as_sent`.
+    `as_sent`: the schema can reach the model as the client sent it. If not, the server converts every schema to
+    OpenAI's strict form: one type for each property, everything required, and no references, alternatives, maps or
+    constraints. What that form cannot express is then said in words.
+    `letta_converts`: the server converts every schema that it can to the strict form, and passes on only the others
+    unchanged. It matters with `as_sent`.
     `nullable_types`: `"type": ["string", "null"]` reaches the model. It matters without `as_sent`.
     `python_names`: the server runs the stub in a script that uses the names of the tool and of its parameters as
     Python names. They must be identifiers that the script does not use itself.
@@ -222,10 +222,10 @@ ArgumentPath = tuple[str, ...]
 class Stub:
     """A client's tool in the form that Letta keeps: a Python tool that is never meant to do anything.
 
-    `digest` stands for the tool whatever name it gets on the server: the client's name, the schema as Letta gets it
-    and the template. `renamed` leads from parameter names as the model sees them back to the client's. `as_text` are
-    the places, in the client's names and with "*" for any item of a list, where the model gives JSON text instead of
-    a value that its schema could not describe. `changes` says in plain sentences what differs from the client's tool.
+    `digest` identifies the tool, whatever its name on the server: it is made from the client's name, the schema as
+    Letta gets it, and the template. `renamed` maps parameter names that the model sees to the client's names. At the
+    places `as_text`, the model gives JSON text instead of a value that the schema could not describe; they are in the
+    client's names, with "*" for any item of a list. `changes` says in sentences what differs from the client's tool.
     """
 
     spec: ToolSpec
@@ -256,14 +256,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MethodChosen:
-    """How this turn's tool calls are caught; says nothing about the agent yet."""
+    """The method by which this turn's tool calls are caught. The agent has not answered yet."""
 
     method: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsOffered:
-    """The agent has the tools of this turn, under the names of `bindings`; `results` are what the client gave."""
+    """The agent has the tools of this turn, under the names of `bindings`. `results` are those that the client gave."""
 
     agent_id: str
     agent_name: str
@@ -273,7 +273,7 @@ class ToolsOffered:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A piece of what the agent thought; `item_id` is the message on the server that it belongs to."""
+    """A piece of the agent's thoughts. `item_id` is the message on the server to which it belongs."""
 
     text: str
     item_id: str = ""
@@ -281,20 +281,20 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of what the agent says to the user; `item_id` is the message on the server that it belongs to."""
+    """A piece of what the agent says to the user. `item_id` is the message on the server to which it belongs."""
 
     text: str
     item_id: str = ""
 
 
 def separated(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
-    """The text of a piece, with an empty line before it if it begins a further message. `last`: the one before it."""
+    """Returns the text of a piece, after an empty line if it begins another message. `last` is the piece before it."""
     return piece.text if last is None or last.item_id == piece.item_id else f"\n\n{piece.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """The agent calls a tool, under the server's names. `held`: it waits for an approval and has not run.
+    """The agent calls a tool, under the server's names. `held`: the call waits for an approval and has not run.
 
     `index` counts the calls of one message.
     """
@@ -319,14 +319,14 @@ class AgentReturn:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The server named the run (to cancel it, or to look up how it ended)."""
+    """The server gave the run a name, by which it can be cancelled or looked up."""
 
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Tokens as the server counts them: summed over all `steps` (calls of the model) of the run."""
+    """Tokens as the server counts them: the sum over all `steps` of the run. Each step is a call of the model."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -336,11 +336,11 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The run has ended; `reason` in Letta's words."""
+    """The run has ended. `reason` is Letta's word for it."""
 
     reason: str
 
 
 AgentEvent = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
-# What a turn yields: events for the client, and what is for the record only.
+# What a turn yields: events for the client, and one for the record only.
 TurnEvent = AgentEvent | ToolsOffered

@@ -1,4 +1,4 @@
-"""Turns as the dialects make them, from messages of a transcript."""
+"""Makes turns from messages of a transcript, as a dialect does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ RULES = side_rules("")
 
 
 def turn_of(*messages: Message, model: str = "Ada", **fields: Any) -> Turn:
-    """The turn of a request with these messages; `fields` are those of the turn."""
+    """Returns the turn of a request with these messages. `fields` are other fields of the turn."""
     rule = side_rule(messages, bool(fields.get("tools")), RULES)
     aside = fields.pop("aside", False) or bool(rule)
-    told = (whole_conversation if aside else new_input)(messages, fields.get("reply_format", ""))
-    turn = Turn(model, told, aside=aside, side_rule=rule, call_ids=CALL_IDS, **about_calls(messages))
+    read_input = whole_conversation if aside else new_input
+    found = read_input(messages, fields.get("reply_format", ""))
+    turn = Turn(model, found, aside=aside, side_rule=rule, call_ids=CALL_IDS, **about_calls(messages))
     return replace(turn, **fields)

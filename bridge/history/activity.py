@@ -1,7 +1,7 @@
-"""What the turns of all workers did, for the operator: kept for a while, and lost without harm.
+"""What the turns of all workers did, for the operator. It is kept for a while, and may be lost without harm.
 
-It holds the newest turns, the tools that clients offered with how often they were called, and the numbers of each
-minute. A document that several workers add to is small, and changed by compare and swap.
+It holds the newest turns, the tools that clients offered and how often they were called, and the numbers of each
+minute. Several workers change the same documents. So these are small, and changed by compare and swap.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_CALLS_OF_A_TOOL = 60
 MOST_TOOLS = 2_000
 MOST_MINUTES = 90
 KEPT = 30 * 86_400.0
-# Seconds for which a list of running turns is shown: it is renewed more often while there are any.
+# Seconds for which a list of running turns is shown. While there are any, the list is renewed more often.
 RUNNING_SHOWN = 5.0
 TRIES = 50
 
@@ -44,7 +44,7 @@ Digests = Mapping[str, str]
 
 
 class Activity:
-    """The workers' recorders write it; pages and commands read it."""
+    """Written by the recorders of the workers, read by pages and commands."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -52,13 +52,13 @@ class Activity:
     # --- written --------------------------------------------------------------------------------------
 
     def show_running(self, process_id: str, turns: Sequence[TurnRecord]) -> None:
-        """These turns run in that process now."""
+        """Says that these turns run in that process now."""
         self._store.put(f"running {process_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
 
     def ended(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
         """Keeps turns that are over, each with the digests of its tools by the client's names.
 
-        Returns the digests of tools that were not counted before, or not since the store forgot them.
+        Returns the digests of tools that the store does not know, because they are new or it has forgotten them.
         """
         for turn, digests in turns:
             text = written(turn)
@@ -70,18 +70,18 @@ class Activity:
         return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
 
     def keep_cards(self, cards: Iterable[ToolCard]) -> None:
-        """Keeps tools as they are offered. A known tool keeps the time since when it is known."""
+        """Keeps tools as they are offered. For a known tool, the time of its first turn stays."""
         for card in cards:
             known = self.tool(card.digest)
             kept = card if known is None else replace(card, since=known.since)
             self._store.put(f"tool {card.digest}", written(kept), KEPT)
 
     def acted(self, at: float, text: str) -> None:
-        """The operator did something."""
+        """Notes what the operator did."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
 
     def _count_uses(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
-        """When a tool is not among the newest any more, everything else that is known of it goes, too."""
+        """Counts the tools. If a tool is not among the newest any more, removes everything else about it, too."""
         fresh: Set[str] = frozenset()
         dropped: Set[str] = frozenset()
 
@@ -110,19 +110,19 @@ class Activity:
             done = self._store.claim(key, new, KEPT) is None if old is None else self._store.swap(key, old, new, KEPT)
             if done:
                 return
-        raise StoreUnavailable(f"The document {key!r} of the bridge's store is changed by others all the time.")
+        raise StoreUnavailable(f"Other workers changed the document {key!r} of the bridge's store too often.")
 
     # --- read -----------------------------------------------------------------------------------------
 
     def turns(self) -> list[TurnRecord]:
-        """The newest turns that are over, the newest first."""
+        """Returns the newest turns that are over, the newest first."""
         return read_all(TurnRecord, reversed(self._store.items("turns")))
 
     def turns_of(self, agent_id: str) -> list[TurnRecord]:
         return read_all(TurnRecord, reversed(self._store.items(f"turns {agent_id}")))
 
     def workers(self) -> list[ServingProcess]:
-        """The processes that live, the newest first."""
+        """Returns the processes that live, the newest first."""
         return [
             ServingProcess(beat.id, beat.host, beat.pid, beat.started, beat.seen, self._running_in(beat.id))
             for beat in living(self._store)
@@ -133,12 +133,12 @@ class Activity:
         return tuple(made(TurnRecord, row) for row in rows)
 
     def running(self) -> list[TurnRecord]:
-        """The turns that are under way, the newest first."""
+        """Returns the turns that run now, the newest first."""
         turns = [turn for worker in self.workers() for turn in worker.running]
         return sorted(turns, key=lambda turn: turn.started, reverse=True)
 
     def holders(self) -> dict[str, tuple[TurnRecord, str]]:
-        """By agent: its turn under way, and where the worker is that runs it."""
+        """Returns for each busy agent the turn that runs now, and the host and process that run it."""
         return {
             turn.agent_id: (turn, f"{worker.host}:{worker.pid}")
             for worker in self.workers()
@@ -151,18 +151,18 @@ class Activity:
         return None if text is None else read(ToolCard, text)
 
     def uses(self) -> dict[str, ToolUse]:
-        """Of every tool that is known, by digest."""
+        """Returns how often each known tool was used, by digest."""
         return {digest: made(ToolUse, row) for digest, row in self._document("tools").items()}
 
     def calls_of(self, digest: str) -> list[PastCall]:
-        """The last calls of a tool with their results, the newest first."""
+        """Returns the last calls of a tool with their results, the newest first."""
         found: dict[str, Document] = {}
         for entry in map(json.loads, self._store.items(f"calls {digest}")):
             found[entry["call_id"]] = found.get(entry["call_id"], {}) | entry
         return [made(PastCall, row) for row in reversed(found.values()) if "at" in row]
 
     def minutes(self, now: float, count: int) -> list[Minute]:
-        """The last minutes, the oldest first; the one that is running is the last."""
+        """Returns the last minutes, the oldest first. The last one is the minute of `now`."""
         known = self._document("minutes")
         last = int(now // 60)
         return [
@@ -171,7 +171,7 @@ class Activity:
         ]
 
     def actions(self) -> list[JsonObject]:
-        """What the operator did last, the newest first."""
+        """Returns what the operator did last, the newest first."""
         return [json.loads(entry) for entry in reversed(self._store.items("actions"))]
 
     def _document(self, key: str) -> Document:

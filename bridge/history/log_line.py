@@ -1,4 +1,4 @@
-"""The line of the log that each turn has."""
+"""Writes the log line of each turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def log_turn(record: TurnRecord) -> None:
 
 
 def log_fields(record: TurnRecord) -> JsonObject:
-    """What the log says of a turn. Nothing of what was said; names are cut and counted."""
+    """Returns the fields of the line. They contain no text of the conversation, and only some names, cut to length."""
     return {
         "outcome": record.outcome,
         "dialect": record.dialect,

@@ -1,4 +1,4 @@
-"""The record of one turn, built from its events while it runs. It is the only one that a turn has."""
+"""Builds the record of one turn from its events, while it runs. A turn has no other record."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from bridge.turn import (
 SHOWN = 400
 MOST_STEPS = 200
 BRIEF = 160
-# Steps that the counts of tools are made from: they are kept beyond MOST_STEPS, up to this number.
+# The steps from which calls of tools are counted: of these, more than MOST_STEPS are kept.
 MOST_CALLS = 2_000
 _COUNTED = ("call", "result")
 
 
 class RecordBuilder:
-    """Written by the turn's thread, read by the recorder's. What it keeps does not grow with the size of an answer."""
+    """Written by the turn's thread, read by the recorder's thread. Its size is limited, however long the answer is."""
 
     def __init__(self, turn: Turn, trace: Trace, now: float, dialect: Dialect, *, keeps_text: bool = True) -> None:
         self.digests: dict[str, str] = {}
@@ -106,7 +106,7 @@ class RecordBuilder:
             self._add("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
 
     def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """The finished record. `gone`: no client waited for the end."""
+        """Returns the finished record. `gone`: no client waited for the end."""
         outcome = self._dialect.finish_reason(self._stop_reason, self._called > 0)
         if fault is not None:
             outcome = (fault.code or fault.type) if isinstance(fault, BridgeError) else "internal_error"
@@ -121,7 +121,7 @@ class RecordBuilder:
     # --- the recorder's thread ------------------------------------------------------------------------
 
     def record(self) -> TurnRecord:
-        """The record as far as the turn has come."""
+        """Returns the record as far as the turn has come."""
         if self._finished is not None:
             return self._finished
         trace, steps, piece = self._trace, [*self._steps], self._piece
@@ -141,14 +141,14 @@ class RecordBuilder:
         return TurnRecord(**{**known, **self._fields}, steps=(*steps, piece) if piece is not None else tuple(steps))
 
     def cards(self, digests: Collection[str]) -> list[ToolCard]:
-        """The tools of this turn that have one of these digests."""
+        """Returns cards of the turn's tools that have one of these digests."""
         wanted = [stub for stub in self._stubs.values() if stub.digest in digests]
         return [_card(stub, self._fields["started"], self._fields.get("method", "")) for stub in wanted]
 
     # --- steps ----------------------------------------------------------------------------------------
 
     def _add_piece(self, kind: StepKind, text: str) -> None:
-        """Pieces of one text become one step, which is added when the next step comes."""
+        """Joins the pieces of one text to one step, which is added when the next step comes."""
         before = self._piece
         if before is None or before.kind != kind:
             self._close_piece()

@@ -1,4 +1,4 @@
-"""Writes down what turns do, beside the turns: no turn waits for it or fails by it."""
+"""Writes down what turns do, in a thread of its own. No turn waits for it or fails because of it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from bridge.store.heartbeat import Heartbeat
 from bridge.trace import current
 from bridge.turn import Turn
 
-# Seconds between two times that running turns are written.
+# Seconds between two writes of the running turns.
 PERIOD = 1.0
 # Turns that end within this time of each other are written together.
 GATHERING = 0.05
 MOST_WAITING = 1_000
 STOP_SECONDS = 5.0
 MOST_CARDS_REMEMBERED = 20_000
-# The card of a tool that is offered again and again is written again before the store forgets it.
+# The card of a tool in use is written again after so many seconds, before the store forgets it.
 CARD_RENEWAL = 86_400.0
 
 log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """One a process, whose heartbeat begins with it. Its thread begins with the first request."""
+    """There is one a process. With the first request, its thread and the heartbeat of the process begin."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def begin(self, turn: Turn, dialect: Dialect) -> RecordBuilder:
-        """The record of a turn that begins, for the request that this thread works for."""
+        """Returns the record of a turn that begins now, for the request that this thread works for."""
         record = RecordBuilder(turn, current(), self._clock(), dialect, keeps_text=self._keeps_text)
         self.start()
         with self._changed:
@@ -67,7 +67,7 @@ class Recorder:
         return record
 
     def end(self, record: RecordBuilder, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """The finished record, which is written to the store soon."""
+        """Returns the finished record, which is written to the store soon."""
         finished = record.end(fault, gone=gone)
         with self._changed:
             del self._running[id(record)]
@@ -76,13 +76,13 @@ class Recorder:
         return finished
 
     def flush(self, seconds: float = 10.0) -> None:
-        """Wait until all turns that ended are written."""
+        """Waits until all turns that ended are written."""
         with self._changed:
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Begin to write, until the process ends. When no thread is left, the next request tries again."""
+        """Starts the thread, which writes until the process ends. If no thread is left, the next request tries it."""
         if self._thread is not None:
             return
         with self._changed:
@@ -97,7 +97,7 @@ class Recorder:
                 atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Write what has ended, and end the thread."""
+        """Writes the turns that ended, and ends the thread."""
         atexit.unregister(self.stop)
         with self._changed:
             self._stopped = True
@@ -106,7 +106,9 @@ class Recorder:
             self._thread.join(STOP_SECONDS)
 
     def _write_on(self) -> None:
-        with suppress(BridgeError, RuntimeError):  # pages list this process from now on; else with its first turn
+        with suppress(
+            BridgeError, RuntimeError
+        ):  # pages list the process from now on; if this fails, with its first turn
             _ = self._heartbeat.id
         while not self._stopped or self._over:
             over, running = self._gathered()
@@ -119,7 +121,7 @@ class Recorder:
                 self._changed.notify_all()
 
     def _gathered(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
-        """What ended and what runs: at once when something ended, later when nothing did."""
+        """Waits for turns, and returns those that ended and those that run: at once when a turn ended, else later."""
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._running or self._shown or self._stopped)
             if not self._over and (self._running or self._shown):
@@ -145,7 +147,7 @@ class Recorder:
         due = {digest for digest in offered if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
         self._keep_cards(over, due)
         fresh = self._activity.ended(turns)
-        self._keep_cards(over, fresh - due)  # their cards went when the store forgot them
+        self._keep_cards(over, fresh - due)  # the store had forgotten their cards
         self._known.update(dict.fromkeys(due, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)

@@ -1,4 +1,4 @@
-"""What is known about turns, tools and calls: plain values, and the texts by which the store keeps them."""
+"""The records of turns, tools and calls: plain values, and the texts in which the store keeps them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ StepKind = Literal["sync", "result", "thought", "own call", "own return", "call"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened in a turn, `at` seconds after it began. `size` counts the characters of the whole."""
+    """One thing that happened in a turn, `at` seconds after it began. `size` counts the whole text's characters."""
 
     at: float
     kind: StepKind
@@ -29,10 +29,11 @@ class Step:
 class TurnRecord:
     """One turn, for the log, the metrics, the history and the pages.
 
-    `outcome` is "running", the finish reason as the client saw it, "client_gone", or the code of the error that ended
-    the turn. `ended`: no error did, so its calls and results do not come again with another attempt. `tools` counts
-    what was offered, `called` the calls for the client, `results` what the client returned, `closed_calls` the calls of
-    before that no client has to answer any more, `own_calls` those of the agent's own tools, `characters` its answer.
+    `outcome` is "running", the finish reason that the client saw, "client_gone", or the code of the error that ended
+    the turn. `ended`: no error ended it, so no other attempt repeats its calls and results.
+    Counts: `tools` the client's tools, `called` the calls for the client, `results` the results that the client gave,
+    `closed_calls` earlier calls that no client has to answer any more, `own_calls` the calls of the agent's own tools,
+    `characters` those of the answer.
     """
 
     id: str
@@ -80,13 +81,13 @@ class TurnRecord:
 
     @property
     def returned(self) -> list[Step]:
-        """The results that the client gave."""
+        """The results that the client gave, as steps."""
         return [step for step in self.steps if step.kind == "result"]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """A tool as a client offered it and as Letta gets it; `since` is the time of the first turn with it."""
+    """A tool as a client offered it and as Letta gets it. `since` is the time of its first turn."""
 
     digest: str
     client_name: str
@@ -102,7 +103,7 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """How often a tool was offered, called and answered, first at `since` and last at `last`."""
+    """How often a tool was offered, called and answered, between `since` and `last`."""
 
     client_name: str
     method: str = ""
@@ -131,7 +132,7 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """The turns that ended in one minute; times are sums, in seconds."""
+    """The turns that ended in one minute. Times are sums, in seconds."""
 
     start: int
     turns: int = 0
@@ -147,7 +148,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class ServingProcess:
-    """A process that serves, with the turns that run in it."""
+    """A process that serves requests, and the turns that run in it."""
 
     id: str
     host: str
@@ -176,7 +177,7 @@ def read_all(kind: type[Record], texts: Iterable[str]) -> list[Record]:
 
 
 def made(kind: type[Record], row: Mapping[str, Any]) -> Record:
-    """The record of a row. Unknown fields are ignored: another version of the bridge may have written it."""
+    """Makes a record from a row. Unknown fields are ignored: another version of the bridge may have written it."""
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: _value(name, value) for name, value in row.items() if name in known})
 

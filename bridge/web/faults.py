@@ -1,4 +1,4 @@
-"""Every error that a route raises becomes a reply with the right status, here only."""
+"""Turns every error that a route raises into a reply with the right status. No other module does that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def answer_faults(app: Flask) -> None:
 
     @app.errorhandler(ParseException)
     def garbled(fault: Exception) -> Response:
-        """gunicorn finds it while a body is read that comes in chunks."""
+        """gunicorn raises it while it reads a body that is sent in chunks."""
         return failed(InvalidRequest(f"The request body can't be read: {fault}"[:200], code="invalid_chunks"))
 
     @app.errorhandler(HTTPException)
@@ -35,19 +35,19 @@ def answer_faults(app: Flask) -> None:
 
 
 def logged_failure(fault: Exception, log: Logger) -> BridgeError:
-    """The failure as the client is told of it. The log gets all of it."""
+    """Logs a fault, and returns it as the client sees it. The log has more than the client."""
     current().failure = _code(fault)
     if isinstance(fault, BridgeError):
-        told = {"status": fault.status, "code": fault.code, "param": fault.param}
+        fields = {"status": fault.status, "code": fault.code, "param": fault.param}
         notes = "; ".join(getattr(fault, "__notes__", ()))
-        log.warning("%s", fault.message, extra={"fields": {**told, "notes": notes}})
+        log.warning("%s", fault.message, extra={"fields": {**fields, "notes": notes}})
         return fault
     log.error("a fault of the bridge", exc_info=fault)
     return InternalFailure("The bridge failed; its log says why.")
 
 
 def _code(fault: Exception) -> str:
-    """The name under which the failure is counted."""
+    """Returns the name under which the failure is counted."""
     return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
@@ -66,7 +66,7 @@ def _named(fault: HTTPException, limit: int) -> BridgeError:
 
 
 def _response(failure: BridgeError) -> Response:
-    """In the words of the dialect whose route was asked; elsewhere in OpenAI's."""
+    """Makes the reply in the form of the dialect whose route was asked, elsewhere in OpenAI's form."""
     dialect: Dialect | None = g.get("dialect")
     response = jsonify(dialect.error(failure) if dialect else error_object(failure))
     response.status_code = failure.status

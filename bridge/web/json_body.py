@@ -1,4 +1,4 @@
-"""The JSON of a request body. Values that two readers could read differently are refused."""
+"""Reads the JSON of a request body, strictly."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ DEEPEST = 72
 
 
 def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
-    """The body as a JSON object. What two readers could take for two things is refused: NaN, a name that stands twice.
+    """Returns the body as a JSON object. Refuses everything that two readers could read differently.
 
-    NaN and Infinity are no JSON, and of two fields of one name every reader takes the one that it likes.
+    NaN and Infinity are not JSON. If an object has two fields of one name, some readers take the first, some the last.
     """
     if not body.strip():
         raise InvalidRequest(
@@ -35,7 +35,7 @@ def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
 
 
 def _is_deeper(value: Any, deepest: int) -> bool:
-    """Without recursion: nothing may recurse into it before its depth is known."""
+    """Returns whether a value is nested too deeply. Before this is known, no code may use recursion on it."""
     waiting = [(value, 1)]
     while waiting:
         item, depth = waiting.pop()
@@ -55,7 +55,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twin = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the name {twin!r:.80} stands twice in one object")
+        raise ValueError(f"the name {twin!r:.80} occurs twice in one object")
     return found
 
 

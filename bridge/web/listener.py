@@ -1,4 +1,4 @@
-"""The client that waits for a turn: it gets frames as they come and signs of life between them, and it may leave."""
+"""Serves the client that waits for a turn: sends frames as they come, comments between them, and sees it leave."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Listener:
     shutdown: Shutdown
 
     def wait_for_first(self, seconds: float) -> None:
-        """Headers wait for the first sign, so that an early failure has its true status; but not for ever."""
+        """Waits for the first sign, at most `seconds`. So a failure before it has its true status in the headers."""
         deadline = time.monotonic() + seconds
         while not self.part.wait_for_first(min(TICK, max(0.0, deadline - time.monotonic()))):
             self._check_client()
@@ -41,13 +41,13 @@ class Listener:
                 return
 
     def whole(self, seconds: float) -> bytes:
-        """The unstreamed reply, unless it takes longer than that."""
+        """Returns the unstreamed reply. Raises StillRunning if it takes longer than `seconds`."""
         body = self.reply.body(self._events_until(time.monotonic() + seconds))
         self._check_client()
         return json.dumps(body).encode()
 
     def sent(self, body: bytes) -> Iterator[bytes]:
-        """The body as it is. The code after `yield` runs when the client was given it."""
+        """Yields the body. The code after `yield` runs when the body was sent to the client."""
         try:
             yield body
         except GeneratorExit:
@@ -56,7 +56,7 @@ class Listener:
         self.part.delivered()
 
     def frames(self, ping_interval: float) -> Iterator[bytes]:
-        """The streamed reply, with a comment after every `ping_interval` seconds of silence."""
+        """Yields the streamed reply, with a comment after every `ping_interval` seconds of silence."""
         try:
             yield from self._frames(ping_interval)
         except ClientGone:
@@ -64,11 +64,11 @@ class Listener:
         except GeneratorExit:
             self.part.give_up()
             raise
-        except Exception as fault:  # the status is sent; all that is left is to end as a failure
+        except Exception as fault:  # the status was sent, so the failure goes into the stream
             yield from self._failure(logged_failure(fault, self.log))
 
     def _frames(self, ping_interval: float) -> Iterator[bytes]:
-        # The status leaves with the first byte, so the first silence has its comment at once.
+        # The status is sent with the first byte. So the first silence has its comment at once.
         quiet_since = time.monotonic() - ping_interval
         for event in self.part.read(TICK):
             self._check_shutdown()
@@ -81,12 +81,15 @@ class Listener:
                 for frame in self.reply.frames(event):
                     yield frame
                     quiet_since = time.monotonic()
-        self._check_client()  # it may have closed since the last silence, and writing to it need not fail yet
+        self._check_client()  # it may have left since the last silence, and writes may still succeed
         yield from self.reply.end()
         self.part.delivered()
 
     def _failure(self, failure: BridgeError) -> Iterator[bytes]:
-        """Coding clients try again after a broken connection and give up after an error event: each where it helps."""
+        """Ends the stream as a failure. Breaks the connection if trying again may help: coding clients then do so.
+
+        After an error event they give up.
+        """
         if failure.is_temporary and break_connection(self.environ):
             return
         yield from self.reply.failure(failure)

@@ -1,7 +1,7 @@
-"""What Prometheus is told: counted by every worker, told by whichever is asked.
+"""The metrics for Prometheus. Every worker counts, and any worker can show the counts of all.
 
-With PROMETHEUS_MULTIPROC_DIR set before this is imported (gunicorn.conf.py sets it) the workers count in files there,
-and what a worker that died had counted stays counted. No label takes a value that a request could make up.
+If PROMETHEUS_MULTIPROC_DIR is set before this is imported (gunicorn.conf.py sets it), the workers count in files there,
+and the counts of a worker that died stay. No label has a value that a request could make up.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ SIZES = (0, 1, 5, 10, 25, 50, 100, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """The instruments, and the hands that move them. `folder` is where the workers count, "" for one process alone."""
+    """Counts and measures. `folder` is where the workers count, "" for a single process."""
 
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
         registry = self._registry = CollectorRegistry()
         self._turns = Counter(
             "bridge_turns",
-            "Turns that ended, by how: a finish reason, client_gone, or the code of an error.",
+            "Turns that ended, by outcome: a finish reason, client_gone, or the code of an error.",
             ("agent_type", "method", "outcome"),
             registry=registry,
         )
@@ -49,7 +49,7 @@ class Metrics:
         )
         self._letta_seconds = Histogram(
             "bridge_letta_call_seconds",
-            "Calls to Letta until their answer began.",
+            "Seconds until the answers of calls to Letta began.",
             ("call",),
             buckets=QUICK,
             registry=registry,
@@ -62,22 +62,23 @@ class Metrics:
         )
         self._calls = Counter("bridge_tool_calls", "Tool calls handed to clients.", registry=registry)
         self._results = Counter("bridge_tool_results", "Results of tool calls taken from clients.", registry=registry)
-        # Of all workers that ever were: a call may be answered through another worker than it was handed out by.
+        # Summed over all workers, dead ones too: a call's result may come through another worker than the call went.
         self._pending = Gauge(
             "bridge_tool_calls_pending",
-            "Tool calls handed out since the start that the client neither answered nor gave up.",
+            "Tool calls handed to clients since the start, and neither answered nor given up.",
             multiprocess_mode="sum",
             registry=registry,
         )
         self._streams = Gauge(
-            "bridge_streams_open", "Streamed replies under way.", multiprocess_mode="livesum", registry=registry
+            "bridge_streams_open",
+            "Streamed replies that are being sent.",
+            multiprocess_mode="livesum",
+            registry=registry,
         )
         self._requests = Counter(
             "bridge_http_requests", "Requests answered.", ("route", "method", "status"), registry=registry
         )
-        self._errors = Counter(
-            "bridge_errors", "Errors that clients were told, by their code.", ("code",), registry=registry
-        )
+        self._errors = Counter("bridge_errors", "Errors that clients got, by their code.", ("code",), registry=registry)
         info = Gauge("bridge_info", "1.", ("version",), multiprocess_mode="max", registry=registry)
         info.labels(__version__).set(1)
 
@@ -106,7 +107,7 @@ class Metrics:
         self._streams.inc()
 
     def request_ended(self, route: str, method: str, status: int, trace: Trace, *, streamed: bool) -> None:
-        """`route` is the rule that matched, "" for none."""
+        """Counts a request. `route` is the rule that it matched, "" if it matched none."""
         self._requests.labels(route or "none", method if method in VERBS else "other", str(status)).inc()
         if streamed:
             self._streams.dec()
@@ -122,7 +123,7 @@ class Metrics:
 
 
 def metrics_page(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprint:
-    """For whoever shows the token. Without one it is off, unless the whole service is open to all."""
+    """Makes the page for clients that send the token. Without a token, it is off unless the service is open to all."""
     routes = Blueprint("metrics", __name__)
 
     @routes.get("/metrics")

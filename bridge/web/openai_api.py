@@ -39,5 +39,5 @@ def openai_api(settings: Settings, directory: Directory, answers: Answers, chat:
 
 
 def _agents() -> Visible:
-    """The agents that the client's key may see."""
+    """Returns the agents that the client's key may see."""
     return g.client_key.agents if g.client_key else ALL

@@ -1,4 +1,4 @@
-"""Events -> chat completion chunks, and these folded to one completion: streamed and unstreamed are one path."""
+"""Makes chat completion chunks from events. The unstreamed completion is made from the same chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bridge.turn import (
     Used,
 )
 
-# Letta's reason for an orderly end -> OpenAI's.
+# Letta's reasons for a normal end, and OpenAI's words for them.
 FINISH_REASONS = {
     "end_turn": "stop",
     "requires_approval": "stop",
@@ -40,7 +40,7 @@ def finish_reason(stop_reason: str, called: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What is the same in every chunk of one reply."""
+    """The fields that are the same in every chunk of one reply."""
 
     model: str
     id: str = field(default_factory=lambda: "chatcmpl-" + secrets.token_hex(12))
@@ -48,7 +48,7 @@ class Envelope:
 
 
 class Chunks:
-    """Makes the chunks of one reply: the role once, in the first delta; one finish chunk; then usage, if asked for."""
+    """Makes the chunks of one reply. Only the first delta has the role. A chunk with the usage is last, if wanted."""
 
     def __init__(self, envelope: Envelope, *, include_usage: bool) -> None:
         self._envelope = envelope
@@ -60,7 +60,7 @@ class Chunks:
         self._items: dict[type[AgentEvent], str] = {}
 
     def of(self, event: AgentEvent) -> list[JsonObject]:
-        """The chunks for an event; none for what concerns only the agent and its server."""
+        """Returns the chunks for an event. There are none for events that concern only the agent and its server."""
         match event:
             case Text() | Reasoning():
                 return [self.piece(type(event), self.separated(event))]
@@ -78,13 +78,13 @@ class Chunks:
         return []
 
     def separated(self, event: Text | Reasoning) -> str:
-        """The event's text, with an empty line before it where it begins a further message of the agent."""
+        """Returns the text of a piece, after an empty line if it begins another message of the agent."""
         last = self._items.get(type(event))
         self._items[type(event)] = event.item_id
         return event.text if last is None or last == event.item_id else f"\n\n{event.text}"
 
     def piece(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
-        """The chunk for a piece of text."""
+        """Returns the chunk for a piece of text."""
         return self._delta({_FIELDS[kind]: text})
 
     def end(self) -> list[JsonObject]:
@@ -106,13 +106,13 @@ class Chunks:
 
 
 def completion(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
-    """The unstreamed reply: the fold of the chunks that a stream would have had."""
+    """Returns the unstreamed reply, made from the chunks that a stream would have."""
     chunks = Chunks(envelope, include_usage=True)
     return _fold([*(chunk for event in events for chunk in chunks.of(event)), *chunks.end()], envelope)
 
 
 def _fold(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
-    """`content` is null only where there are calls instead."""
+    """Joins the chunks to one completion. Its `content` is null only if there are calls instead."""
     content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
     finish, usage = "stop", _usage(Used(0, 0))
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, the first dialect."""
+"""The dialect of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError
 from bridge.turn import JsonObject
 
-# Fields that change the form of a reply, and not what the agent is asked.
+# Fields that change the form of a reply, but not what the agent is asked.
 _FORM = ("stream", "stream_options")
 
 

@@ -1,4 +1,4 @@
-"""The reply to one chat request, as bytes. Deltas differ in their text alone: what is around it is encoded once."""
+"""Writes the reply to one chat request. Deltas differ only in their text, so the bytes around it are encoded once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ChatReply:
             text = self._chunks.separated(event)
             return [around[0] + encode_basestring(text).encode("utf-8", "replace") + around[1]]
         frames = [sse.encode(chunk) for chunk in self._chunks.of(event)]
-        if isinstance(event, Text | Reasoning):  # the role has gone out with it: further chunks of its kind are alike
+        if isinstance(event, Text | Reasoning):  # it was sent with the role, and later chunks of its kind are alike
             self._around[type(event)] = self._around_text(type(event))
         return frames
 

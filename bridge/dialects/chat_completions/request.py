@@ -1,6 +1,6 @@
-"""The JSON of a chat request -> Turn, or an InvalidRequest that names the field.
+"""Makes a Turn from the JSON of a chat request, or raises an InvalidRequest that names the wrong field.
 
-Known fields are checked; unknown ones are accepted and ignored, because clients send many of their own.
+Known fields are checked. Unknown fields are ignored, because clients send many of their own.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
     transcript = parse_transcript(body, rules)
     rule = side_rule(transcript, bool(tools), rules.side_rules)
     aside = aside or model.endswith(ASIDE_SUFFIX) or bool(rule)
-    told = whole_conversation if aside else new_input
+    read_input = whole_conversation if aside else new_input
     return Turn(
         model=model.removesuffix(ASIDE_SUFFIX),
-        new_input=told(transcript, reply_format),
+        new_input=read_input(transcript, reply_format),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
         parallel_tool_calls=body.get("parallel_tool_calls") is None or _flag(body, "parallel_tool_calls"),
@@ -56,7 +56,7 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
 
 
 def wants_usage(body: JsonObject) -> bool:
-    """Whether a stream is to end with a chunk that holds the usage."""
+    """Returns whether a stream must end with a chunk that contains the usage."""
     options = body.get("stream_options")
     return _flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
 
@@ -100,13 +100,13 @@ def _message(value: Any, where: str, image_urls: bool) -> Message:
         name=name if isinstance(name, str) else "",
         tool_calls=_calls(value.get("tool_calls")),
         tool_call_id=call_id if isinstance(call_id, str) else "",
-        # OpenAI has no field for it; these are what clients of other makes use.
+        # OpenAI has no field for errors. These are the fields that some clients use.
         is_error=value.get("is_error") is True or value.get("status") == "error",
     )
 
 
 def _calls(value: Any) -> tuple[ToolCall, ...]:
-    """The calls of an echoed assistant message; only their ids matter, so nothing here is refused."""
+    """Returns the calls of an echoed assistant message. Nothing is refused here, because only their ids matter."""
     calls = []
     for item in value if isinstance(value, list) else ():
         function = item.get("function") if isinstance(item, dict) else None
@@ -117,7 +117,7 @@ def _calls(value: Any) -> tuple[ToolCall, ...]:
 
 
 def _arguments(value: Any) -> str:
-    """As JSON text: some clients echo the object that they made of it. An agent may be shown it beside the result."""
+    """Returns arguments as JSON text. Some clients echo them as an object. An agent may see them beside the result."""
     return storable(value) if isinstance(value, str) else json.dumps({} if value is None else value)
 
 

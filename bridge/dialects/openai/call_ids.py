@@ -1,4 +1,4 @@
-"""The ids of calls that OpenAI's clients see, in the form that the strictest of them allows."""
+"""The ids of calls, in a form that the strictest of OpenAI's clients accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENDING = "call_end_"
 
 
 class OpenAICallIds:
-    """Implements `bridge.turn.CallIds`. An id has at most 40 characters out of `[a-z0-9_]`."""
+    """Implements `bridge.turn.CallIds`. An id has at most 40 characters, all of `[a-z0-9_]`."""
 
     def of_message(self, message_id: str, index: int) -> str:
         parts = _MESSAGE.fullmatch(message_id)

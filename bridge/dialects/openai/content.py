@@ -1,4 +1,4 @@
-"""The content of a message: a string, nothing, or parts of text and pictures."""
+"""Reads the content of a message: a string, null, or parts of text and pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"https?://[^\s/@]+(/\S*)?\Z")
 
 
 def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> tuple[str, tuple[Image, ...]]:
-    """(text, pictures); the parts' texts are joined. What is odd in an assistant's is let be: it echoes ours."""
+    """Returns the joined text and the pictures. An assistant's message is an echo, so its unknown parts are ignored."""
     if content is None:
         return "", ()
     if isinstance(content, str):
@@ -30,7 +30,7 @@ def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> t
 
 
 def storable(text: str) -> str:
-    """Without what no database of Letta's can keep: NUL is dropped, a lone surrogate becomes U+FFFD."""
+    """Returns the text as Letta's databases can store it: without NUL, and with U+FFFD for each lone surrogate."""
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

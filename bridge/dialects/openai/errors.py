@@ -1,4 +1,4 @@
-"""BridgeError -> OpenAI's error object."""
+"""Makes OpenAI's error object from a BridgeError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of models, as OpenAI lists them."""
+"""Makes OpenAI's list of models."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Requests that clients send beside the conversation, with the same model name. They must not reach the agent's memory.
+"""Recognises side requests: clients send them beside the conversation. They must not reach the agent's memory.
 
-To take a user's words for one is worse than to miss one, so every rule names words that a program writes.
+To mistake a user's message for a side request is worse than to miss one. So every rule names words that a program
+writes.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from collections.abc import Sequence
 from bridge.dialects.openai.transcript import Transcript
 from bridge.turn import SideRule
 
-# Roo Code puts this before its system prompts when o1, o3 or o4 is part of the model's name.
+# Roo Code puts this before its system prompts if the model's name contains o1, o3 or o4.
 _BEFORE = "Formatting re-enabled\n"
 
 
 def side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> str:
-    """The name of the first rule that the request fits, "" when it fits none."""
+    """Returns the name of the first rule that fits the request, "" if no rule fits."""
     return next((rule.name for rule in rules if _fits(transcript, has_tools, rule)), "")
 
 

@@ -1,4 +1,4 @@
-"""The tools of a request, and which of them may be called."""
+"""Reads the tools of a request, and which of them may be called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bridge.turn import JsonObject, ToolChoice, ToolSpec
 
 
 def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
-    """Function tools. Tools of other types are run by OpenAI, so none of them can be offered here."""
+    """Returns the function tools. Tools of other types can't be offered here, because OpenAI runs them."""
     for old in ("functions", "function_call"):
         if body.get(old):
             raise InvalidRequest(f"`{old}` is not supported; use `tools` and `tool_choice`.", param=old)

@@ -1,7 +1,7 @@
-"""The transcript that a client of OpenAI's APIs sends: what is new in it, and what else has to be known of it.
+"""Reads the transcript that a client of OpenAI's APIs sends: what is new in it, and which calls it contains.
 
-Clients send the whole conversation with each request and rewrite it as they like (compaction, edits, rewinds), so it
-is not compared with an earlier one: new is everything after the last assistant message.
+Clients send the whole conversation with each request, and rewrite it as they like (compaction, edits, rewinds). So it
+is not compared with an earlier one: everything after the last assistant message is new.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bridge.turn import Image, NewInput, ToolCall, ToolResult, UserMessage
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the transcript; text parts are joined to one text."""
+    """One message of the transcript. Its parts of text are joined."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str = ""
@@ -31,7 +31,7 @@ Transcript = Sequence[Message]
 
 
 def new_input(transcript: Transcript, reply_format: str = "") -> NewInput:
-    """What the agent has not heard. System and developer messages count wherever they are in the transcript."""
+    """Returns what the agent has not heard. System and developer messages count wherever they are in the transcript."""
     last = _last_assistant(transcript)
     fresh = transcript[last + 1 :]
     said = _user_messages(fresh)
@@ -46,7 +46,7 @@ def new_input(transcript: Transcript, reply_format: str = "") -> NewInput:
 
 
 def whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
-    """All of it, for an agent that knows nothing of it: the history as one text, then the last user messages."""
+    """Returns all of it, for an agent that does not know it: the history as one text, then the last user messages."""
     spoken = [message for message in transcript if message.role != "system"]
     by_user = [message.role == "user" for message in spoken]
     history = [] if all(by_user) else spoken[: len(spoken) - by_user[-1]]
@@ -61,13 +61,13 @@ def whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInp
 
 
 def instructions(transcript: Transcript, reply_format: str = "") -> str:
-    """The texts of all system and developer messages, and what the agent has to be told about the form of its reply."""
+    """Joins the texts of all system and developer messages, and the demand for the form of the reply."""
     given = [message.text for message in transcript if message.role == "system" and message.text.strip()]
     return "\n\n".join([*given, reply_format] if reply_format else given)
 
 
 def about_calls(transcript: Transcript) -> dict[str, Any]:
-    """The fields of a Turn that say which calls the client knows of."""
+    """Returns the fields of a Turn that say which calls the client knows."""
     called = [call.id for message in transcript for call in message.tool_calls]
     answered = [message.tool_call_id for message in transcript if message.role == "tool"]
     last = _last_assistant(transcript)
@@ -83,7 +83,7 @@ def _last_assistant(transcript: Transcript) -> int:
 
 
 def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
-    """What the user says. Pictures that a tool returned follow as a message, as its result can hold text only."""
+    """Returns the user's messages. A tool's result can contain only text, so its pictures become a message, too."""
     found = []
     for message in fresh:
         if message.role == "user" and (message.text.strip() or message.images):
@@ -94,7 +94,7 @@ def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
 
 
 def _results(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
-    """The results of tools. Of several for the same call the first one counts."""
+    """Returns the results of tools. If there are several for one call, the first one counts."""
     calls = {call.id: call for message in before for call in message.tool_calls}
     found: dict[str, ToolResult] = {}
     for message in fresh:

@@ -112,7 +112,7 @@ def test_an_empty_answer_still_has_its_role_and_its_end() -> None:
     assert (chunk["choices"][0]["delta"], chunk["choices"][0]["finish_reason"]) == ({"role": "assistant"}, "stop")
 
 
-def test_calls_are_numbered_and_whole_in_one_delta_each() -> None:
+def test_calls_are_numbered_and_each_is_whole_in_one_delta() -> None:
     deltas = [chunk["choices"][0]["delta"] for chunk in streamed(RUNS["calls"]).chunks[:2]]
     assert deltas == [
         {
@@ -144,7 +144,7 @@ def test_content_is_null_only_when_there_are_calls_instead(run: str, content: st
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_the_finish_says_tool_calls_when_there_are_calls_and_only_then(run: str) -> None:
+def test_the_finish_reason_is_tool_calls_only_if_there_are_calls(run: str) -> None:
     calls = any(isinstance(event, ToolCall) for event in RUNS[run])
     assert (streamed(RUNS[run]).finish_reason == "tool_calls") == calls
 
@@ -166,7 +166,7 @@ def test_usage_is_what_the_server_counted() -> None:
     assert streamed(RUNS["text"]).usage == usage
 
 
-def test_a_reply_without_usage_counts_nothing() -> None:
+def test_a_reply_of_which_no_usage_is_known_has_a_usage_of_zero() -> None:
     assert whole(())["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
@@ -184,7 +184,7 @@ def test_every_stop_reason_of_letta_is_either_a_finish_or_a_failure(reason: str)
     assert (reason in FINISH_REASONS) != (failures.from_stop_reason(reason) is not None)
 
 
-def test_the_orderly_ends_are_those_that_have_a_finish_reason() -> None:
+def test_the_normal_ends_are_those_that_have_a_finish_reason() -> None:
     assert FINISH_REASONS.keys() == failures.ORDERLY_STOPS
 
 

@@ -1,4 +1,4 @@
-"""The openai package itself as the client, with its strict validation of what it gets."""
+"""The openai package is the client. It validates strictly what it gets."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_it_chats_in_a_stream(client: openai.OpenAI, letta: FakeGateway) -> None
     assert [chunk.usage.total_tokens for chunk in chunks if chunk.usage] == [110]
 
 
-def test_its_own_helper_puts_a_stream_together(client: openai.OpenAI, letta: FakeGateway) -> None:
+def test_its_stream_helper_joins_a_stream(client: openai.OpenAI, letta: FakeGateway) -> None:
     letta.will(*RUN)
     with client.chat.completions.stream(model="Ada", messages=HELLO) as stream:
         whole = stream.get_final_completion()
@@ -79,7 +79,7 @@ def test_its_own_helper_puts_a_stream_together(client: openai.OpenAI, letta: Fak
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_it_raises_what_it_raises_for_openai(
+def test_it_raises_the_same_errors_as_with_openai(
     client: openai.OpenAI,
     letta: FakeGateway,
     failure: errors.BridgeError,
@@ -92,7 +92,7 @@ def test_it_raises_what_it_raises_for_openai(
     assert caught.value.code == failure.code
 
 
-def test_it_tells_an_unknown_model_and_a_wrong_key(client: openai.OpenAI, app: Flask) -> None:
+def test_it_reports_an_unknown_model_and_a_wrong_key(client: openai.OpenAI, app: Flask) -> None:
     with pytest.raises(openai.NotFoundError, match="no agent with the name or id 'Bob'"):
         client.chat.completions.create(model="Bob", messages=HELLO)
     with client_of(app, key="some-other-key") as stranger, pytest.raises(openai.AuthenticationError):

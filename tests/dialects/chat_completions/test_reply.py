@@ -1,4 +1,4 @@
-"""Frames are the encoded chunks of the reply, whether what is around a text was encoded before or not."""
+"""Frames are the encoded chunks of the reply, also when the bytes around a text were encoded earlier."""
 
 from __future__ import annotations
 

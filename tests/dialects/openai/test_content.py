@@ -38,7 +38,7 @@ def test_a_bare_string_is_a_url_too_and_jpg_is_jpeg() -> None:
     )
 
 
-def test_an_address_is_passed_on_only_where_that_is_allowed() -> None:
+def test_an_address_is_passed_on_only_if_the_settings_allow_it() -> None:
     address = "https://example.com/cat.png"
     assert parsed(picture(address), image_urls=True)[1] == (Image(url=address),)
     with pytest.raises(InvalidRequest, match="BRIDGE_IMAGE_URLS"):
@@ -61,7 +61,7 @@ def test_an_address_is_passed_on_only_where_that_is_allowed() -> None:
         (7, ""),
     ],
 )
-def test_what_no_agent_takes_is_refused_by_its_place(part: Any, param: str) -> None:
+def test_a_part_that_no_agent_accepts_is_refused_by_its_place(part: Any, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         parsed([part], image_urls=True)
     assert refused.value.param == f"messages[0].content[0]{param}"
@@ -72,14 +72,14 @@ def test_a_system_message_has_no_pictures() -> None:
         parsed(picture(DATA_URL), "system")
 
 
-def test_what_an_assistant_is_said_to_have_shown_is_let_be() -> None:
+def test_pictures_and_unknown_parts_of_an_assistant_are_ignored() -> None:
     assert parsed([{"type": "text", "text": "a"}, *picture(DATA_URL), {"type": "odd"}], "assistant") == ("a", ())
 
 
 @pytest.mark.parametrize(
     "odd", [{"type": "text", "text": None}, {"type": "refusal", "refusal": None}, {"cachePoint": {}}, None]
 )
-def test_an_odd_part_that_an_assistant_is_said_to_have_given_does_not_end_the_conversation(odd: Any) -> None:
+def test_a_malformed_part_of_an_assistant_does_not_end_the_conversation(odd: Any) -> None:
     assert parsed([odd, {"type": "text", "text": "a"}], "assistant") == ("a", ())
     with pytest.raises(InvalidRequest):
         parsed([odd], "user")

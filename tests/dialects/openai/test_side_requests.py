@@ -1,4 +1,4 @@
-"""Requests beside the conversation are recognised by what programs write, never by a user's words."""
+"""Side requests are recognised by texts that programs write, never by a user's words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ COMPACTION = "You are the component that summarizes a conversation when its cont
 LATER = (Message("system", "You are Qwen Code."), Message("user", "hi"), Message("assistant", "hello"))
 TASK = "### Task:\nGenerate tags.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>"
 
-
 Request = tuple[Transcript, bool]
 
 
-def turn(*messages: Message, tools: bool = False) -> Request:
+def asks(*messages: Message, tools: bool = False) -> Request:
     """A transcript, and whether the request offers tools."""
     return messages, tools
 
@@ -36,10 +35,10 @@ def user(text: str) -> Message:
 @pytest.mark.parametrize(
     ("request_", "name"),
     [
-        (turn(system("You are a title generator. Say a title."), user("hi")), "title of OpenCode and Kilo"),
-        (turn(system("You are a context summarization agent."), user("hi")), "summary of OpenCode, Kilo and pi"),
+        (asks(system("You are a title generator. Say a title."), user("hi")), "title of OpenCode and Kilo"),
+        (asks(system("You are a context summarization agent."), user("hi")), "summary of OpenCode, Kilo and pi"),
         (
-            turn(
+            asks(
                 system("You are a helpful AI assistant tasked with summarizing conversations."),
                 user("CRITICAL: This summarization request is a SYSTEM OPERATION, not a user message."),
                 tools=True,
@@ -47,7 +46,7 @@ def user(text: str) -> Message:
             "summary of Roo Code",
         ),
         (
-            turn(
+            asks(
                 system("Formatting re-enabled\nYou are a helpful AI assistant tasked with summarizing conversations."),
                 user("CRITICAL: This summarization request is a SYSTEM OPERATION, not a user message."),
                 tools=True,
@@ -55,14 +54,14 @@ def user(text: str) -> Message:
             "summary of Roo Code",
         ),
         (
-            turn(system("You are performing a managed memory dream over files."), user("go"), tools=True),
+            asks(system("You are performing a managed memory dream over files."), user("go"), tools=True),
             "memory dream of Qwen Code",
         ),
-        (turn(user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
-        (turn(system("Always be kind."), user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
-        (turn(system(COMPACTION), *LATER[1:], user("Sum up.")), "summary of Qwen Code"),
+        (asks(user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
+        (asks(system("Always be kind."), user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
+        (asks(system(COMPACTION), *LATER[1:], user("Sum up.")), "summary of Qwen Code"),
         (
-            turn(
+            asks(
                 *LATER,
                 user(
                     f"{COMPACTION}\n<state_snapshot>\nDo not call tools; tool execution is disabled for this request."
@@ -73,32 +72,32 @@ def user(text: str) -> Message:
         ),
     ],
 )
-def test_requests_that_programs_write_are_recognised(request_: Request, name: str) -> None:
+def test_side_requests_of_programs_are_recognised(request_: Request, name: str) -> None:
     assert side_rule(*request_, RULES) == name
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        turn(user("You are a title generator. Make me a title.")),
-        turn(user("### Task:\nWrite an essay.")),
-        turn(user("hello"), Message("assistant", "hi"), user(TASK)),
-        turn(user(TASK), tools=True),
-        turn(user("### Task:\nRespond to the query by these sources.\n<context>\n<source>milk</source>\n</context>")),
-        turn(system("You are a title generator"), user("hi"), tools=True),
-        turn(*LATER, user(COMPACTION)),
-        turn(
+        asks(user("You are a title generator. Make me a title.")),
+        asks(user("### Task:\nWrite an essay.")),
+        asks(user("hello"), Message("assistant", "hi"), user(TASK)),
+        asks(user(TASK), tools=True),
+        asks(user("### Task:\nRespond to the query by these sources.\n<context>\n<source>milk</source>\n</context>")),
+        asks(system("You are a title generator"), user("hi"), tools=True),
+        asks(*LATER, user(COMPACTION)),
+        asks(
             system("You are Qwen Code."),
             user(f"{COMPACTION} <state_snapshot> tool execution is disabled for this request"),
             Message("assistant", "Is that so?"),
             user("Yes."),
         ),
-        turn(system("You are Roo."), user("CRITICAL: This summarization request is a SYSTEM OPERATION")),
-        turn(system("You are a helpful AI assistant tasked with summarizing conversations"), user("hi"), tools=True),
-        turn(system("Be kind. You are a title generator"), user("hi")),
+        asks(system("You are Roo."), user("CRITICAL: This summarization request is a SYSTEM OPERATION")),
+        asks(system("You are a helpful AI assistant tasked with summarizing conversations"), user("hi"), tools=True),
+        asks(system("Be kind. You are a title generator"), user("hi")),
     ],
 )
-def test_words_of_users_are_not_taken_for_a_side_request(request_: Request) -> None:
+def test_messages_of_users_are_not_mistaken_for_side_requests(request_: Request) -> None:
     assert side_rule(*request_, RULES) == ""
 
 
@@ -122,7 +121,7 @@ def test_a_file_can_add_rules(tmp_path: Path) -> None:
         ('[{"name": "x", "role": "tool", "begins": "Hello there"}]', "needs a role"),
     ],
 )
-def test_a_wrong_file_of_rules_is_refused_with_the_reason(tmp_path: Path, content: str, words: str) -> None:
+def test_an_invalid_file_of_rules_is_refused_with_the_reason(tmp_path: Path, content: str, words: str) -> None:
     file = tmp_path / "rules.json"
     file.write_text(content)
     with pytest.raises(ValueError, match=words):

@@ -31,7 +31,7 @@ def test_a_first_message_opens_the_conversation() -> None:
     assert new(user("Hello")) == NewInput((UserMessage("Hello"),))
 
 
-def test_only_what_stands_after_the_last_answer_is_new() -> None:
+def test_only_messages_after_the_last_answer_are_new() -> None:
     found = new(user("one"), assistant("two"), user("three"), assistant("four"), user("five"), user("six"))
     assert found.user_messages == (
         UserMessage("five"),
@@ -40,26 +40,26 @@ def test_only_what_stands_after_the_last_answer_is_new() -> None:
     assert not found.opens_conversation
 
 
-def test_instructions_are_those_of_the_whole_transcript_wherever_they_stand() -> None:
+def test_instructions_count_wherever_they_are_in_the_transcript() -> None:
     found = new(system("first"), user("one"), assistant("two"), system("second"), user("three"), system("third"))
     assert found.instructions == "first\n\nsecond\n\nthird"
     assert found.user_messages == (UserMessage("three"),)
 
 
-def test_there_may_be_no_instructions_or_blank_ones() -> None:
+def test_instructions_may_be_missing_or_blank() -> None:
     assert new(user("one")).instructions == ""
     assert new(system(" \n"), user("one")).instructions == ""
 
 
-def test_blank_texts_of_the_user_are_not_told_to_the_agent() -> None:
+def test_blank_texts_of_the_user_are_ignored() -> None:
     assert new(user(""), user(" \n"), user("Hello")).user_messages == (UserMessage("Hello"),)
 
 
-def test_texts_are_told_as_they_stand() -> None:
+def test_texts_are_not_changed() -> None:
     assert new(user("  Hello \n")).user_messages == (UserMessage("  Hello \n"),)
 
 
-def test_results_keep_their_calls_and_a_text_behind_them_stays() -> None:
+def test_results_keep_their_calls_and_a_text_after_them_is_kept() -> None:
     found = new(user("go"), assistant("", "a", "b"), tool("b", "two"), tool("a", ""), user("and now"))
     assert [(result.call_id, result.text) for result in found.results] == [("b", "two"), ("a", "")]
     assert found.user_messages == (UserMessage("and now"),)
@@ -109,7 +109,7 @@ def test_user_messages_alone_are_the_whole_conversation() -> None:
 
 def test_a_history_becomes_one_text_before_the_last_message() -> None:
     call = ToolCall("call_1", "read_file", '{"path": "a"}')
-    told = whole_conversation(
+    found = whole_conversation(
         (
             user("read it"),
             Message("assistant", "sure", tool_calls=(call,)),
@@ -117,18 +117,18 @@ def test_a_history_becomes_one_text_before_the_last_message() -> None:
             user("sum up"),
         )
     )
-    history, last = (message.text for message in told.user_messages)
+    history, last = (message.text for message in found.user_messages)
     assert last == "sum up"
     for words in ("[user]\nread it", 'calls read_file with {"path": "a"}', "[result of a tool]\nmilk"):
         assert words in history
-    assert told.results == ()
-    assert told.instructions == ""
-    assert not told.opens_conversation
+    assert found.results == ()
+    assert found.instructions == ""
+    assert not found.opens_conversation
 
 
 def test_pictures_of_the_history_go_with_its_text() -> None:
     shot, chart = Image("image/png", "AAAA"), Image("image/png", "BBBB")
-    told = whole_conversation(
+    found = whole_conversation(
         (
             Message("user", "What is this?", images=(shot,)),
             Message("assistant", "A cat. I look closer.", tool_calls=(ToolCall("call_1", "zoom", "{}"),)),
@@ -136,7 +136,7 @@ def test_pictures_of_the_history_go_with_its_text() -> None:
             user("And its colour?"),
         )
     )
-    assert [message.images for message in told.user_messages] == [(shot, chart), ()]
+    assert [message.images for message in found.user_messages] == [(shot, chart), ()]
 
 
 @pytest.mark.parametrize("messages", [(system("Be kind."),), (system("Be kind."), user(" "))])
