@@ -132,6 +132,8 @@ def check_that_it_waits_for_its_owner(agent: Agent, stream: bool) -> None:
     decision = {"type": "approval", "approve": True, "approval_request_id": pending["id"]}
     agent.world.letta("POST", f"/v1/agents/{agent.id}/messages", {"messages": [decision]})
     assert dict(agent.fingerprint()["blocks"])["human"] == "Nothing known.\ntea"
+    if not agent.world.at_least("0.12.0"):  # 0.11 leaves the run active, and the bridge would wait for it
+        agent.world.letta("POST", f"/v1/agents/{agent.id}/messages/cancel")
     assert agent.ask("Hello?\n!say Hello.", tools=[WEATHER], stream=stream).text == "Hello."
 
 
