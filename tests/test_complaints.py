@@ -1,7 +1,7 @@
 """One test for each common complaint about services like this one.
 
 The agent is a letta_v1_agent of the in-memory server; tests/real has the same turns on real servers. Number 23, the
-client that hangs up, needs a connection: tests/web/test_openai_api.py and tests/real/test_hang_up.py.
+client that hangs up, needs a connection: tests/web/test_listener.py and tests/real/test_hang_up.py.
 """
 
 from __future__ import annotations

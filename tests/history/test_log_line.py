@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from bridge import errors
+from bridge.history.log_line import LONGEST_NAME, MOST_NAMES, log_fields
+from bridge.history.records import Step, TurnRecord
 from bridge.turn import AgentCall, Stopped, Text, ToolCall, Used
 from tests.actors import Chat
 from tests.fakes import FakeGateway
+from tests.log_lines import lines
 
 TOOLS = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}]
 
@@ -20,12 +21,20 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def lines(log: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
-    return [record.fields for record in log.records if record.getMessage() == message]  # type: ignore[attr-defined]
+def test_names_are_cut_and_limited_in_number() -> None:
+    calls = tuple(Step(0.1, "call", "x" * 500) for _ in range(100))
+    fields = log_fields(TurnRecord("t1", 0.0, "y" * 500, steps=calls))
+    assert fields["model"] == "y" * LONGEST_NAME
+    assert fields["calls"] == ["x" * LONGEST_NAME] * MOST_NAMES
+
+
+def test_times_are_in_milliseconds_and_add_up() -> None:
+    fields = log_fields(TurnRecord("t1", 0.0, "Ada", seconds=1.5, letta_seconds=1.0, waited_seconds=0.25))
+    assert [fields[name] for name in ("ms", "letta_ms", "waited_ms", "bridge_ms")] == [1500.0, 1000.0, 250.0, 250.0]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_turn_is_one_line(chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture, streamed: bool) -> None:
+def test_a_turn_has_one_line(chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture, streamed: bool) -> None:
     letta.will(
         AgentCall("message-1", "call_1", "conversation_search", "{}"),
         Text("Hello"),
@@ -33,16 +42,16 @@ def test_a_turn_is_one_line(chat: Chat, letta: FakeGateway, log: pytest.LogCaptu
         Stopped("end_turn"),
     )
     chat.ask("the words of the user", stream=streamed, headers={"X-Request-Id": "req-1"})
-    (told,) = lines(log, "turn")
+    (line,) = lines(log, "turn")
     assert lines(log, "request") == []
-    assert (told["outcome"], told["model"], told["method"], told["stream"]) == ("stop", "Ada", "approval", streamed)
-    assert told["agent"] == letta.agents_named("Ada")[0].id
-    assert (told["own_calls"], told["characters"], told["prompt_tokens"]) == (1, 5, 100)
-    assert told["ms"] >= told["letta_ms"] + told["waited_ms"]
-    assert "the words of the user" not in str(told)
+    assert (line["outcome"], line["model"], line["method"], line["stream"]) == ("stop", "Ada", "approval", streamed)
+    assert line["agent"] == letta.agents_named("Ada")[0].id
+    assert (line["own_calls"], line["characters"], line["prompt_tokens"]) == (1, 5, 100)
+    assert line["ms"] >= line["letta_ms"] + line["waited_ms"]
+    assert "the words of the user" not in str(line)
 
 
-def test_a_turn_that_ends_in_calls_says_so(chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture) -> None:
+def test_the_line_counts_calls_and_results(chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture) -> None:
     letta.will(ToolCall("call_1", "read", "{}"), Stopped("tool_rule"))
     chat.ask(
         tools=TOOLS,
@@ -52,50 +61,23 @@ def test_a_turn_that_ends_in_calls_says_so(chat: Chat, letta: FakeGateway, log: 
             {"role": "user", "content": "go on"},
         ],
     )
-    (told,) = lines(log, "turn")
-    assert (told["outcome"], told["tools"], told["results"], told["calls"]) == ("tool_calls", 1, 1, ["read"])
+    (line,) = lines(log, "turn")
+    assert (line["outcome"], line["tools"], line["results"], line["calls"]) == ("tool_calls", 1, 1, ["read"])
 
 
+@pytest.mark.parametrize(
+    ("fault", "outcome"), [(errors.ModelFailed("It failed."), "model_failed"), (RuntimeError("oh"), "internal_error")]
+)
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_turn_that_fails_is_told_by_the_name_of_its_error(
-    chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture, streamed: bool
+def test_the_line_of_a_failed_turn_names_the_error(
+    chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture, fault: Exception, outcome: str, streamed: bool
 ) -> None:
-    letta.will(errors.ModelFailed("The model failed."))
+    letta.will(fault)
     chat.ask(stream=streamed)
-    (told,) = lines(log, "turn")
-    assert told["outcome"] == "model_failed"
+    assert [line["outcome"] for line in lines(log, "turn")] == [outcome]
 
 
-def test_a_fault_of_the_bridge_is_told(chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture) -> None:
-    letta.will(RuntimeError("oh"))
-    chat.ask()
-    assert lines(log, "turn")[0]["outcome"] == "internal_error"
-
-
-def test_an_unknown_agent_is_told_once(chat: Chat, log: pytest.LogCaptureFixture) -> None:
+def test_a_request_for_an_unknown_agent_has_one_line(chat: Chat, log: pytest.LogCaptureFixture) -> None:
     chat.ask(model="Bob")
-    assert [told["outcome"] for told in lines(log, "turn")] == ["model_not_found"]
+    assert [line["outcome"] for line in lines(log, "turn")] == ["model_not_found"]
     assert lines(log, "request") == []
-
-
-def test_other_requests_have_a_line_without_their_query(client: FlaskClient, log: pytest.LogCaptureFixture) -> None:
-    client.get("/v1/models?api_key=canary-1")
-    client.post("/v1/chat/completions?key=canary-2", data="{")
-    client.get("/" + "x" * 5000)
-    told = lines(log, "request")
-    assert [(line["method"], line["status"]) for line in told] == [("GET", 200), ("POST", 400), ("GET", 404)]
-    assert all(len(line["path"]) <= 200 for line in told)
-    assert "canary" not in str([vars(record) for record in log.records])
-
-
-def test_what_monitors_ask_all_the_time_is_not_logged(client: FlaskClient, log: pytest.LogCaptureFixture) -> None:
-    client.get("/healthz")
-    client.get("/readyz")
-    assert lines(log, "request") == []
-
-
-def test_a_refusal_is_told_with_its_name(client: FlaskClient, log: pytest.LogCaptureFixture) -> None:
-    client.post("/v1/chat/completions", json={"model": "a\nb", "messages": []})
-    (record,) = [record for record in log.records if record.levelno == logging.WARNING]
-    fields: Any = record.fields  # type: ignore[attr-defined]
-    assert (fields["status"], fields["code"], fields["param"]) == (400, None, "messages")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 from pathlib import Path
 
@@ -43,6 +45,23 @@ def test_a_process_has_one_heartbeat(store: LocalStore) -> None:
     ids = {heart.id for _ in range(5)}
     assert len(ids) == 1
     assert len(beats() - before) == 1
+
+
+def test_a_forked_process_has_a_heartbeat_of_its_own(store: LocalStore) -> None:
+    heart = Heartbeat(store)
+    name = heart.id
+    until(lambda: (beat := last_beat(store, name)) and beat.number == 1)
+    forks = multiprocessing.get_context("fork")
+    ours, theirs = forks.Pipe()
+    child = forks.Process(target=lambda: (theirs.send(heart.id), theirs.recv()))
+    child.start()
+    assert ours.poll(SOON)
+    its_name = ours.recv()
+    until(lambda: (beat := last_beat(store, its_name)) and beat.number > 1)
+    assert {beat.pid for beat in living(store)} == {os.getpid(), child.pid}
+    child.kill()
+    child.join()
+    assert [beat.id for beat in living(store)] == [name]
 
 
 def test_the_beats_name_the_turns_that_run(store: LocalStore) -> None:

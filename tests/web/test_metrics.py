@@ -15,7 +15,7 @@ CALL = {"id": "call_1", "type": "function", "function": {"name": "read", "argume
 
 
 def metrics(client: FlaskClient) -> dict[str, float]:
-    """Every sample, as in `name{label="value"}`, of a page that Prometheus' own parser reads."""
+    """Returns every sample, named as in `name{label=value}`, as Prometheus' own parser reads the page."""
     response = client.get("/metrics")
     assert response.status_code == 200
     assert response.mimetype == "text/plain"
@@ -43,7 +43,7 @@ def test_a_turn_is_counted_by_agent_method_and_outcome(client: FlaskClient, chat
     assert found["bridge_turn_tools_sum"] == 1
 
 
-def test_time_is_split(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+def test_the_time_of_a_turn_is_split(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
     letta.will_say("Hello")
     chat.ask()
     sums = metrics(client)
@@ -52,7 +52,7 @@ def test_time_is_split(client: FlaskClient, chat: Chat, letta: FakeGateway) -> N
 
 
 def called(chat: Chat, letta: FakeGateway, *ids: str) -> Json:
-    """The agent calls, and what the client then has in its transcript."""
+    """Lets the agent call the tool. Returns the message with the calls in the client's transcript."""
     letta.will(*(ToolCall(call_id, "read", "{}") for call_id in ids), Stopped("tool_rule"))
     chat.ask(tools=TOOLS)
     return {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": call_id} for call_id in ids]}
@@ -70,7 +70,7 @@ def test_calls_that_wait_for_their_result_are_pending(client: FlaskClient, chat:
     assert (found["bridge_tool_calls_total"], found["bridge_tool_results_total"]) == (2, 1)
 
 
-def test_calls_are_answered_once_however_often_their_results_come(
+def test_calls_count_as_answered_once_however_often_their_results_come(
     client: FlaskClient, chat: Chat, letta: FakeGateway
 ) -> None:
     echo = called(chat, letta, "call_1")
@@ -86,7 +86,7 @@ def test_calls_are_answered_once_however_often_their_results_come(
     assert (found["bridge_tool_calls_pending"], found["bridge_tool_results_total"]) == (0, 1)
 
 
-def test_a_title_for_a_conversation_answers_none_of_its_calls(
+def test_a_title_for_a_conversation_leaves_its_calls_pending(
     client: FlaskClient, chat: Chat, letta: FakeGateway
 ) -> None:
     echo = called(chat, letta, "call_1")
@@ -115,7 +115,7 @@ def test_errors_are_counted_by_their_code(client: FlaskClient, chat: Chat, letta
     assert [found[f"bridge_errors_total{{code={code}}}"] for code in codes] == [1, 1, 1, 1]
 
 
-def test_no_label_takes_what_a_request_made_up(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+def test_no_label_has_a_value_that_a_request_made_up(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
     client.open("/v1/canary", method="CANARY")
     client.get("/v1/models/canary?canary=1", headers={"X-Request-Id": "canary"})
     letta.has_agent("canary", "canary_agent")
