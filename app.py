@@ -1,4 +1,4 @@
-"""The only place where the parts meet."""
+"""Puts the parts of the service together. No other module does."""
 
 from __future__ import annotations
 

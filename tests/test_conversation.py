@@ -45,7 +45,7 @@ def prompt_mode(mode: str, environment: dict[str, str]) -> None:
     environment["BRIDGE_SYSTEM_PROMPT"] = mode
 
 
-def test_the_agent_is_given_what_is_new_and_nothing_else(letta: FakeGateway, ask: Ask) -> None:
+def test_the_agent_gets_only_what_is_new(letta: FakeGateway, ask: Ask) -> None:
     ask(HELLO, Message("assistant", "Hi"), Message("user", "one"), Message("user", "two"))
     (prompt,) = letta.prompts
     assert prompt.messages == (Say("user", "one"), Say("user", "two"))
@@ -83,7 +83,7 @@ def test_a_request_aside_without_a_user_message_costs_no_call(letta: FakeGateway
         ("memgpt_v2_agent", False, False),
     ],
 )
-def test_text_comes_by_token_only_when_it_is_streamed_and_not_damaged_by_it(
+def test_text_comes_by_token_only_if_it_is_streamed_and_stays_undamaged(
     letta: FakeGateway, ask: Ask, agent_type: str, stream: bool, by_token: bool
 ) -> None:
     letta.has_agent("Bob", agent_type)
@@ -94,7 +94,7 @@ def test_text_comes_by_token_only_when_it_is_streamed_and_not_damaged_by_it(
 # --- instructions -----------------------------------------------------------------------------------------
 
 
-def test_instructions_are_in_force_in_the_turn_that_brings_them(letta: FakeGateway, ask: Ask) -> None:
+def test_instructions_apply_in_the_turn_that_brings_them(letta: FakeGateway, ask: Ask) -> None:
     ask(KIND, HELLO)
     assert letta.prompts[0].memory == {"persona": "I am Ada.", LABEL: "be kind"}
     assert letta.prompts[0].messages == (Say("user", "Hello"),)
@@ -117,7 +117,7 @@ def test_instructions_that_did_not_change_are_not_written_again(letta: FakeGatew
 
 
 @pytest.mark.parametrize("mode", ["message", "ignore"])
-def test_the_bridges_block_goes_when_instructions_are_kept_elsewhere(
+def test_the_bridges_block_is_removed_when_the_settings_want_no_block(
     letta: FakeGateway, environment: dict[str, str], mode: str, ask: Ask
 ) -> None:
     ask(KIND, HELLO)
@@ -154,7 +154,7 @@ def test_instructions_can_be_ignored(letta: FakeGateway, environment: dict[str, 
 
 
 @pytest.mark.parametrize("mode", ["message", "ignore"])
-def test_the_form_of_a_reply_is_asked_for_in_every_turn_that_wants_one(
+def test_every_turn_that_wants_a_form_of_reply_asks_for_it(
     letta: FakeGateway, environment: dict[str, str], mode: str
 ) -> None:
     prompt_mode(mode, environment)
@@ -167,7 +167,7 @@ def test_the_form_of_a_reply_is_asked_for_in_every_turn_that_wants_one(
 ENDING = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}})
 
 
-def test_a_client_that_ends_by_a_call_gets_one_in_a_request_aside_too(letta: FakeGateway, settings: Settings) -> None:
+def test_a_request_aside_ends_by_a_call_too_if_the_client_expects_one(letta: FakeGateway, settings: Settings) -> None:
     letta.will_say("Done.")
     events = made(letta, settings).events(turn_of(HELLO, tools=(ENDING,), aside=True), Signal())
     assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [
@@ -177,16 +177,16 @@ def test_a_client_that_ends_by_a_call_gets_one_in_a_request_aside_too(letta: Fak
 
 def test_a_recognised_summary_stays_text(letta: FakeGateway, ask: Ask) -> None:
     summarise = Message("system", "You are a helpful AI assistant tasked with summarizing conversations.")
-    told = Message("user", "CRITICAL: This summarization request is a SYSTEM OPERATION.")
+    request = Message("user", "CRITICAL: This summarization request is a SYSTEM OPERATION.")
     letta.will_say("They said hello.")
-    assert ask(summarise, told, tools=(ENDING,))[0] == Text("They said hello.")
+    assert ask(summarise, request, tools=(ENDING,))[0] == Text("They said hello.")
 
 
 # --- usage ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("used", "known", "told"),
+    ("used", "known", "shown"),
     [
         (Used(700, 20, 1, "step-1"), None, 700),
         (Used(2100, 60, 3, "step-3"), 900, 900),
@@ -196,15 +196,15 @@ def test_a_recognised_summary_stays_text(letta: FakeGateway, ask: Ask) -> None:
     ],
 )
 def test_usage_is_the_prompt_of_the_last_step_not_the_sum(
-    letta: FakeGateway, ask: Ask, used: Used, known: int | None, told: int
+    letta: FakeGateway, ask: Ask, used: Used, known: int | None, shown: int
 ) -> None:
     letta.step_sizes = {} if known is None else {"step-3": known}
     letta.will(Text("Hi"), used, Stopped("end_turn"))
     (found,) = [event for event in ask() if isinstance(event, Used)]
-    assert (found.prompt_tokens, found.completion_tokens) == (told, used.completion_tokens)
+    assert (found.prompt_tokens, found.completion_tokens) == (shown, used.completion_tokens)
 
 
-def test_an_answer_is_not_lost_when_its_usage_cannot_be_read(letta: FakeGateway, ask: Ask) -> None:
+def test_an_answer_is_not_lost_if_its_usage_cannot_be_read(letta: FakeGateway, ask: Ask) -> None:
     letta.fails(errors.LettaUnreachable("It broke."), at="step_prompt_tokens")
     letta.will(Text("Hi"), Used(2100, 60, 3, "step-3"), Stopped("end_turn"))
     assert ask() == [Text("Hi"), Used(700, 60, 3, "step-3"), Stopped("end_turn")]
@@ -252,22 +252,22 @@ def opens_a_call_and_breaks_off(letta: FakeGateway, conversation: Conversation) 
     letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
     happened = conversation.events(turn_of(HELLO, tools=(CALL,)), Signal())
     (call,) = [event for event in happened if isinstance(event, ToolCall)]
-    told = (HELLO, Message("assistant", tool_calls=(call,)), Message("tool", "sun", tool_call_id=call.id))
+    messages = (HELLO, Message("assistant", tool_calls=(call,)), Message("tool", "sun", tool_call_id=call.id))
     letta.will(CUT)
     with pytest.raises(errors.LettaUnreachable):
-        list(conversation.events(turn_of(*told, tools=(CALL,)), Signal()))
+        list(conversation.events(turn_of(*messages, tools=(CALL,)), Signal()))
     letta.calls.clear()
-    return turn_of(*told, tools=(CALL,))
+    return turn_of(*messages, tools=(CALL,))
 
 
-def goes_when_the_agent_is_looked_at(letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Signal:
+def leaves_when_the_agent_is_read(letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Signal:
     gone, agent = Signal(), letta.agent
 
-    def looked_at(agent_id: str) -> Agent:
+    def read(agent_id: str) -> Agent:
         gone.set()
         return agent(agent_id)
 
-    monkeypatch.setattr(letta, "agent", looked_at)
+    monkeypatch.setattr(letta, "agent", read)
     return gone
 
 
@@ -278,7 +278,7 @@ def test_a_client_that_leaves_before_its_turn_keeps_the_mark_of_a_broken_turn(
     conversation = made(letta, settings)
     turn = opens_a_call_and_breaks_off(letta, conversation)
     with monkeypatch.context() as patch:
-        gone = goes_when_the_agent_is_looked_at(letta, patch)
+        gone = leaves_when_the_agent_is_read(letta, patch)
         with suppress(errors.ClientGone):
             list(conversation.events(turn_of(HELLO, tools=tools), gone))
     letta.calls.clear()
@@ -296,12 +296,12 @@ def test_an_action_of_the_operator_keeps_the_mark_of_a_broken_turn(letta: FakeGa
     assert "runs_under_way" in letta.calls
 
 
-def test_a_client_that_leaves_while_a_run_is_waited_for_sends_nothing(
+def test_nothing_is_sent_for_a_client_that_leaves_while_a_run_is_waited_for(
     letta: FakeGateway, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversation = made(letta, settings)
     turn = opens_a_call_and_breaks_off(letta, conversation)
-    told = len(letta.prompts)
+    sent = len(letta.prompts)
     gone = Signal()
 
     def runs_under_way(agent_id: str) -> list[str]:
@@ -311,10 +311,10 @@ def test_a_client_that_leaves_while_a_run_is_waited_for_sends_nothing(
     monkeypatch.setattr(letta, "runs_under_way", runs_under_way)
     with pytest.raises(errors.ClientGone):
         list(conversation.events(turn, gone))
-    assert len(letta.prompts) == told
+    assert len(letta.prompts) == sent
 
 
-def test_an_answer_aside_is_not_lost_when_its_helper_cannot_be_removed(letta: FakeGateway, ask: Ask) -> None:
+def test_an_answer_aside_is_not_lost_if_its_helper_cannot_be_removed(letta: FakeGateway, ask: Ask) -> None:
     letta.fails(errors.LettaTimeout("It is slow."), at="delete_agent")
     letta.will_say("A title")
     assert ask(aside=True)[0] == Text("A title")

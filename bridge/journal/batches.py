@@ -82,7 +82,7 @@ class Assembly:
 
 
 def as_failure(fault: BaseException) -> errors.BridgeError:
-    """Returns what clients are told of a fault. One of the bridge itself is described in the worker's log only."""
+    """Returns a fault as clients see it. The details of a fault of the bridge are in the worker's log only."""
     if isinstance(fault, errors.BridgeError):
         return fault
     return errors.InternalFailure("The bridge failed; its log says why.")

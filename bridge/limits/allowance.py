@@ -21,7 +21,7 @@ _BUCKET = struct.Struct("<dd")
 
 
 class KeySlot:
-    """A slot for one turn of a key, taken until `leave` is called. Without a file it stands for an unlimited key."""
+    """A slot for one turn of a key, taken until `leave` is called. Without a file, the key is unlimited."""
 
     def __init__(self, file: int | None = None) -> None:
         self._file = file

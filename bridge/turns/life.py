@@ -46,7 +46,7 @@ class PartState(Enum):
     DELIVERED = auto()  # the client was given the whole answer
     GIVEN_UP = auto()  # the client left before the end
     SENT_AWAY = auto()  # the client was asked to come again, and the turn goes on
-    REFUSED = auto()  # the client was told why it gets no answer
+    REFUSED = auto()  # the client got an error instead of the answer
 
 
 State = TypeVar("State", bound=Enum)

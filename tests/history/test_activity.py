@@ -1,4 +1,4 @@
-"""The history of turns, with several workers that write at once."""
+"""The history of turns. Several workers write it at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def activity(store: Store) -> Activity:
 
 @pytest.fixture
 def another(open_store: Callable[[], Store]) -> Activity:
-    """The activity as another worker sees it."""
+    """Returns the activity as another worker sees it."""
     return Activity(open_store())
 
 
@@ -161,7 +161,7 @@ def test_the_running_turns_of_a_process_are_shown_with_it(activity: Activity, an
     assert another.running() == []
 
 
-def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_everything_only_the_newest_is_kept(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MOST_TURNS", "MOST_TOOLS", "MOST_CALLS_OF_A_TOOL", "MOST_MINUTES"):
         monkeypatch.setattr(module, name, 3)
     for number in range(10):
@@ -174,7 +174,7 @@ def test_only_the_newest_of_everything_are_kept(activity: Activity, monkeypatch:
 
 
 def test_everything_about_a_forgotten_tool_is_removed(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client with new tools in each request would otherwise fill the store."""
+    """Otherwise, a client with new tools in each request would fill the store."""
     monkeypatch.setattr(module, "MOST_TOOLS", 3)
     for number in range(5):
         one = turn(number, call("read", f"c{number}"))

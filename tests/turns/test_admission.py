@@ -69,11 +69,11 @@ def test_an_agent_of_another_key_is_refused_exactly_like_a_missing_one(
     chat: Chat, client: FlaskClient, letta: FakeGateway, key: str, suffix: str
 ) -> None:
     bob = letta.agents_named("Bob")[0].id
-    nobody = "agent-00000000-0000-4000-8000-000000000000"
-    for foreign, missing in (("Bob", "Nobody"), (bob, nobody)):
-        told = [chat.ask(model=model + suffix, headers=bearer(key)) for model in (foreign, missing)]
-        assert [reply.status for reply in told] == [404, 404]
-        words = [str(reply.error).replace(model, "X") for reply, model in zip(told, (foreign, missing), strict=True)]
+    unknown = "agent-00000000-0000-4000-8000-000000000000"
+    for foreign, missing in (("Bob", "Nobody"), (bob, unknown)):
+        replies = [chat.ask(model=model + suffix, headers=bearer(key)) for model in (foreign, missing)]
+        assert [reply.status for reply in replies] == [404, 404]
+        words = [str(reply.error).replace(model, "X") for reply, model in zip(replies, (foreign, missing), strict=True)]
         assert words[0] == words[1]
         shown = [client.get(f"/v1/models/{model}", headers=bearer(key)) for model in (foreign, missing)]
         assert [reply.status_code for reply in shown] == [404, 404]
@@ -98,16 +98,14 @@ def test_a_name_that_an_agent_shares_with_one_of_another_key_leads_to_neither(
         assert chat.ask(headers=bearer("all")).status == 200
     letta.renames_agent(ada, "Ada")
     letta.prompts.clear()
-    told = chat.ask(model="Ada", headers=bearer("by-id"))
-    assert (told.status, foreign in str(told.error), letta.prompts) == (404, False, [])
+    reply = chat.ask(model="Ada", headers=bearer("by-id"))
+    assert (reply.status, foreign in str(reply.error), letta.prompts) == (404, False, [])
     assert foreign not in client.get("/v1/models/Ada", headers=bearer("by-id")).text
     assert chat.models(headers=bearer("by-id")) == [ada]
     assert chat.ask(model=ada, headers=bearer("by-id")).status == 200
 
 
-def test_an_agent_that_takes_the_name_of_a_foreign_one_is_not_reached_by_id(
-    chat: Chat, letta: FakeGateway, ada: str
-) -> None:
+def test_a_key_for_a_name_does_not_reach_an_agent_that_lost_that_name(chat: Chat, letta: FakeGateway, ada: str) -> None:
     letta.renames_agent(ada, "Grace")
     assert chat.ask(model=ada, headers=bearer("by-name")).status == 404
     letta.will_say("Hello")
@@ -239,7 +237,7 @@ def test_a_tool_that_does_not_change_is_checked_once(
     assert places == ["tools[0].function.parameters"]
 
 
-def test_a_foreign_agent_is_refused_before_its_other_turns_are_waited_for(
+def test_an_agent_of_another_key_is_refused_without_waiting_for_its_turns(
     chat: Chat, client: FlaskClient, letta: FakeGateway
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""A worker's attempts at turns: who waits for them, and how they end for everyone."""
+"""A worker's attempts at turns, the clients that wait for them, and their end."""
 
 from __future__ import annotations
 

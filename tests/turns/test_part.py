@@ -22,7 +22,7 @@ __all__ = ["agent", "open_store", "quick", "short_lives"]
 Open = Callable[[], Store]
 
 
-def test_a_turn_is_run_once_and_its_events_are_not_changed(open_store: Open, agent: Agent) -> None:
+def test_a_turn_runs_once_and_its_events_are_not_changed(open_store: Open, agent: Agent) -> None:
     assert read(ask(new_worker(open_store()), agent)) == ANSWER
     ((_, repeated),) = agent.runs
     assert not repeated
@@ -84,7 +84,7 @@ def test_the_same_request_after_its_answer_arrived_is_a_new_turn(open_store: Ope
     assert agent.runs[0][0] != agent.runs[1][0]
 
 
-def test_a_client_that_asks_again_in_the_moment_it_has_its_answer_begins_a_new_turn(
+def test_a_client_that_asks_again_at_once_after_its_answer_begins_a_new_turn(
     open_store: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "MOMENT", SOON)
@@ -120,7 +120,7 @@ def test_a_kept_turn_without_an_answer_is_attempted_again_unless_it_has_a_key(
     assert [repeated for _, repeated in agent.runs] == ([False] if keyed else [False, True])
 
 
-def test_a_key_does_not_stand_for_two_bodies(open_store: Open, agent: Agent) -> None:
+def test_one_key_with_two_bodies_is_refused(open_store: Open, agent: Agent) -> None:
     worker = new_worker(open_store())
     read(ask(worker, agent, Identity("key", "body-a", kept=True)))
     with pytest.raises(IdempotencyKeyReused):
@@ -161,9 +161,9 @@ def test_a_request_that_joined_a_turn_that_fails_gets_the_same_error(
     assert again.wait_for_first(SOON)
     agent.go_on.set()
     for each in (part, again):
-        with pytest.raises(LettaUnreachable) as told:
+        with pytest.raises(LettaUnreachable) as raised:
             read(each)
-        assert (told.value.message, told.value.code, told.value.retry_after) == ("cut", "stream_cut", 7)
+        assert (raised.value.message, raised.value.code, raised.value.retry_after) == ("cut", "stream_cut", 7)
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
@@ -202,7 +202,7 @@ def test_a_turn_that_has_not_begun_is_not_cancelled(open_store: Open, agent: Age
     agent.go_on.set()
 
 
-def test_a_client_of_another_worker_counts_too(open_store: Open, agent: Agent) -> None:
+def test_a_run_is_not_cancelled_while_a_client_of_another_worker_waits(open_store: Open, agent: Agent) -> None:
     agent.go_on.clear()
     part = ask(new_worker(open_store()), agent)
     assert agent.begun.wait(SOON)
@@ -226,7 +226,7 @@ def test_a_client_that_is_sent_away_does_not_end_the_turn(open_store: Open, agen
     assert (len(agent.runs), agent.cancelled) == (1, [])
 
 
-def test_a_turn_that_was_given_up_and_cancelled_is_not_joined(open_store: Open, agent: Agent) -> None:
+def test_a_repeat_of_a_cancelled_turn_is_a_new_attempt(open_store: Open, agent: Agent) -> None:
     """Its end is waited for, and then it is attempted again."""
     worker = new_worker(open_store())
     agent.answers = [[MethodChosen("native"), RunStarted("run-1"), Text("never said")], ANSWER]
@@ -242,7 +242,7 @@ def test_a_turn_that_was_given_up_and_cancelled_is_not_joined(open_store: Open, 
     assert [repeated for _, repeated in agent.runs] == [False, True]
 
 
-def test_the_first_sign_is_that_of_the_attempt_made_again(open_store: Open, agent: Agent) -> None:
+def test_the_first_sign_is_that_of_the_new_attempt(open_store: Open, agent: Agent) -> None:
     worker = new_worker(open_store())
     agent.answers = [[MethodChosen("native"), RunStarted("run-1"), Text("never said")], ANSWER]
     agent.fails_with.append(LettaUnreachable("cancelled", code="run_cancelled"))
@@ -283,7 +283,7 @@ def test_a_keyed_turn_whose_answer_is_too_large_to_be_followed_is_a_conflict(
         read(again)
 
 
-def test_an_answer_is_kept_for_its_time_only(open_store: Open, agent: Agent) -> None:
+def test_an_answer_is_kept_only_for_a_while(open_store: Open, agent: Agent) -> None:
     for _ in range(2):
         read(ask(new_worker(open_store(), keep=0.05), agent))
         threading.Event().wait(0.1)

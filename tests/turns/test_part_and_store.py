@@ -1,4 +1,4 @@
-"""Turns while the store fails, loses data or answers late, and turns that another worker takes over meanwhile."""
+"""Turns while the store fails, loses data or answers late, and turns that another worker takes over."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Open = Callable[[], Store]
 
 
 class Unsure:
-    """A store that does the first appends and yet says that it could not."""
+    """A store that does its first appends and fails nevertheless."""
 
     def __init__(self, store: Store, times: int) -> None:
         self._store = store
@@ -99,7 +99,7 @@ def test_a_fault_of_the_bridge_in_following_a_turn_is_logged(
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_a_write_that_was_done_but_not_confirmed_doubles_no_event(open_store: Open, agent: Agent, times: int) -> None:
+def test_an_event_whose_write_was_not_confirmed_is_not_given_twice(open_store: Open, agent: Agent, times: int) -> None:
     unsure = Unsure(open_store(), times)
     agent.go_on.clear()
     part = ask(new_worker(unsure), agent)
@@ -112,7 +112,7 @@ def test_a_write_that_was_done_but_not_confirmed_doubles_no_event(open_store: Op
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_a_write_that_comes_after_the_end_changes_nothing(open_store: Open, agent: Agent) -> None:
+def test_a_write_that_arrives_after_the_end_changes_nothing(open_store: Open, agent: Agent) -> None:
     store = open_store()
     read(ask(new_worker(store), agent))
     events = events_key(claim_of(store).token)
@@ -139,7 +139,7 @@ def test_an_answer_whose_beginning_the_store_lost_does_not_count_as_whole(open_s
 @pytest.mark.fault("the clock is set")
 @pytest.mark.usefixtures("short_lives")
 def test_a_dead_worker_whose_last_beat_does_not_expire_is_not_waited_for(open_store: Open, agent: Agent) -> None:
-    """As when the clock of Redis is put back: what was to be kept for seconds is kept for as much longer."""
+    """This happens when the clock of Redis is put back: then its keys last longer by that time."""
     store = open_store()
     claim = Claim("turn-1", SAME.body, "token-1", "0:another-machine:1:1")
     beat = Beat(claim.worker, "another-machine", 1, 0.0, 0.0, 7, (claim.token,))
@@ -173,7 +173,7 @@ def test_a_slow_client_that_gets_its_answer_late_does_not_end_the_next_turn(open
 def test_a_turn_that_never_began_is_not_forgotten_when_another_worker_attempts_it(
     open_store: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other attempt begins when this one has failed and has not forgotten the turn yet."""
+    """The other attempt begins when this one has failed, but has not forgotten the turn yet."""
     agent.fails_with.append(UnknownModel("no such agent"))
     agent.go_on.clear()
     worker, other = new_worker(open_store()), new_worker(open_store())

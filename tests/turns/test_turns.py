@@ -1,4 +1,4 @@
-"""Requests that come again, and too many at once: the routes over the in-memory Letta."""
+"""Requests that come again, and too many turns at once, through the routes and an in-memory Letta."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_results_that_come_again_make_a_silent_agent_go_on(chat: Chat, letta: Fa
 def test_a_client_that_leaves_a_request_aside_does_not_end_the_conversation(
     parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest, named: bool
 ) -> None:
-    """Only the run of the helper agent is its own; a run without a name would be any of the agent's."""
+    """Only the run of the helper agent is its own. A run without a name could be any run of the agent."""
     parameters["header_wait"] = 0.0
     app: Flask = request.getfixturevalue("app")
     slow, asked, go_on = Slow(letta), threading.Event(), threading.Event()
@@ -209,7 +209,9 @@ class TestTooMany:
     def environment(self, environment: dict[str, str]) -> dict[str, str]:
         return {**environment, "BRIDGE_MAX_TURNS": "1"}
 
-    def test_a_turn_too_many_is_refused_at_once_and_the_rest_is_served(self, app: Flask, letta: FakeGateway) -> None:
+    def test_one_turn_too_many_is_refused_at_once_and_other_requests_are_served(
+        self, app: Flask, letta: FakeGateway
+    ) -> None:
         slow = Slow(letta)
         with ThreadPoolExecutor() as pool:
             first = at_once(app, pool, text="Slow")
@@ -233,7 +235,7 @@ class TestTooMany:
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
-def test_without_its_store_the_service_is_not_ready_and_takes_no_turn(
+def test_without_its_store_the_service_is_not_ready_and_begins_no_turn(
     environment: dict[str, str], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
     environment["REDIS_URL"] = "redis://127.0.0.1:1/0"

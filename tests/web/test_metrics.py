@@ -145,7 +145,7 @@ class TestWithKeys:
         def environment(self, environment: dict[str, str]) -> dict[str, str]:
             return {**environment, "BRIDGE_METRICS_TOKEN": "token-of-prometheus"}
 
-        def test_the_token_opens_the_metrics_and_nothing_else(self, client: FlaskClient) -> None:
+        def test_the_token_opens_only_the_metrics(self, client: FlaskClient) -> None:
             shown = {"Authorization": "Bearer token-of-prometheus"}
             assert client.get("/metrics", headers=shown).status_code == 200
             assert client.get("/v1/models", headers=shown).status_code == 401
@@ -153,5 +153,5 @@ class TestWithKeys:
         @pytest.mark.parametrize(
             "shown", ["", "Bearer", "Bearer key-of-a-client", "Basic token-of-prometheus", "token"]
         )
-        def test_nothing_else_opens_them(self, client: FlaskClient, shown: str) -> None:
+        def test_no_other_header_opens_the_metrics(self, client: FlaskClient, shown: str) -> None:
             assert client.get("/metrics", headers={"Authorization": shown}).status_code == 401

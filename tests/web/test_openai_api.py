@@ -29,7 +29,7 @@ def test_a_server_without_agents_has_no_models(client: FlaskClient, letta: FakeG
 
 
 @pytest.mark.parametrize("name", ["Ada", "a/b", "a b?c#d%2F", "\u00fcn\u00ef \U0001f600"])
-def test_one_model_can_be_asked_for(client: FlaskClient, letta: FakeGateway, name: str) -> None:
+def test_one_model_can_be_read(client: FlaskClient, letta: FakeGateway, name: str) -> None:
     agent = letta.agents_named("Ada")[0]
     letta.renames_agent(agent.id, name)
     for asked in (name, agent.id):
@@ -100,7 +100,7 @@ def test_the_tools_of_the_server_are_not_shown(chat: Chat, letta: FakeGateway, s
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_streamed_and_unstreamed_are_one(chat: Chat, letta: FakeGateway, case: str) -> None:
+def test_streamed_and_unstreamed_replies_say_the_same(chat: Chat, letta: FakeGateway, case: str) -> None:
     """For the streams of all generations of Letta: the same answer, or the same error."""
     for _ in range(2):
         letta.will(*_steps(case))

@@ -204,7 +204,7 @@ def test_streaming_and_its_usage_can_be_asked_for() -> None:
 
 
 def test_unknown_fields_are_accepted_everywhere() -> None:
-    odd = {
+    unusual = {
         "role": "user",
         "content": [{"type": "text", "text": "Hello", "cache_control": {}}],
         "name": 7,
@@ -216,7 +216,7 @@ def test_unknown_fields_are_accepted_everywhere() -> None:
     turn = parse(
         {
             "model": "Ada",
-            "messages": [odd],
+            "messages": [unusual],
             "seed": 12345678901234567890123456789,
             "temperature": 1e308,
             "n": 1,
@@ -232,8 +232,8 @@ def test_unknown_fields_are_accepted_everywhere() -> None:
 
 def test_every_refusal_is_one_of_our_errors() -> None:
     """Any value of a known field is accepted or refused. No other error is raised."""
-    odd: list[Any] = [None, True, 0, -1.5, 10**30, "", "x", [], [[]], {}, {"a": []}, [{}], [None], {"type": "text"}]
-    for value in odd:
+    values: list[Any] = [None, True, 0, -1.5, 10**30, "", "x", [], [[]], {}, {"a": []}, [{}], [None], {"type": "text"}]
+    for value in values:
         for sent in (
             body(model=value),
             body(messages=value),

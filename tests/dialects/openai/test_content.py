@@ -73,13 +73,13 @@ def test_a_system_message_has_no_pictures() -> None:
 
 
 def test_pictures_and_unknown_parts_of_an_assistant_are_ignored() -> None:
-    assert parsed([{"type": "text", "text": "a"}, *picture(DATA_URL), {"type": "odd"}], "assistant") == ("a", ())
+    assert parsed([{"type": "text", "text": "a"}, *picture(DATA_URL), {"type": "unknown"}], "assistant") == ("a", ())
 
 
 @pytest.mark.parametrize(
-    "odd", [{"type": "text", "text": None}, {"type": "refusal", "refusal": None}, {"cachePoint": {}}, None]
+    "malformed", [{"type": "text", "text": None}, {"type": "refusal", "refusal": None}, {"cachePoint": {}}, None]
 )
-def test_a_malformed_part_of_an_assistant_does_not_end_the_conversation(odd: Any) -> None:
-    assert parsed([odd, {"type": "text", "text": "a"}], "assistant") == ("a", ())
+def test_a_malformed_part_of_an_assistant_does_not_end_the_conversation(malformed: Any) -> None:
+    assert parsed([malformed, {"type": "text", "text": "a"}], "assistant") == ("a", ())
     with pytest.raises(InvalidRequest):
-        parsed([odd], "user")
+        parsed([malformed], "user")
