@@ -69,8 +69,9 @@ class Site:
         return page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def site(world: World) -> Iterator[Site]:
+    """The pages of a new bridge. A bridge shows its copy of what is on the server for some seconds."""
     with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="1") as bridge:
         yield Site(world, bridge)
 
