@@ -31,7 +31,7 @@ from bridge.stubs.checks import limits_of
 from bridge.stubs.remembered import RememberedStubs
 from bridge.sync.cleanup import sweep
 from bridge.sync.registry import Registry
-from bridge.trace import counted_as_waiting
+from bridge.trace import count_as_waiting
 from bridge.turns.admission import Admission
 from bridge.turns.attempts import Attempts
 from bridge.turns.turns import Turns
@@ -101,7 +101,7 @@ def assemble(
     directory = Directory(gateway)
     shared = shared_by_workers(settings)
     stubs = RememberedStubs(limits_of(settings.max_depth, settings.max_schema))
-    registry = Registry(gateway, lambda: counted_as_waiting(shared.locks.hold("names-of-tools")))
+    registry = Registry(gateway, lambda: count_as_waiting(shared.locks.hold("names-of-tools")))
     offering = Offering(gateway, registry, shared, stubs, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)

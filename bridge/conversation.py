@@ -24,7 +24,7 @@ from bridge.shared import Shared
 from bridge.stubs.checks import limits_of
 from bridge.sync.ownership import is_ours
 from bridge.toolsets import read_toolsets
-from bridge.trace import counted_as_waiting, current
+from bridge.trace import count_as_waiting, current_trace
 from bridge.turn import MethodChosen, NewInput, ToolCall, ToolsOffered, Turn, TurnEvent, Used
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Conversation:
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.locate(turn.model)
-            with counted_as_waiting(self._locks.hold(agent_id, deadline, gone)) as hold:
+            with count_as_waiting(self._locks.hold(agent_id, deadline, gone)) as hold:
                 agent = self._directory.find(turn.model)
                 others = self._open_calls.in_the_way(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
@@ -120,7 +120,7 @@ class Conversation:
             log.warning("a helper agent could not be removed: %s", fault.message)
 
     def _turn(self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool) -> Iterator[TurnEvent]:
-        current().set_agent(agent.id, agent.name, agent.type)
+        current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
         chosen = offering.choose(agent, turn.tool_choice, turn.methods)
         features, method = chosen.features, chosen.method

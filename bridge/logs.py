@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from bridge.trace import current_or_none
+from bridge.trace import current_trace_or_none
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -72,7 +72,7 @@ class _Lines(logging.Formatter):
 
     def details(self, record: logging.LogRecord) -> dict[str, Any]:
         """Everything that the record says beside time, level and message."""
-        trace = current_or_none()
+        trace = current_trace_or_none()
         found: dict[str, Any] = {"request_id": trace.request_id} if trace else {}
         if trace and trace.trace_id:
             found["trace_id"] = trace.trace_id

@@ -1,4 +1,4 @@
-"""Encodes and decodes server-sent events. No other module knows what a frame looks like on the wire."""
+"""Encodes and decodes server-sent events. No other module knows what an event looks like as bytes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 DONE = "[DONE]"  # the data of the last event of a reply
-PING = b": ping\n\n"
-END = b"data: [DONE]\n\n"
+END = b"data: [DONE]\n\n"  # that event as bytes
+PING = b": ping\n\n"  # a comment, which clients ignore: it keeps a quiet stream open
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _FIELD = b"data: "
@@ -17,27 +17,29 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def encode(value: Any) -> bytes:
+def encode_event(value: Any) -> bytes:
+    """Returns one server-sent event whose data is the value as JSON."""
     return b"data: " + _ENCODER.encode(value).encode("utf-8", "replace") + b"\n\n"
 
 
-def decode(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:
-    """Yields (event name, data) of each event, however the bytes are sliced. ValueError when one event exceeds `limit`.
+def decode_events(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:
+    """Yields (event name, data) of each server-sent event, however the bytes are cut into pieces.
 
     As WHATWG's rules say, lines end in LF, CR or CRLF, data lines are joined, comments and unknown fields are ignored,
     and an event without its blank line (the connection broke) is dropped.
+    Raises ValueError if one event has more than `limit` bytes.
     """
-    event, lines = _PartialEvent(limit), _Lines(limit)
+    event, lines = _PartialEvent(limit), _LineSplitter(limit)
     for piece in pieces:
         if event.is_empty and lines.is_whole_event(piece):
             yield "", piece[len(_FIELD) : -2].decode("utf-8", "replace")
         else:
-            yield from filter(None, map(event.add, lines.cut(piece)))
-    yield from filter(None, map(event.add, lines.last()))
+            yield from filter(None, map(event.add_line, lines.split(piece)))
+    yield from filter(None, map(event.add_line, lines.last_line()))
 
 
 class _PartialEvent:
-    """The lines of the current event that have arrived so far."""
+    """The name and data of the server-sent event whose lines are arriving now."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -47,8 +49,8 @@ class _PartialEvent:
     def is_empty(self) -> bool:
         return not (self._name or self._data)
 
-    def add(self, line: str) -> tuple[str, str] | None:
-        """Returns the whole event if this line is the blank one that ends it."""
+    def add_line(self, line: str) -> tuple[str, str] | None:
+        """Adds a line. Returns (event name, data) if the line is the blank line that ends an event with data."""
         if not line:
             whole = (self._name, "\n".join(self._data)) if self._data else None
             self._name, self._data, self._size = "", [], 0
@@ -65,9 +67,11 @@ class _PartialEvent:
         return None
 
 
-class _Lines:
-    """Cuts bytes into lines without their ends. A CR that ends a piece waits for the next piece, which may begin with
-    the LF of the same line end."""
+class _LineSplitter:
+    """Splits a stream of bytes into lines, without their line ends.
+
+    A CR that ends a piece waits for the next piece, which may begin with the LF of the same line end.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -76,7 +80,10 @@ class _Lines:
         self._mark = _BYTE_ORDER_MARK
 
     def is_whole_event(self, piece: bytes) -> bool:
-        """Whether the piece is exactly one event with one line of data, as servers mostly send them: a short cut."""
+        """Returns whether the piece is exactly one event with one line of data, which needs no splitting.
+
+        Servers send most events so.
+        """
         if self._rest or not (piece.startswith(_FIELD) and piece.endswith(b"\n\n")):
             return False
         if piece.count(b"\n") != 2 or b"\r" in piece or len(piece) > self._limit:
@@ -84,7 +91,8 @@ class _Lines:
         self._mark = b""
         return True
 
-    def cut(self, piece: bytes) -> Iterator[str]:
+    def split(self, piece: bytes) -> Iterator[str]:
+        """Yields the lines that end in this piece, and keeps the rest for the next piece."""
         rest, start = self._rest, 0
         rest += piece
         for match in _LINE_END.finditer(rest, self._searched):
@@ -97,6 +105,7 @@ class _Lines:
         if len(rest) > self._limit:
             raise ValueError(f"a line of more than {self._limit} bytes")
 
-    def last(self) -> Iterator[str]:
+    def last_line(self) -> Iterator[str]:
+        """Yields the line that a CR at the very end of the stream ends, if there is one."""
         if self._rest.endswith(b"\r"):
             yield self._rest[:-1].removeprefix(self._mark).decode("utf-8", "replace")

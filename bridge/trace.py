@@ -1,6 +1,6 @@
 """The trace of one request: its ids, its calls to Letta and its times, for headers, logs and metrics.
 
-It is a context variable. A thread that works for a request gets it through `in_current_trace` or `set_current`.
+The current trace is a context variable. Other threads get it through `bind_to_current_trace` or `set_current_trace`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0
 
 
 class Trace:
-    """The ids of a request and what it has cost so far. Many threads write to it."""
+    """The ids of one client request, its calls to Letta and its times. Many threads write to one trace.
+
+    `request_id` is the client's X-Request-Id, or a new id if the client sent none or an invalid one.
+    """
 
     def __init__(self, request_id: str = "", traceparent: str = "") -> None:
         self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else secrets.token_hex(16)
@@ -44,44 +47,51 @@ class Trace:
 
     @property
     def traceparent(self) -> str:
-        """The header for Letta: the caller's trace, with this service as the parent. "" when the caller sent none."""
+        """The `traceparent` header (W3C Trace Context) for calls to Letta, with the bridge as the parent.
+
+        "" if the client sent no valid `traceparent`.
+        """
         return f"00-{self.trace_id}-{self._span}-{self._flags}" if self.trace_id else ""
 
     @property
     def letta_calls(self) -> int:
+        """The number of calls to Letta so far."""
         return sum(self.calls.copy().values())
 
     @property
     def seconds(self) -> float:
-        """The time since the request came in."""
+        """The seconds since the request came in."""
         return time.perf_counter() - self._begun
 
     @property
     def letta_seconds(self) -> float:
-        """The time in which at least one call to Letta was under way, including the model's work."""
+        """The seconds in which at least one call to Letta was under way, including the model's work."""
         return self._letta.seconds
 
     @property
     def waited_seconds(self) -> float:
-        """The time that the request waited for other turns of the agent."""
+        """The seconds that the request waited for locks: other turns of the agent, or other changes of tool names."""
         return self._waits.seconds
 
     def set_agent(self, agent_id: str, name: str, agent_type: str) -> None:
-        """Remembers the agent that the request is for."""
+        """Stores the agent that the request is for."""
         self.agent_id, self.agent_name, self.agent_type = agent_id, name, agent_type
 
-    def count_call(self, call: str) -> None:
+    def count_letta_call(self, call: str) -> None:
+        """Adds one to the number of calls of this kind, such as "GET /v1/tools/"."""
         self.calls[call] += 1
 
-    def calling_letta(self) -> AbstractContextManager[None]:
-        return self._letta.during()
+    def measure_letta_call(self) -> AbstractContextManager[None]:
+        """Adds the time inside the `with` block to `letta_seconds`."""
+        return self._letta.measure()
 
-    def waiting(self) -> AbstractContextManager[None]:
-        return self._waits.during()
+    def measure_waiting(self) -> AbstractContextManager[None]:
+        """Adds the time inside the `with` block to `waited_seconds`."""
+        return self._waits.measure()
 
 
 class _BusyTime:
-    """Counts the seconds in which at least one thread was busy. Threads that are busy at once count once."""
+    """Counts the seconds in which at least one thread was busy. Time in which several threads are busy counts once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -90,7 +100,8 @@ class _BusyTime:
         self._sum = 0.0
 
     @contextmanager
-    def during(self) -> Iterator[None]:
+    def measure(self) -> Iterator[None]:
+        """Counts this thread as busy inside the `with` block."""
         with self._lock:
             if self._inside == 0:
                 self._since = time.perf_counter()
@@ -105,6 +116,7 @@ class _BusyTime:
 
     @property
     def seconds(self) -> float:
+        """The busy seconds so far, including those of threads that are still busy."""
         with self._lock:
             return self._sum + (time.perf_counter() - self._since if self._inside else 0.0)
 
@@ -112,35 +124,36 @@ class _BusyTime:
 _CURRENT: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
-def current() -> Trace:
-    """The trace of the request that this thread works for, or a new one that is not reported."""
+def current_trace() -> Trace:
+    """Returns the trace of the request that this thread works for. Without one: a new trace that is not reported."""
     return _CURRENT.get() or Trace()
 
 
-def current_or_none() -> Trace | None:
+def current_trace_or_none() -> Trace | None:
+    """Returns the trace of the request that this thread works for, None without a request."""
     return _CURRENT.get()
 
 
-def set_current(trace: Trace | None) -> None:
-    """Says for which request this thread works from now on."""
+def set_current_trace(trace: Trace | None) -> None:
+    """Sets the request that this thread works for from now on. None: this thread works for no request."""
     _CURRENT.set(trace)
 
 
-def in_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
-    """The action for other threads, which then work for the request of this thread."""
-    trace = current_or_none()
+def bind_to_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """Returns the action with this thread's trace bound to it: any thread that runs the action uses that trace."""
+    trace = current_trace_or_none()
 
     def run(item: Item) -> Result:
-        set_current(trace)
+        set_current_trace(trace)
         return action(item)
 
     return lambda item: copy_context().run(run, item)
 
 
 @contextmanager
-def counted_as_waiting(held: AbstractContextManager[Result]) -> Iterator[Result]:
-    """Enters `held` and counts the time until it is entered or refused as waiting."""
+def count_as_waiting(held: AbstractContextManager[Result]) -> Iterator[Result]:
+    """Enters the lock `held`. Adds the time until the lock is entered or refused to the trace's `waited_seconds`."""
     with ExitStack() as stack:
-        with current().waiting():
+        with current_trace().measure_waiting():
             value = stack.enter_context(held)
         yield value

@@ -17,7 +17,7 @@ CASES = {folder.name: folder for folder in sorted((Path(__file__).parent / "case
 
 
 def messages(pieces: Iterable[bytes]) -> Iterator[JsonObject | None]:
-    for _, data in sse.decode(pieces):
+    for _, data in sse.decode_events(pieces):
         yield None if data == sse.DONE else json.loads(data)
 
 

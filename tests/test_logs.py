@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bridge.logs import JsonLines, TextLines, log_config
-from bridge.trace import Trace, set_current
+from bridge.trace import Trace, set_current_trace
 
 HOSTILE = [
     "a\nb",
@@ -28,9 +28,9 @@ SECRET = 'pa"ss\\word-of-letta'
 
 @pytest.fixture(autouse=True)
 def outside_of_requests() -> Iterator[None]:
-    set_current(None)
+    set_current_trace(None)
     yield
-    set_current(None)
+    set_current_trace(None)
 
 
 def record(message: str, /, *args: Any, error: BaseException | None = None, **fields: Any) -> logging.LogRecord:
@@ -57,7 +57,7 @@ def test_a_field_cannot_replace_level_message_time_or_logger() -> None:
 
 def test_a_json_line_has_the_request_and_its_fields() -> None:
     trace = Trace("req-1", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-    set_current(trace)
+    set_current_trace(trace)
     told = json.loads(JsonLines().format(record("turn", outcome="stop", calls=["a"], ms=1.5, none=None)))
     assert told["request_id"] == "req-1"
     assert told["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"

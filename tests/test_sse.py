@@ -46,7 +46,7 @@ def cut(body: bytes, size: int) -> Iterator[bytes]:
 @pytest.mark.parametrize("case", CASES)
 def test_events_are_read(case: str) -> None:
     body, events = CASES[case]
-    assert list(sse.decode([body])) == events
+    assert list(sse.decode_events([body])) == events
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
@@ -54,7 +54,7 @@ def test_events_are_read(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_events_are_the_same_however_the_bytes_are_sliced(case: str, size: int) -> None:
     body, events = CASES[case]
-    assert list(sse.decode(cut(body, size))) == events
+    assert list(sse.decode_events(cut(body, size))) == events
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
@@ -62,7 +62,7 @@ def test_events_are_the_same_however_the_bytes_are_sliced(case: str, size: int) 
 def test_events_are_the_same_when_cut_in_two_at_every_byte(case: str) -> None:
     body, events = CASES[case]
     for at in range(len(body) + 1):
-        assert list(sse.decode([body[:at], b"", body[at:]])) == events
+        assert list(sse.decode_events([body[:at], b"", body[at:]])) == events
 
 
 def test_an_event_is_yielded_before_the_next_one_arrives() -> None:
@@ -70,19 +70,19 @@ def test_an_event_is_yielded_before_the_next_one_arrives() -> None:
         yield b"data: a\n\n"
         raise AssertionError("read on")
 
-    assert next(sse.decode(pieces())) == ("", "a")
+    assert next(sse.decode_events(pieces())) == ("", "a")
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_a_line_beyond_the_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="more than 10 bytes"):
-        list(sse.decode(cut(b"data: 0123456789\n\n", 4), limit=10))
+        list(sse.decode_events(cut(b"data: 0123456789\n\n", 4), limit=10))
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_an_event_of_short_lines_beyond_the_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="more than 10 bytes"):
-        list(sse.decode([b"data: 012345\n" * 2], limit=10))
+        list(sse.decode_events([b"data: 012345\n" * 2], limit=10))
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
@@ -94,23 +94,25 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory() -> None:
         raise AssertionError("read beyond the limit")
 
     with pytest.raises(ValueError, match="more than 10000 bytes"):
-        list(sse.decode(endless(), limit=10_000))
+        list(sse.decode_events(endless(), limit=10_000))
 
 
 @pytest.mark.fault("events of Letta in slices, of odd form, or none at all")
 def test_a_long_event_is_searched_once_however_small_its_pieces() -> None:
     """Searching all bytes again for each of the 40,000 pieces would exceed the time limit of a test."""
     body = b"data: " + b"x" * 40_000_000 + b"\n\n"
-    ((_, data),) = sse.decode(cut(body, 1000))
+    ((_, data),) = sse.decode_events(cut(body, 1000))
     assert len(data) == 40_000_000
 
 
 def test_a_value_is_encoded_as_a_frame_with_one_line() -> None:
-    assert sse.encode({"text": "a\n\nb\r\u2028"}) == '{"text":"a\\n\\nb\\r\u2028"}'.join(["data: ", "\n\n"]).encode()
+    assert (
+        sse.encode_event({"text": "a\n\nb\r\u2028"}) == '{"text":"a\\n\\nb\\r\u2028"}'.join(["data: ", "\n\n"]).encode()
+    )
 
 
 def test_a_lone_surrogate_can_be_encoded() -> None:
-    assert sse.encode("\ud800") == b'data: "?"\n\n'
+    assert sse.encode_event("\ud800") == b'data: "?"\n\n'
 
 
 values = st.recursive(
@@ -122,7 +124,7 @@ values = st.recursive(
 
 @given(sent=st.lists(values, max_size=4), size=st.integers(1, 9))
 def test_encoded_values_are_decoded_again(sent: list[object], size: int) -> None:
-    body = b"".join(map(sse.encode, sent)) + sse.PING + sse.END
-    read = [data for _, data in sse.decode(cut(body, size))]
+    body = b"".join(map(sse.encode_event, sent)) + sse.PING + sse.END
+    read = [data for _, data in sse.decode_events(cut(body, size))]
     assert [json.loads(data) for data in read[:-1]] == sent
     assert read[-1] == sse.DONE

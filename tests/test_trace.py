@@ -9,7 +9,7 @@ import pytest
 
 from bridge.errors import Busy
 from bridge.sync.concurrently import concurrently
-from bridge.trace import Trace, counted_as_waiting, current, current_or_none, set_current
+from bridge.trace import Trace, count_as_waiting, current_trace, current_trace_or_none, set_current_trace
 from tests.waiting import SOON
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -52,17 +52,17 @@ def test_an_invalid_trace_is_not_sent_on(parent: str) -> None:
 
 def test_parallel_calls_are_all_counted_but_their_time_only_once() -> None:
     trace = Trace()
-    set_current(trace)
+    set_current_trace(trace)
     inside = threading.Barrier(4)
 
     def call(number: int) -> Trace:
-        current().count_call("PUT /v1/tools/")
-        with current().calling_letta():
+        current_trace().count_letta_call("PUT /v1/tools/")
+        with current_trace().measure_letta_call():
             inside.wait(SOON)
-            before = current().letta_seconds
+            before = current_trace().letta_seconds
             inside.wait(SOON)
-            assert current().letta_seconds >= before
-        return current()
+            assert current_trace().letta_seconds >= before
+        return current_trace()
 
     assert concurrently(call, [1, 2, 3, 4]) == [trace] * 4
     assert (trace.letta_calls, dict(trace.calls)) == (4, {"PUT /v1/tools/": 4})
@@ -73,23 +73,23 @@ def test_parallel_calls_are_all_counted_but_their_time_only_once() -> None:
 
 def test_calls_of_other_requests_are_not_counted() -> None:
     trace = Trace()
-    set_current(trace)
+    set_current_trace(trace)
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(current_or_none).result() is None
-        pool.submit(lambda: current().count_call("GET /v1/tools/")).result()
+        assert pool.submit(current_trace_or_none).result() is None
+        pool.submit(lambda: current_trace().count_letta_call("GET /v1/tools/")).result()
     assert trace.letta_calls == 0
 
 
 def test_waiting_is_counted_until_the_work_begins_or_is_refused() -> None:
     trace = Trace()
-    set_current(trace)
+    set_current_trace(trace)
 
     @contextmanager
     def refused() -> Iterator[str]:
         raise Busy("not free")
         yield ""
 
-    with pytest.raises(Busy), counted_as_waiting(refused()):
+    with pytest.raises(Busy), count_as_waiting(refused()):
         pass
     waited = trace.waited_seconds
     assert waited > 0
@@ -98,7 +98,7 @@ def test_waiting_is_counted_until_the_work_begins_or_is_refused() -> None:
     def free() -> Iterator[str]:
         yield "the agent"
 
-    with counted_as_waiting(free()) as held:
+    with count_as_waiting(free()) as held:
         begun = trace.waited_seconds
         assert held == "the agent"
         assert trace.waited_seconds == begun

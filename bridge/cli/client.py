@@ -54,7 +54,7 @@ class Bridge:
 
 
 def _chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
-    for _, data in sse.decode(pieces):
+    for _, data in sse.decode_events(pieces):
         if data == sse.DONE:
             return
         chunk = json.loads(data)

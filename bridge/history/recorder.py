@@ -17,7 +17,7 @@ from bridge.history.activity import Activity
 from bridge.history.record_builder import RecordBuilder
 from bridge.history.records import TurnRecord
 from bridge.store.heartbeat import Heartbeat
-from bridge.trace import current
+from bridge.trace import current_trace
 from bridge.turn import Turn
 
 # Seconds between two writes of the running turns.
@@ -59,7 +59,7 @@ class Recorder:
 
     def begin(self, turn: Turn, dialect: Dialect) -> RecordBuilder:
         """Returns the record of a turn that begins now, for the request that this thread works for."""
-        record = RecordBuilder(turn, current(), self._clock(), dialect, keeps_text=self._keeps_text)
+        record = RecordBuilder(turn, current_trace(), self._clock(), dialect, keeps_text=self._keeps_text)
         self.start()
         with self._changed:
             self._running[id(record)] = record

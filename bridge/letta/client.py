@@ -30,7 +30,7 @@ from bridge.letta.gateway import (
     StoredMessage,
     Tool,
 )
-from bridge.trace import in_current_trace
+from bridge.trace import bind_to_current_trace
 from bridge.turn import AgentEvent, JsonObject, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
@@ -162,7 +162,7 @@ class LettaServer:
         together = NAMES_AT_ONCE if self.features().tools_by_names else 1
         groups = [names[start : start + together] for start in range(0, len(names), together)]
         with ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="tools") as pool:
-            found = [tool for tools in pool.map(in_current_trace(self._tools_named), groups) for tool in tools]
+            found = [tool for tools in pool.map(bind_to_current_trace(self._tools_named), groups) for tool in tools]
         wanted = set(names)
         return [tool for tool in found if tool.name in wanted]
 

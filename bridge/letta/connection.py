@@ -23,7 +23,7 @@ import urllib3
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
-from bridge.trace import Trace, current
+from bridge.trace import Trace, current_trace
 from bridge.turn import JsonObject
 
 PAGE = 200
@@ -108,7 +108,7 @@ class Connection:
 
         Raises before it returns when the server refuses; then the run has not begun.
         """
-        sent, trace = json.dumps(body).encode(), current()
+        sent, trace = json.dumps(body).encode(), current_trace()
         answer = _safely_again(lambda: self._open_stream(path, sent, trace), idempotent=False)
         if answer.status_code != 200:
             reason = b""
@@ -122,7 +122,7 @@ class Connection:
         return _safely_again(lambda: self._answer_once(verb, path, params, body), idempotent=verb in IDEMPOTENT)
 
     def _answer_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Answer:
-        trace = current()
+        trace = current_trace()
         with _named_faults(self._base_url), self._counted(trace, verb, path):
             return self._read(path, params, trace) if verb == "GET" else self._change(verb, path, body, trace)
 
@@ -175,17 +175,17 @@ class Connection:
                     raise errors.LettaTimeout(failures.SILENT)
                 yield piece
 
-        for event in sse.decode(pieces()):
+        for event in sse.decode_events(pieces()):
             yield event
             latest = time.monotonic() + self._turn_timeout
 
     @contextmanager
     def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
         call = f"{verb} {template_of(path)}"
-        trace.count_call(call)
+        trace.count_letta_call(call)
         begun = time.perf_counter()
         try:
-            with trace.calling_letta():
+            with trace.measure_letta_call():
                 yield
         finally:
             self._observe(call, time.perf_counter() - begun)
@@ -265,7 +265,7 @@ def _never_connected(fault: Exception) -> bool:
 def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
     """Yields bytes as they arrive. `iter_content` waits for the end of the stream where the server does not chunk."""
     while True:
-        with trace.calling_letta(), _named_breaks():
+        with trace.measure_letta_call(), _named_breaks():
             piece = answer.raw.read1(PIECE, decode_content=True)
         if not piece:
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from bridge.trace import in_current_trace
+from bridge.trace import bind_to_current_trace
 
 MAX_THREADS = 8
 
@@ -19,4 +19,4 @@ def concurrently(action: Callable[[Item], Result], items: Sequence[Item]) -> lis
     if not items:
         return []
     with ThreadPoolExecutor(min(MAX_THREADS, len(items)), thread_name_prefix="sync") as pool:
-        return list(pool.map(in_current_trace(action), items))
+        return list(pool.map(bind_to_current_trace(action), items))

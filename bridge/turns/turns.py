@@ -15,7 +15,7 @@ from bridge.history.recorder import Recorder
 from bridge.history.records import TurnRecord
 from bridge.journal.claims import Identity
 from bridge.limits.gate import Slot
-from bridge.trace import current, set_current
+from bridge.trace import current_trace, set_current_trace
 from bridge.turn import ToolsOffered, Turn
 from bridge.turns.attempts import Attempt, Attempts
 from bridge.turns.part import Part
@@ -34,7 +34,7 @@ class Turns:
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
         """Returns the request's part in the turn. The request runs the turn, unless the same turn is there already."""
-        trace = current()
+        trace = current_trace()
 
         def run(attempt: Attempt) -> None:
             trace.is_turn = True
@@ -46,7 +46,7 @@ class Turns:
                 raise
 
         def work(attempt: Attempt) -> None:
-            set_current(trace)
+            set_current_trace(trace)
             begun = replace(turn, id=attempt.claim.turn, repeated=attempt.repeated)
             try:
                 self.attempts.end(attempt, self._work(attempt, begun, dialect))

@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 from bridge.dialects.base import Dialect
 from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError, InternalFailure, InvalidRequest, TooLarge, UnknownPath, WrongMethod
-from bridge.trace import current
+from bridge.trace import current_trace
 
 
 def answer_faults(app: Flask) -> None:
@@ -27,7 +27,7 @@ def answer_faults(app: Flask) -> None:
     @app.errorhandler(HTTPException)
     def http(fault: HTTPException) -> Response:
         named = _named(fault, app.config["MAX_CONTENT_LENGTH"])
-        current().failure = _code(named)
+        current_trace().failure = _code(named)
         response = _response(named)
         if isinstance(fault, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(fault.valid_methods or ())
@@ -36,7 +36,7 @@ def answer_faults(app: Flask) -> None:
 
 def logged_failure(fault: Exception, log: Logger) -> BridgeError:
     """Logs a fault, and returns it as the client sees it. The log has more than the client."""
-    current().failure = _code(fault)
+    current_trace().failure = _code(fault)
     if isinstance(fault, BridgeError):
         fields = {"status": fault.status, "code": fault.code, "param": fault.param}
         notes = "; ".join(getattr(fault, "__notes__", ()))

@@ -55,7 +55,7 @@ class _Probe:
             return self._state if ended else "timeout"
 
     def _run(self) -> None:
-        trace.set_current(None)
+        trace.set_current_trace(None)
         state = "failed"
         try:
             self._check()

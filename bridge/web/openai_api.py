@@ -8,7 +8,7 @@ from bridge.config import Settings
 from bridge.dialects.base import Dialect
 from bridge.dialects.openai.models import model_list, model_object
 from bridge.directory import ALL, Directory, Visible
-from bridge.trace import current
+from bridge.trace import current_trace
 from bridge.web.answer import Answers
 from bridge.web.security import client_key
 
@@ -20,7 +20,7 @@ def openai_api(settings: Settings, directory: Directory, answers: Answers, chat:
     def need_key() -> None:
         if request.method != "OPTIONS":
             g.client_key = client_key(request, settings.api_keys)
-            current().key_name = g.client_key.name if g.client_key else ""
+            current_trace().key_name = g.client_key.name if g.client_key else ""
 
     @api.get("/models")
     def list_models() -> Response:

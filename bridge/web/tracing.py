@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from bridge.trace import Trace, current, set_current
+from bridge.trace import Trace, current_trace, set_current_trace
 from bridge.web.metrics import Metrics
 
 log = logging.getLogger("bridge.request")
@@ -23,11 +23,11 @@ def follow_requests(app: Flask, metrics: Metrics) -> None:
 
     @app.before_request
     def begin() -> None:
-        set_current(Trace(request.headers.get("X-Request-Id", ""), request.headers.get("traceparent", "")))
+        set_current_trace(Trace(request.headers.get("X-Request-Id", ""), request.headers.get("traceparent", "")))
 
     @app.after_request
     def report(response: Response) -> Response:
-        trace = current()
+        trace = current_trace()
         response.headers["X-Request-Id"] = trace.request_id
         if request.path.startswith("/v1"):
             response.headers["X-Bridge-Letta-Calls"] = str(trace.letta_calls)
@@ -66,7 +66,7 @@ def _leave(trace: Trace, level: int, fields: dict[str, Any]) -> None:
     if not trace.is_turn:
         costs = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
         log.log(level, "request", extra={"fields": {**fields, **costs}})
-    set_current(None)
+    set_current_trace(None)
 
 
 def _timing(trace: Trace) -> str:

@@ -22,7 +22,7 @@ from bridge.letta.capabilities import AgentModel
 from bridge.letta.gateway import Agent
 from bridge.stubs.naming import server_name
 from bridge.sync.ownership import OWNER
-from bridge.trace import current
+from bridge.trace import current_trace
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, Reasoning, Stopped, Text, Used
 from tests.admin import PASSWORD
 from tests.test_complaints import Json, held, tool
@@ -110,9 +110,9 @@ def _work(pace: float) -> Callable[[], None]:
     """Costs a turn what a real Letta would: some calls, and that many seconds."""
 
     def work() -> None:
-        trace = current()
+        trace = current_trace()
         trace.calls.update({"PATCH /v1/agents/{id}": 1, "POST /v1/agents/{id}/messages/stream": 3})
-        with trace.calling_letta():
+        with trace.measure_letta_call():
             time.sleep(pace)
 
     return work

@@ -129,7 +129,7 @@ def test_a_fault_of_the_bridge_is_recorded_without_its_words() -> None:
 
 def test_the_costs_of_a_turn_are_those_of_its_request(trace: Trace) -> None:
     for call in ("GET /v1/agents/{id}", "PUT /v1/tools/", "PUT /v1/tools/"):
-        trace.count_call(call)
+        trace.count_letta_call(call)
     done = record(Text("Hi"), trace=trace)
     assert (done.letta_calls, done.stubs_put) == (3, 2)
     assert done.seconds >= done.letta_seconds + done.waited_seconds

@@ -27,9 +27,9 @@ def test_a_stream_gives_the_same_events_byte_by_byte(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_gives_the_same_events_when_cut_at_any_byte(case: str) -> None:
     body = stream(case)
-    whole = list(sse.decode([body]))
+    whole = list(sse.decode_events([body]))
     for at in range(len(body)):
-        assert list(sse.decode([body[:at], body[at:]])) == whole
+        assert list(sse.decode_events([body[:at], body[at:]])) == whole
 
 
 @pytest.mark.fault("the stream of Letta breaks at any place")
@@ -40,7 +40,7 @@ def test_a_stream_that_breaks_does_not_look_complete(case: str) -> None:
     whole = expected(case)
     broken = {"kind": "LettaUnreachable", "code": "stream_cut"}
     for length in range(len(known)):
-        encoded = b"".join(map(sse.encode, known[:length]))
+        encoded = b"".join(map(sse.encode_event, known[:length]))
         found = outcome([encoded])
         happened = [event for event in found["events"] if event["kind"] not in ("Used", "Stopped")]
         assert happened == whole["events"][: len(happened)]

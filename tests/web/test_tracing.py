@@ -12,7 +12,7 @@ from app import create_app
 from bridge.config import Settings
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection, template_of
-from bridge.trace import Trace, set_current
+from bridge.trace import Trace, set_current_trace
 from bridge.turn import Stopped, Text
 from tests.actors import Chat
 from tests.fakes import FakeGateway
@@ -74,7 +74,7 @@ def test_a_refusal_has_a_name_too(client: FlaskClient) -> None:
 def test_every_call_is_reported_to_the_observer(settings: Settings, http: LettaHttp) -> None:
     seen: list[tuple[str, float]] = []
     trace = Trace()
-    set_current(trace)
+    set_current_trace(trace)
     connection = Connection(settings, http.transport, lambda *call: seen.append(call))
     http.on("GET", "/v1/agents/agent-1", {"id": "agent-1"})
     connection.call("GET", "/v1/agents/agent-1")

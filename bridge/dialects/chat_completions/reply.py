@@ -26,21 +26,21 @@ class ChatReply:
         if around is not None and isinstance(event, Text | Reasoning):
             text = self._chunks.separated(event)
             return [around[0] + encode_basestring(text).encode("utf-8", "replace") + around[1]]
-        frames = [sse.encode(chunk) for chunk in self._chunks.of(event)]
+        frames = [sse.encode_event(chunk) for chunk in self._chunks.of(event)]
         if isinstance(event, Text | Reasoning):  # it was sent with the role, and later chunks of its kind are alike
             self._around[type(event)] = self._around_text(type(event))
         return frames
 
     def end(self) -> list[bytes]:
-        return [*map(sse.encode, self._chunks.end()), sse.END]
+        return [*map(sse.encode_event, self._chunks.end()), sse.END]
 
     def failure(self, failure: BridgeError) -> list[bytes]:
-        return [sse.encode(error_object(failure))]
+        return [sse.encode_event(error_object(failure))]
 
     def body(self, events: Iterable[AgentEvent]) -> JsonObject:
         return completion(events, self._envelope)
 
     def _around_text(self, kind: type[Text | Reasoning]) -> tuple[bytes, bytes]:
         hole = secrets.token_hex(16)
-        before, _, after = sse.encode(self._chunks.piece(kind, hole)).partition(f'"{hole}"'.encode())
+        before, _, after = sse.encode_event(self._chunks.piece(kind, hole)).partition(f'"{hole}"'.encode())
         return before, after

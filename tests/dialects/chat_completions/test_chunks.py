@@ -61,7 +61,7 @@ RUNS: dict[str, tuple[AgentEvent, ...]] = {
 def streamed(events: Sequence[AgentEvent], *, include_usage: bool = True) -> StreamedReply:
     made = Chunks(Envelope("Ada"), include_usage=include_usage)
     chunks = [*(chunk for event in events for chunk in made.of(event)), *made.end()]
-    return read_stream(b"".join(map(sse.encode, chunks)) + sse.END, include_usage=include_usage)
+    return read_stream(b"".join(map(sse.encode_event, chunks)) + sse.END, include_usage=include_usage)
 
 
 def whole(events: Sequence[AgentEvent]) -> JsonObject:
