@@ -28,10 +28,6 @@ class Gate:
         with self._lock:
             self._inside -= 1
 
-    @property
-    def inside(self) -> int:
-        return self._inside
-
 
 class Slot:
     """Taken until the request and the turn that it began are both over: either can outlast the other."""

@@ -20,6 +20,7 @@ from bridge.turn import (
     Text,
     ToolCall,
     Used,
+    separated,
 )
 
 # Letta's reasons for a normal end, and OpenAI's words for them.
@@ -57,7 +58,7 @@ class Chunks:
         self._calls = 0
         self._used = Used(0, 0)
         self._reason = "end_turn"
-        self._items: dict[type[AgentEvent], str] = {}
+        self._last: dict[type[AgentEvent], Text | Reasoning] = {}
 
     def of(self, event: AgentEvent) -> list[JsonObject]:
         """Returns the chunks for an event. There are none for events that concern only the agent and its server."""
@@ -79,9 +80,9 @@ class Chunks:
 
     def separated(self, event: Text | Reasoning) -> str:
         """Returns the text of a piece, after an empty line if it begins another message of the agent."""
-        last = self._items.get(type(event))
-        self._items[type(event)] = event.item_id
-        return event.text if last is None or last == event.item_id else f"\n\n{event.text}"
+        last = self._last.get(type(event))
+        self._last[type(event)] = event
+        return separated(event, last)
 
     def piece(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
         """Returns the chunk for a piece of text."""
