@@ -27,9 +27,9 @@ from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
 from bridge.shared import shared_by_workers
-from bridge.stubs.checks import limits_of
-from bridge.stubs.remembered import RememberedStubs
-from bridge.sync.cleanup import sweep
+from bridge.stubs.cache import StubCache
+from bridge.stubs.checks import schema_limits
+from bridge.sync.cleanup import sweep_server
 from bridge.sync.registry import Registry
 from bridge.trace import count_as_waiting
 from bridge.turns.admission import Admission
@@ -70,7 +70,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     answers = Answers(settings, admission, turns, app.extensions[EXTENSION], sweeps, app.logger)
     app.register_blueprint(openai_api(settings, parts.directory, answers, ChatCompletions(_rules(settings))))
     app.register_blueprint(admin(app, parts))
-    app.register_blueprint(health(Readiness({"letta": parts.gateway.check, "store": parts.store.check})))
+    app.register_blueprint(health(Readiness({"letta": parts.gateway.check_server, "store": parts.store.check})))
     app.register_blueprint(metrics_page(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
     app.register_blueprint(pages())
     allow_origins(app, settings.cors_origins)
@@ -100,7 +100,7 @@ def assemble(
     gateway = gateway or LettaServer(settings, observe=observe)
     directory = Directory(gateway)
     shared = shared_by_workers(settings)
-    stubs = RememberedStubs(limits_of(settings.max_depth, settings.max_schema))
+    stubs = StubCache(schema_limits(settings.max_depth, settings.max_schema))
     registry = Registry(gateway, lambda: count_as_waiting(shared.locks.hold("names-of-tools")))
     offering = Offering(gateway, registry, shared, stubs, settings)
     activity = Activity(shared.store)
@@ -128,4 +128,4 @@ def _rules(settings: Settings) -> RequestRules:
 
 def _sweeps(settings: Settings, gateway: Gateway) -> Background:
     due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
-    return Background("sweep", due.is_due, lambda: sweep(gateway, settings.stub_idle))
+    return Background("sweep", due.is_due, lambda: sweep_server(gateway, settings.stub_idle))

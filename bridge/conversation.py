@@ -15,13 +15,13 @@ from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do
 from bridge.interception.method import PreparedTurn
 from bridge.interception.runs_under_way import wait_for_its_runs
 from bridge.letta.capabilities import streams_tokens_faithfully
-from bridge.letta.fence import fenced
 from bridge.letta.gateway import Agent, Gateway, Say
+from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
 from bridge.locks.open_calls import OpenCalls
 from bridge.offering import Offering
 from bridge.shared import Shared
-from bridge.stubs.checks import limits_of
+from bridge.stubs.checks import schema_limits
 from bridge.sync.ownership import is_ours
 from bridge.toolsets import read_toolsets
 from bridge.trace import count_as_waiting, current_trace
@@ -43,7 +43,7 @@ class Conversation:
         self._offering = offering
         self._settings = settings
         self._toolsets = read_toolsets(
-            settings.toolsets, settings.max_tools, limits_of(settings.max_depth, settings.max_schema)
+            settings.toolsets, settings.max_tools, schema_limits(settings.max_depth, settings.max_schema)
         )
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
@@ -64,13 +64,13 @@ class Conversation:
         if not self._gateway.features().cancels_runs:
             return
         if run_id or not turn.aside:
-            self._gateway.cancel(self._directory.locate(turn.model), run_id)
+            self._gateway.cancel_runs(self._directory.find_id(turn.model), run_id)
 
     def _with_agent(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
         """Runs the turn once its agent is free. Notes the calls that it leaves open while it still holds the agent."""
         deadline = self._locks.deadline()
         while not gone.is_set():
-            agent_id = self._directory.locate(turn.model)
+            agent_id = self._directory.find_id(turn.model)
             with count_as_waiting(self._locks.hold(agent_id, deadline, gone)) as hold:
                 agent = self._directory.find(turn.model)
                 others = self._open_calls.in_the_way(agent_id, turn)
@@ -89,13 +89,13 @@ class Conversation:
 
     def _held_turn(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
         """Runs the turn, after the end of any run that a broken-off turn left behind."""
-        gateway = fenced(self._gateway, hold.check)
+        gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
             wait_for_its_runs(gateway, agent.id, gone)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have ended after the agent was read
-        turn = self._toolsets.added(turn, (agent.id, agent.name), self._settings.max_tools)
+        turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         return self._turn(gateway, turn, agent, hold.previous_turn_ended)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:

@@ -9,13 +9,13 @@ from bridge.config import Settings
 from bridge.interception.choose import choose_method
 from bridge.interception.close_held import close_held
 from bridge.interception.method import Interception
-from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for, schema_form
+from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for_agent, schema_form
 from bridge.letta.gateway import Agent, Gateway
 from bridge.locks.open_calls import OpenCalls
 from bridge.shared import Shared
-from bridge.stubs.remembered import RememberedStubs
+from bridge.stubs.cache import StubCache
 from bridge.sync.instructions import apply_instructions, plan_instructions
-from bridge.sync.registry import Registry, beside_own_tools
+from bridge.sync.registry import Registry, bindings_beside_own_tools
 from bridge.sync.toolset import sync_toolset
 from bridge.turn import Binding, Method, NewInput, Stub, ToolChoice, ToolSpec
 
@@ -35,7 +35,7 @@ class Offering:
     """Puts the tools and the instructions of a request in place."""
 
     def __init__(
-        self, gateway: Gateway, registry: Registry, shared: Shared, stubs: RememberedStubs, settings: Settings
+        self, gateway: Gateway, registry: Registry, shared: Shared, stubs: StubCache, settings: Settings
     ) -> None:
         self._gateway = gateway
         self._registry = registry
@@ -46,9 +46,9 @@ class Offering:
 
     def choose(self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()) -> Choice:
         """Chooses the method for a turn. `allowed` are the methods that the client's key has, empty for all."""
-        features = features_for(self._gateway.features(), sleeptime=agent.sleeptime)
+        features = features_for_agent(self._gateway.features(), sleeptime=agent.sleeptime)
         loop = agent_loop(features.version, agent.type)
-        wanted = self._settings.methods.of(agent.id, agent.name)
+        wanted = self._settings.methods.for_agent(agent.id, agent.name)
         return Choice(features, loop, choose_method(features, loop, wanted, choice, allowed))
 
     def stubs(self, agent: Agent, chosen: Choice, specs: Sequence[ToolSpec]) -> list[Stub]:
@@ -68,7 +68,7 @@ class Offering:
         agent, bindings = sync_toolset(
             gateway, self._registry, agent, attached, lambda placed: method.rules(placed, choice)
         )
-        return agent, bindings if method.offers_stubs else beside_own_tools(agent, stubs)
+        return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
 
     def keep_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
         """Keeps the client's system prompt as a memory block of the agent, if the settings say so."""
@@ -83,7 +83,7 @@ class Offering:
             agent = self._gateway.agent(agent_id)
             chosen = self.choose(agent)
             stubs = self.stubs(agent, chosen, specs)
-            self._registry.forget(stubs)
+            self._registry.forget_stubs(stubs)
             _, bindings = self.offer(self._gateway, agent, stubs, chosen.method, AUTO)
             return len(bindings) if chosen.method.offers_stubs else 0
 
@@ -94,6 +94,6 @@ class Offering:
             self._open_calls.forget(agent_id)
             return names
 
-    def left_behind(self, agent: Agent) -> set[str]:
+    def detached_stub_names(self, agent: Agent) -> set[str]:
         """Returns the names of stubs that the agent does not have any more, though it still has their rules."""
-        return self._registry.left_behind(agent)
+        return self._registry.detached_stub_names(agent)

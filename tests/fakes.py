@@ -127,11 +127,11 @@ class FakeGateway:
         self._called("features")
         return self._features
 
-    def check(self) -> None:
-        self._called("check")
+    def check_server(self) -> None:
+        self._called("check_server")
 
-    def clock(self) -> float | None:
-        self._called("clock")
+    def server_time(self) -> float | None:
+        self._called("server_time")
         return self.time
 
     def agents(self) -> list[AgentSummary]:
@@ -160,8 +160,8 @@ class FakeGateway:
         self._called("delete_agent")
         self._agents.pop(agent_id, None)
 
-    def cancel(self, agent_id: str, run_id: str) -> None:
-        self._called("cancel")
+    def cancel_runs(self, agent_id: str, run_id: str) -> None:
+        self._called("cancel_runs")
         self.cancelled.append((agent_id, run_id))
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
@@ -183,7 +183,7 @@ class FakeGateway:
 
     # --- messages -------------------------------------------------------------------------------------
 
-    def send(
+    def send_messages(
         self,
         agent_id: str,
         messages: Sequence[Outgoing],
@@ -191,7 +191,7 @@ class FakeGateway:
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
-        self._called("send")
+        self._called("send_messages")
         kept = self._kept(agent_id)
         kept.take(messages)
         memory = {block.label: block.value for block in kept.agent.blocks}
@@ -201,19 +201,19 @@ class FakeGateway:
         echo = (Text(f"You said: {said[-1] if said else ''}"), Used(100, 10), Stopped("end_turn"))
         return self._run(kept, self._runs.popleft() if self._runs else echo)
 
-    def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        self._called("deny")
+    def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
+        self._called("deny_call")
         text = f"Error: request to call tool denied. User reason: {reason}"
         return self._kept(agent_id).close_held(request_id, text)
 
-    def approve(self, agent_id: str, request_id: str) -> StoredMessage:
+    def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
         """Runs the stub. It returns the values of the agent's variables, in the order of their names."""
-        self._called("approve")
+        self._called("approve_call")
         kept = self._kept(agent_id)
         return kept.close_held(request_id, "".join(kept.variables[name] for name in sorted(kept.variables)))
 
-    def give(self, agent_id: str, results: Results) -> None:
-        self._called("give")
+    def give_results(self, agent_id: str, results: Results) -> None:
+        self._called("give_results")
         self._kept(agent_id).take([results])
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:

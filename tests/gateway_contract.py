@@ -66,7 +66,7 @@ class GatewayContract:
     """Subclasses have a fixture `scene`."""
 
     def tell(self, scene: PreparedTurn, text: str, *, by_token: bool = False) -> list[AgentEvent]:
-        return list(scene.gateway.send(scene.agent_id, [Say("user", text)], by_token=by_token))
+        return list(scene.gateway.send_messages(scene.agent_id, [Say("user", text)], by_token=by_token))
 
     def say(self, scene: PreparedTurn, text: str, *, by_token: bool = False) -> str:
         events = self.tell(scene, scene.to_say(text), by_token=by_token)
@@ -80,7 +80,7 @@ class GatewayContract:
         assert scene.gateway.features() == features
 
     def test_a_server_that_answers_passes_the_check(self, scene: PreparedTurn) -> None:
-        scene.gateway.check()
+        scene.gateway.check_server()
 
     def test_a_new_agent_is_listed_and_found(self, scene: PreparedTurn) -> None:
         name = new_name()
@@ -123,7 +123,7 @@ class GatewayContract:
         assert helper.blocks == ()
         (listed,) = [agent for agent in scene.gateway.helpers() if agent.id == helper.id]
         assert listed.name == helper.name
-        list(scene.gateway.send(helper.id, [Say("user", scene.to_say("A title"))], by_token=False))
+        list(scene.gateway.send_messages(helper.id, [Say("user", scene.to_say("A title"))], by_token=False))
         assert scene.gateway.agent(scene.agent_id).message_ids
         scene.gateway.delete_agent(helper.id)
         scene.gateway.delete_agent(helper.id)
@@ -151,13 +151,13 @@ class GatewayContract:
 
     def test_messages_reach_the_model_unchanged(self, scene: PreparedTurn) -> None:
         for text in (ODD, "second"):
-            list(scene.gateway.send(scene.agent_id, [Say("user", text), Say("user", "last")], by_token=False))
+            list(scene.gateway.send_messages(scene.agent_id, [Say("user", text), Say("user", "last")], by_token=False))
             assert scene.shown(text)
             assert scene.shown("last")
 
     def test_a_system_message_reaches_the_model(self, scene: PreparedTurn) -> None:
         messages = [Say("system", "Be kind to birds."), Say("user", scene.to_say("Yes"))]
-        list(scene.gateway.send(scene.agent_id, messages, by_token=False))
+        list(scene.gateway.send_messages(scene.agent_id, messages, by_token=False))
         assert scene.shown("Be kind to birds.")
 
     def test_a_turn_is_kept_in_the_context(self, scene: PreparedTurn) -> None:
@@ -170,7 +170,7 @@ class GatewayContract:
 
     def test_a_message_and_its_answer_are_found_by_the_mark(self, scene: PreparedTurn) -> None:
         mark = f"turn-{uuid.uuid4().hex}-0"
-        list(scene.gateway.send(scene.agent_id, [Say("user", scene.to_say("Yes"), otid=mark)], by_token=False))
+        list(scene.gateway.send_messages(scene.agent_id, [Say("user", scene.to_say("Yes"), otid=mark)], by_token=False))
         places = {message_id: n for n, message_id in enumerate(scene.gateway.agent(scene.agent_id).message_ids)}
         rows = sorted(scene.gateway.newest_messages(scene.agent_id, 20), key=lambda row: places[row.id])
         assert [row.kind for row in rows if row.otid == mark] == ["user_message"]
@@ -198,7 +198,7 @@ class GatewayContract:
 
     def test_a_message_to_an_unknown_agent_is_not_found(self, scene: PreparedTurn) -> None:
         with pytest.raises(errors.LettaNotFound):
-            scene.gateway.send(NOBODY, [Say("user", "Hello")], by_token=False)
+            scene.gateway.send_messages(NOBODY, [Say("user", "Hello")], by_token=False)
 
     # Blocks
 

@@ -224,10 +224,10 @@ def test_a_failure_of_letta_at_any_call_reaches_the_client(letta: FakeGateway, a
 def test_a_first_turn_makes_seven_calls_and_the_next_one_three(letta: FakeGateway, ask: Ask) -> None:
     """The bridge asks for runs that go on when it does not know that the previous turn ended."""
     ask(KIND, HELLO)
-    assert letta.calls == ["agents_named", "agent", "runs_under_way", "agent", "features", "add_block", "send"]
+    assert letta.calls == ["agents_named", "agent", "runs_under_way", "agent", "features", "add_block", "send_messages"]
     letta.calls.clear()
     ask(KIND, HELLO)
-    assert letta.calls == ["agent", "features", "send"]
+    assert letta.calls == ["agent", "features", "send_messages"]
 
 
 @pytest.mark.parametrize("number", range(1, 8))

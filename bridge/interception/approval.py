@@ -85,7 +85,7 @@ def _in_one_request(turn: PreparedTurn, answers: Sequence[Results], messages: Se
     """What to send. Where a message beside an answer would be lost, the answer is given before."""
     if messages and not turn.features.takes_messages_beside_results:
         for answer in answers:
-            turn.gateway.give(turn.agent.id, answer)
+            turn.gateway.give_results(turn.agent.id, answer)
         return [*messages]
     return [*answers, *messages]
 

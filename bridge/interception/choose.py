@@ -11,7 +11,7 @@
 | 0.16.7 and later  | native                          | relay             |
 
 On 0.13 a `letta_v1_agent` is spoilt by an answered approval and held for ever by a denied one, so its calls are not
-held. Calls of agents with sleeptime are not held up to 0.13: see `features_for`.
+held. Calls of agents with sleeptime are not held up to 0.13: see `features_for_agent`.
 Only a stub can be forced, so a named or required tool is caught by `approval` instead of `native`. `message` works
 everywhere and is not needed on any server that was measured. `prompt` is only chosen if a setting says so.
 """

@@ -28,7 +28,7 @@ class ContextEditor:
     def deny(self, request_id: str, reason: str) -> str:
         """Denies a held call and removes everything that this adds except the call's return. Returns its id."""
         turn = self._turn
-        return_id = turn.gateway.deny(turn.agent.id, request_id, reason).id
+        return_id = turn.gateway.deny_call(turn.agent.id, request_id, reason).id
         now = self._now()
         end = now.index(request_id) + 1 if request_id in now else len(now)
         added = [message_id for message_id in now[end:] if message_id == return_id]

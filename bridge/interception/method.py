@@ -90,7 +90,7 @@ class PreparedTurn:
 
     def send(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
         """Sends the messages and returns the events, once the agent did something. A failure before that is raised."""
-        events = self.gateway.send(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
+        events = self.gateway.send_messages(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
         return _wait_for_first_event(events)
 
     def for_client(self, call: AgentCall, message_id: str) -> ToolCall:

@@ -75,7 +75,7 @@ def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage,
     gateway, agent_id = turn.gateway, turn.agent.id
     own = _without_relayed(gateway.variables(agent_id))
     gateway.change_agent(agent_id, AgentChange(variables={**own, **relayed(result)}))
-    returned = gateway.approve(agent_id, request.id)
+    returned = gateway.approve_call(agent_id, request.id)
     is_exact = returned.text == result.text
     editor.begin_with([*editor.before, returned.id] if is_exact else editor.before[:-1], own)
     return is_exact

@@ -27,7 +27,7 @@ def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) ->
         if time.monotonic() > deadline:
             log.warning("%s: cancelling %d runs that did not end", agent_id, len(runs))
             for run_id in runs:
-                gateway.cancel(agent_id, run_id)
+                gateway.cancel_runs(agent_id, run_id)
             break
         if gone.wait(PAUSE):
             break

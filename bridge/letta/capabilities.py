@@ -125,7 +125,7 @@ class ServerFeatures:
         """The model sees a new block only from the second message on (measured on 0.6.54)."""
         return self.version < (0, 8, 0)
 
-    def in_words(self) -> dict[str, bool]:
+    def abilities_in_words(self) -> dict[str, bool]:
         """Returns the main abilities as sentences, for the operator."""
         return {
             "takes a client's tools with the message": self.client_tools,
@@ -179,7 +179,7 @@ def agent_loop(version: Version, agent_type: str) -> Loop:
     return "v2"
 
 
-def features_for(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures:
+def features_for_agent(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures:
     """Returns what the server can do for one agent.
 
     Up to 0.13 it fails on every answer to a held call of an agent with sleeptime: it sets a field that the class of

@@ -59,7 +59,7 @@ class LettaServer:
 
     # --- server ---------------------------------------------------------------------------------------
 
-    def check(self) -> None:
+    def check_server(self) -> None:
         as_object(self._http.call("GET", "/v1/health/"))
 
     def features(self) -> ServerFeatures:
@@ -78,7 +78,7 @@ class LettaServer:
             self._features = (features, time.monotonic() + FEATURES_KEPT_SECONDS)
             return features
 
-    def clock(self) -> float | None:
+    def server_time(self) -> float | None:
         date = self._http.header("/v1/health/", "Date")
         try:
             return parsedate_to_datetime(date).timestamp()
@@ -117,7 +117,7 @@ class LettaServer:
         with suppress(errors.LettaNotFound):
             self._http.call("DELETE", f"/v1/agents/{agent_id}")
 
-    def cancel(self, agent_id: str, run_id: str) -> None:
+    def cancel_runs(self, agent_id: str, run_id: str) -> None:
         body = {"run_ids": [run_id]} if run_id else {}
         if not run_id and self.features().has_conversations:
             # Without ids the server ends the runs of the agent's other conversations, too.
@@ -198,7 +198,7 @@ class LettaServer:
 
     # --- messages -------------------------------------------------------------------------------------
 
-    def send(
+    def send_messages(
         self,
         agent_id: str,
         messages: Sequence[Outgoing],
@@ -213,16 +213,16 @@ class LettaServer:
             _without_long_silence(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout)
         )
 
-    def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
+    def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         returned = self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
         if self.features().message_rewrite:
             self._rewrite(agent_id, returned.id, reason, ok=False)
         return returned
 
-    def approve(self, agent_id: str, request_id: str) -> StoredMessage:
+    def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
         return self._decide(agent_id, payloads.decision(request_id, approve=True))
 
-    def give(self, agent_id: str, results: Results) -> None:
+    def give_results(self, agent_id: str, results: Results) -> None:
         self._decide(agent_id, payloads.outgoing(results))
 
     def _decide(self, agent_id: str, decision: JsonObject) -> StoredMessage:

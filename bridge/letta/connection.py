@@ -26,10 +26,10 @@ from bridge.letta import failures
 from bridge.trace import Trace, current_trace
 from bridge.turn import JsonObject
 
-PAGE = 200
+PAGE_SIZE = 200
 IDEMPOTENT = ("GET", "PUT", "DELETE")
 # Seconds between two tries. Random, so that many turns do not come back at the same moment.
-PAUSE = (0.05, 0.25)
+RETRY_PAUSE = (0.05, 0.25)
 # So many bytes of a refused message are read for its reason.
 REASON = 20_000
 PIECE = 65_536
@@ -91,7 +91,7 @@ class Connection:
     def pages(self, path: str, **params: Any) -> list[JsonObject]:
         """Returns all rows of a list. A server that ignores `after` repeats itself: then a larger page is read."""
         found: dict[str, JsonObject] = {}
-        limit, after = PAGE, dict[str, str]()
+        limit, after = PAGE_SIZE, dict[str, str]()
         while True:
             page = as_objects(self.call("GET", path, {"limit": limit, **params, **after}))
             fresh = {str(row.get("id")): row for row in page if str(row.get("id")) not in found}
@@ -181,7 +181,7 @@ class Connection:
 
     @contextmanager
     def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
-        call = f"{verb} {template_of(path)}"
+        call = f"{verb} {path_template(path)}"
         trace.count_letta_call(call)
         begun = time.perf_counter()
         try:
@@ -217,7 +217,7 @@ def _safely_again(call: Callable[[], T], *, idempotent: bool) -> T:
     except errors.LettaUnreachable as fault:
         if not idempotent and not fault.nothing_sent:
             raise
-    time.sleep(random.uniform(*PAUSE))  # nosec B311 # a pause is no secret
+    time.sleep(random.uniform(*RETRY_PAUSE))  # nosec B311 # a pause is no secret
     return call()
 
 
@@ -272,7 +272,7 @@ def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
         yield piece
 
 
-def template_of(path: str) -> str:
+def path_template(path: str) -> str:
     """Returns the path with "{id}" for its ids and labels, so that there are as many templates as kinds of calls."""
     return "/".join(word if word in _FIXED_WORDS or not word else "{id}" for word in path.split("/"))
 
@@ -286,7 +286,7 @@ def _request_ids(trace: Trace) -> dict[str, str]:
 def _refusal(status: int, content: bytes) -> errors.BridgeError:
     """Returns the error for an answer other than 2xx. Letta's own words are in its note only, for the log."""
     words = content[:REASON].decode("utf-8", "replace")
-    failure = failures.from_status(status, words)
+    failure = failures.error_from_status(status, words)
     failure.add_note(f"Letta said: {words:.2000}")
     return failure
 

@@ -60,7 +60,7 @@ class _Run:
         if not self.complete and not self.stop_reason:
             raise errors.LettaUnreachable(failures.CUT, code="stream_cut")
         yield from self._finish_call()
-        failure = failures.from_stop_reason(self.stop_reason) if self.stop_reason else None
+        failure = failures.error_from_stop_reason(self.stop_reason) if self.stop_reason else None
         if failure is not None:
             raise failure
         if self.used is not None:
@@ -138,7 +138,9 @@ _READERS = {
 
 
 def _failure(words: Any, stop_reason: str) -> errors.BridgeError:
-    known = failures.from_words(str(words)) or (failures.from_stop_reason(stop_reason) if stop_reason else None)
+    known = failures.error_from_words(str(words)) or (
+        failures.error_from_stop_reason(stop_reason) if stop_reason else None
+    )
     failure = known or errors.LettaError("The agent's run failed on the Letta server. Its log says why.", retry_after=5)
     failure.add_note(f"Letta said: {words!s:.2000}")
     return failure

@@ -56,7 +56,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
 )
 
 
-def from_words(words: str) -> errors.BridgeError | None:
+def error_from_words(words: str) -> errors.BridgeError | None:
     """Returns the error that Letta's words describe; None when they do not match a known one."""
     for pattern, make in _BY_WORDS:
         if pattern.search(words):
@@ -64,12 +64,12 @@ def from_words(words: str) -> errors.BridgeError | None:
     return None
 
 
-def from_status(status: int, words: str) -> errors.BridgeError:
+def error_from_status(status: int, words: str) -> errors.BridgeError:
     """Returns the error for an answer other than 2xx. The words decide where Letta uses one status for many causes."""
     by_status = _BY_STATUS.get(status)
     if by_status is not None:
         return by_status()
-    known = from_words(words) if status >= 400 else None
+    known = error_from_words(words) if status >= 400 else None
     if known is not None:
         return known
     if 300 <= status < 400:
@@ -85,7 +85,7 @@ def from_status(status: int, words: str) -> errors.BridgeError:
     return errors.LettaRejected(f"The Letta server did not accept what the bridge sent ({status}).")
 
 
-def from_stop_reason(reason: str) -> errors.BridgeError | None:
+def error_from_stop_reason(reason: str) -> errors.BridgeError | None:
     """Returns the failure that a stop reason means; None for a normal end."""
     if reason in ORDERLY_STOPS:
         return None
@@ -94,7 +94,7 @@ def from_stop_reason(reason: str) -> errors.BridgeError | None:
     if reason == "insufficient_credits":
         return errors.ModelOverloaded("The Letta server reports insufficient credits.")
     if reason == "context_window_overflow_in_system_prompt":
-        return from_words("context window")
+        return error_from_words("context window")
     return errors.ModelFailed(f"The agent's run failed ({reason}). The log of the Letta server says why.")
 
 

@@ -134,10 +134,10 @@ class Gateway(Protocol):
     def features(self) -> ServerFeatures:
         """Returns what the server can do. It is read once and kept for a while."""
 
-    def check(self) -> None:
+    def check_server(self) -> None:
         """Raises unless the server answers now."""
 
-    def clock(self) -> float | None:
+    def server_time(self) -> float | None:
         """Returns the server's time, in seconds since 1970; None when the server does not send it."""
 
     # --- agents ---------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Gateway(Protocol):
 
     # --- messages and runs ----------------------------------------------------------------------------
 
-    def send(
+    def send_messages(
         self,
         agent_id: str,
         messages: Sequence[Outgoing],
@@ -200,7 +200,7 @@ class Gateway(Protocol):
         The list is empty on servers that do not list runs reliably.
         """
 
-    def cancel(self, agent_id: str, run_id: str) -> None:
+    def cancel_runs(self, agent_id: str, run_id: str) -> None:
         """Ends the run, or with "" all of `runs_under_way`. A run that has ended already is not an error."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
@@ -208,16 +208,16 @@ class Gateway(Protocol):
 
     # --- held calls and their returns -----------------------------------------------------------------
 
-    def deny(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
+    def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         """Closes a held call without asking the model. Returns the stored return that the call now has.
 
         Where stored messages can be changed, the return says `reason` and nothing else.
         """
 
-    def approve(self, agent_id: str, request_id: str) -> StoredMessage:
+    def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
         """Lets the stub of a held call run, without asking the model. Returns the stored return of the call."""
 
-    def give(self, agent_id: str, results: Results) -> None:
+    def give_results(self, agent_id: str, results: Results) -> None:
         """Gives the agent the results of its held calls, without asking the model."""
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:

@@ -15,7 +15,7 @@ from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
 from bridge.operation.wording import counted
-from bridge.sync.inventory import inventory
+from bridge.sync.inventory import list_own_tools
 from bridge.turn import (
     MethodChosen,
     NewInput,
@@ -83,7 +83,7 @@ def examine(parts: Parts, agent_id: str = "") -> Iterator[Check]:
 
 def _settings(parts: Parts) -> Iterator[Check]:
     settings = parts.settings
-    for sentence in settings.ignored:
+    for sentence in settings.ignored_variables:
         yield Check("settings", "warning", sentence, "Remove it from the environment.")
     advice = "Make one with the command `keys new NAME` and set it as BRIDGE_API_KEYS."
     if settings.api_keys:
@@ -126,7 +126,7 @@ def _agents(parts: Parts) -> tuple[list[Agent], Check]:
     """Reading agents and tools also checks the credentials, which Letta does not ask for to show its version."""
     try:
         whole = [agent for agent in parts.gateway.whole_agents() if not agent.name.startswith(HELPER_PREFIX)]
-        tools = inventory(parts.gateway)
+        tools = list_own_tools(parts.gateway)
     except LettaRefusedCredentials as failure:
         return [], Check("credentials", "bad", failure.message, "Set LETTA_API_KEY to the server's password.")
     except LettaError as failure:
@@ -137,7 +137,7 @@ def _agents(parts: Parts) -> tuple[list[Agent], Check]:
 
 def _clock(parts: Parts) -> Check:
     try:
-        theirs = parts.gateway.clock()
+        theirs = parts.gateway.server_time()
     except LettaError as failure:
         return Check("clock", "warning", failure.message)
     if theirs is None:
@@ -214,6 +214,6 @@ def _turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
 def _clean_up(parts: Parts, helper_id: str) -> None:
     """Deletes the agent and the stub. The stub stays if agents use it: a client may offer the very same tool."""
     parts.gateway.delete_agent(helper_id)
-    for own in inventory(parts.gateway):
+    for own in list_own_tools(parts.gateway):
         if not own.is_used and own.tool.name.startswith(TOOL.name):
             parts.gateway.delete_tool(own.tool.id)

@@ -9,12 +9,12 @@ from typing import Literal, get_args
 from bridge.errors import InvalidRequest
 from bridge.history.records import ToolUse, TurnRecord
 from bridge.interception.choose import choose_method, reason
-from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for
+from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for_agent
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Tool
 from bridge.stubs.naming import server_name
 from bridge.sync import instructions
-from bridge.sync.inventory import OwnTool, with_users
-from bridge.sync.ownership import client_name_of, digest_of, idle_since, is_leaving, is_ours, made_at
+from bridge.sync.inventory import OwnTool, own_tools_with_agents
+from bridge.sync.ownership import client_name_of, creation_time, digest_of, idle_since, is_leaving, is_ours
 from bridge.turn import Method, ToolChoice
 from bridge.values import Methods
 
@@ -91,7 +91,7 @@ def tool_rows(
     tools: Sequence[Tool], agents: Sequence[Agent], uses: Mapping[str, ToolUse], now: float, longest_idle: float
 ) -> list[ToolRow]:
     """Returns every client tool that is on the server or was offered lately, sorted by the client's name."""
-    owned = with_users([tool for tool in tools if is_ours(tool)], agents)
+    owned = own_tools_with_agents([tool for tool in tools if is_ours(tool)], agents)
     owners = {tool.name: "ours" if is_ours(tool) else "foreign" for tool in tools}
     rows = [_row_on_server(own, uses.get(digest_of(own.tool)), owners, now, longest_idle) for own in owned]
     on_server = {row.digest for row in rows}
@@ -123,7 +123,7 @@ def _row_on_server(
         state=state_of(own, now, longest_idle),
         taken_by=_taken_by(client_name, tool.name, owners),
         agents=tuple(AgentName(agent.id, agent.name) for agent in own.agents or own.ruled),
-        created=float(made_at(tool)) or known.created,
+        created=float(creation_time(tool)) or known.created,
         idle_since=float(idle_since(tool) or 0),
     )
 
@@ -188,8 +188,8 @@ def agent_row(
     running: tuple[TurnRecord, str] | None,
 ) -> AgentRow:
     loop = agent_loop(features.version, agent.type)
-    suited = features_for(features, sleeptime=agent.sleeptime)
-    method, why = _method(suited, loop, methods.of(agent.id, agent.name))
+    suited = features_for_agent(features, sleeptime=agent.sleeptime)
+    method, why = _method(suited, loop, methods.for_agent(agent.id, agent.name))
     last = turns[0] if turns else None
     waits = last is not None and running is None and last.ended and last.called > 0
     return AgentRow(

@@ -307,7 +307,7 @@ def test_the_doctor_forces_a_call_that_the_model_does_not_make(run: Run, letta: 
         ("features", LettaRefusedCredentials("No."), "Set LETTA_API_KEY to the server's password."),
         ("whole_agents", LettaRefusedCredentials("No."), "✗ credentials: No."),
         ("make_helper", LettaUnreachable("No."), "✗ tool round trip: no agent could be made: No."),
-        ("send", ModelFailed("The agent's model failed."), "✗ tool round trip: The agent's model failed."),
+        ("send_messages", ModelFailed("The agent's model failed."), "✗ tool round trip: The agent's model failed."),
     ],
 )
 def test_the_doctor_shows_what_is_wrong_and_what_to_do(
@@ -392,7 +392,7 @@ def test_a_purge_frees_an_agent_that_waits_for_a_client(run: Run, chat: Chat, le
     chat.ask(tools=[READ])
     assert run("purge", "--yes").exit_code == 0
     letta.will_say("Hello")
-    says = letta.send(ada.id, [Say("user", "Hello")], by_token=False)
+    says = letta.send_messages(ada.id, [Say("user", "Hello")], by_token=False)
     assert Text("Hello") in list(says)
 
 
@@ -403,7 +403,7 @@ def test_a_purge_does_not_close_a_call_of_the_agents_own_tool(
     letta.holds(ada, "theirs")
     assert run("purge", "--yes").exit_code == 0
     with pytest.raises(LettaConflict):
-        letta.send(ada.id, [Say("user", "Hello")], by_token=False)
+        letta.send_messages(ada.id, [Say("user", "Hello")], by_token=False)
 
 
 def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: SharedLetta, ada: Agent) -> None:

@@ -20,8 +20,8 @@ def test_the_call_is_taken_out_of_the_context_where_letta_takes_no_results(versi
     letta = FakeGateway(replace(FEATURES, version=version, tool_returns=False))
     agent = letta.has_agent("Ada")
     letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
-    list(letta.send(agent.id, [Say("user", "Hello")], by_token=False))
+    list(letta.send_messages(agent.id, [Say("user", "Hello")], by_token=False))
     assert close_held(letta, letta.agent(agent.id)) == ["weather"]
-    assert "give" not in letta.calls
+    assert "give_results" not in letta.calls
     letta.will_say("Hi")
-    assert list(letta.send(agent.id, [Say("user", "Still there?")], by_token=False))
+    assert list(letta.send_messages(agent.id, [Say("user", "Still there?")], by_token=False))

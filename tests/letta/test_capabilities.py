@@ -11,7 +11,7 @@ from bridge.letta.capabilities import (
     ServerFeatures,
     Version,
     agent_loop,
-    features_for,
+    features_for_agent,
     parse_version,
     read_features,
     schema_form,
@@ -151,7 +151,7 @@ def test_the_loop_of_an_agent_depends_on_its_type_and_on_the_version(version: st
 @pytest.mark.parametrize("sleeptime", [True, False])
 def test_calls_are_not_held_for_an_agent_with_sleeptime_before_0_14(version: str, sleeptime: bool) -> None:
     features = replace(read_features(version, {}), approvals=True)
-    assert features_for(features, sleeptime=sleeptime).approvals == (version == "0.14.0" or not sleeptime)
+    assert features_for_agent(features, sleeptime=sleeptime).approvals == (version == "0.14.0" or not sleeptime)
 
 
 def test_only_the_v3_loop_streams_by_token_without_damage() -> None:

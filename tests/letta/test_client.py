@@ -114,7 +114,7 @@ def paged(total: int, *, obeys_after: bool) -> Callable[[httpx.Request], httpx.R
 def test_all_agents_are_listed_whatever_the_page(
     server: LettaServer, http: LettaHttp, monkeypatch: pytest.MonkeyPatch, total: int, obeys_after: bool
 ) -> None:
-    monkeypatch.setattr(connection, "PAGE", 2)
+    monkeypatch.setattr(connection, "PAGE_SIZE", 2)
     http.on("GET", "/v1/agents/", paged(total, obeys_after=obeys_after))
     assert [agent.name for agent in server.agents()] == [f"Ada {number}" for number in range(total)]
 
@@ -238,7 +238,7 @@ def test_runs_of_other_conversations_are_neither_listed_nor_cancelled(
     http.on("POST", CANCEL, {})
     server = LettaServer(settings, Connection(settings, http.transport))
     assert server.runs_under_way(ID) == [run["id"] for run in runs if not run.get("conversation_id")]
-    server.cancel(ID, run_id)
+    server.cancel_runs(ID, run_id)
     assert [body for body, call in zip(http.bodies, http.calls, strict=True) if call == f"POST {CANCEL}"] == bodies
 
 

@@ -86,7 +86,7 @@ def _close_connections() -> Iterator[None]:
 
 
 def ask(server: LettaServer) -> Iterator[AgentEvent]:
-    return server.send(ID, [Say("system", "be kind"), Say("user", "Hi \u00e9")], by_token=True)
+    return server.send_messages(ID, [Say("system", "be kind"), Say("user", "Hi \u00e9")], by_token=True)
 
 
 def events_from(*pieces: bytes) -> list[AgentEvent]:
@@ -254,7 +254,7 @@ def test_messages_that_were_not_sent_are_sent_once_more(monkeypatch: pytest.Monk
             return real(places.pop(0) or address, *more, **fields)
 
         monkeypatch.setattr(urllib3_connection, "create_connection", connect)
-        monkeypatch.setattr(module, "PAUSE", (0, 0))
+        monkeypatch.setattr(module, "RETRY_PAUSE", (0, 0))
         assert list(ask(server_at(server.url))) == [Text("Hello"), Stopped("end_turn")]
         with pytest.raises(errors.LettaUnreachable):
             ask(server_at(server.url))

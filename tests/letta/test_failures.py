@@ -32,22 +32,22 @@ WORDS: list[tuple[str, type[BridgeError], str]] = [
 
 @pytest.mark.parametrize(("words", "kind", "code"), WORDS)
 def test_lettas_words_become_the_right_error(words: str, kind: type[BridgeError], code: str) -> None:
-    found = failures.from_words(words)
+    found = failures.error_from_words(words)
     assert type(found) is kind
     assert found.code == code
 
 
 @pytest.mark.parametrize("words", ["", "Internal Server Error", "An unknown error occurred", "message-4290"])
 def test_words_without_a_known_cause_become_no_error(words: str) -> None:
-    assert failures.from_words(words) is None
+    assert failures.error_from_words(words) is None
 
 
 @pytest.mark.parametrize(("words", "kind", "code"), WORDS)
 def test_lettas_words_are_not_in_the_message_for_the_client(words: str, kind: type[BridgeError], code: str) -> None:
-    found = failures.from_words(words)
+    found = failures.error_from_words(words)
     assert found is not None
     assert words not in found.message
-    assert failures.from_status(400, f"{words} canary-7421").message.count("canary") == 0
+    assert failures.error_from_status(400, f"{words} canary-7421").message.count("canary") == 0
 
 
 STATUSES: list[tuple[int, str, type[BridgeError], int]] = [
@@ -81,18 +81,18 @@ STATUSES: list[tuple[int, str, type[BridgeError], int]] = [
 def test_a_status_of_letta_becomes_the_right_status_for_the_client(
     status: int, words: str, kind: type[BridgeError], answer: int
 ) -> None:
-    found = failures.from_status(status, words)
+    found = failures.error_from_status(status, words)
     assert type(found) is kind
     assert found.status == answer
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
 def test_a_failure_that_may_pass_has_a_time_to_retry(status: int) -> None:
-    assert failures.from_status(status, "").retry_after == 5
+    assert failures.error_from_status(status, "").retry_after == 5
 
 
 def test_the_bridges_own_credentials_are_named_as_the_cause() -> None:
-    assert "LETTA_API_KEY" in failures.from_status(401, "").message
+    assert "LETTA_API_KEY" in failures.error_from_status(401, "").message
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_bridges_own_credentials_are_named_as_the_cause() -> None:
     ],
 )
 def test_a_stop_reason_other_than_a_normal_end_is_a_failure(reason: str, kind: type[BridgeError], code: str) -> None:
-    found = failures.from_stop_reason(reason)
+    found = failures.error_from_stop_reason(reason)
     assert type(found) is kind
     assert found.code == code
 
@@ -117,6 +117,6 @@ def test_a_stop_reason_other_than_a_normal_end_is_a_failure(reason: str, kind: t
 @pytest.mark.parametrize("words", ["context length", "context window", "maximum context", "too many tokens"])
 def test_a_full_context_is_reported_with_a_phrase_that_clients_search_for(words: str) -> None:
     """Some clients shorten the conversation only when the message of a 400 has one of these phrases."""
-    found = failures.from_words("context_length_exceeded")
+    found = failures.error_from_words("context_length_exceeded")
     assert found is not None
     assert any(phrase in found.message for phrase in (words, "context length"))

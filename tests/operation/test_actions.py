@@ -167,7 +167,7 @@ def test_a_call_of_the_agents_own_tool_cannot_be_closed(operator: Operator, lett
     assert "Decide about that in Letta." in page
     assert 'class="main danger"' not in page
     assert operator.client.post("/admin/do/close", data={"target": ada.id}).status_code == 409
-    assert "give" not in letta.calls
+    assert "give_results" not in letta.calls
 
 
 # --- delete -----------------------------------------------------------------------------------------------

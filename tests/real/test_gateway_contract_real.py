@@ -55,7 +55,7 @@ class TestRealServers(GatewayContract):
     @pytest.fixture
     def scene(self, world: World, agent_type: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PreparedTurn]:
         """Lists come in pages of two."""
-        monkeypatch.setattr(connection, "PAGE", 2)
+        monkeypatch.setattr(connection, "PAGE_SIZE", 2)
         world.model.clear()
         made = RealScene(world, agent_type)
         yield made

@@ -224,7 +224,15 @@ def test_reading_pages_changes_nothing(client: FlaskClient, letta: FakeGateway, 
     client.get(f"/admin/do/{action}", query_string={"target": agent})
     operator.page("tools")
     operator.page(f"agents/{agent}")
-    assert not {"change_agent", "delete_tool", "tag_tool", "put_tool", "give", "deny", "send"} & set(letta.calls)
+    assert not {
+        "change_agent",
+        "delete_tool",
+        "tag_tool",
+        "put_tool",
+        "give_results",
+        "deny_call",
+        "send_messages",
+    } & set(letta.calls)
 
 
 class TestUnderAPrefix:

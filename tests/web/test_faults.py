@@ -46,7 +46,7 @@ def test_a_failure_before_the_first_word_has_its_true_status(
         "in a tool's run": [AgentCall("message-1", "call_1", "a", "{}"), AgentReturn("message-2", "call_1", "")],
     }
     if early == "at the call":
-        letta.fails(failure, at="send")
+        letta.fails(failure, at="send_messages")
     else:
         letta.will(*before[early], failure)
     reply = chat.ask(stream=streamed)
@@ -55,7 +55,7 @@ def test_a_failure_before_the_first_word_has_its_true_status(
     assert (error["message"], error["type"], error["code"]) == (failure.message, failure.type, failure.code)
 
 
-@pytest.mark.parametrize("verb", ["agents_named", "agent", "features", "add_block", "send"])
+@pytest.mark.parametrize("verb", ["agents_named", "agent", "features", "add_block", "send_messages"])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_failure_of_any_call_to_letta_reaches_the_client(
     chat: Chat, letta: FakeGateway, verb: str, streamed: bool

@@ -181,7 +181,7 @@ def test_a_wrong_method_gets_the_allowed_ones(client: FlaskClient) -> None:
 
 
 def test_the_process_is_alive_without_letta(client: FlaskClient, letta: FakeGateway) -> None:
-    letta.fails(errors.LettaUnreachable("It is down."), at="check")
+    letta.fails(errors.LettaUnreachable("It is down."), at="check_server")
     assert client.get("/healthz").json == {"status": "ok"}
     assert letta.calls == []
 
@@ -191,7 +191,7 @@ def test_the_service_is_ready_if_letta_answers(client: FlaskClient) -> None:
 
 
 def test_the_service_is_not_ready_without_letta(client: FlaskClient, letta: FakeGateway) -> None:
-    letta.fails(errors.LettaUnreachable("It is down."), at="check")
+    letta.fails(errors.LettaUnreachable("It is down."), at="check_server")
     response = client.get("/readyz")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert response.json == {"status": "not ready", "letta": "letta_unreachable", "store": "ok"}

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from app import create_app
 from bridge.config import Settings
 from bridge.letta.client import LettaServer
-from bridge.letta.connection import Connection, template_of
+from bridge.letta.connection import Connection, path_template
 from bridge.trace import Trace, set_current_trace
 from bridge.turn import Stopped, Text
 from tests.actors import Chat
@@ -92,7 +92,7 @@ def test_every_call_is_reported_to_the_observer(settings: Settings, http: LettaH
     ],
 )
 def test_calls_are_counted_without_the_ids_in_their_paths(path: str, template: str) -> None:
-    assert template_of(path) == template
+    assert path_template(path) == template
 
 
 def test_a_header_that_is_not_a_name_is_not_repeated(client: FlaskClient) -> None:

@@ -130,7 +130,7 @@ def _letta(page: PageData) -> Data:
         features = page.parts.gateway.features()
     except LettaError as failure:
         return {"url": url, "failure": failure.message}
-    return {"url": url, "version": features.version_text, "capabilities": features.in_words()}
+    return {"url": url, "version": features.version_text, "capabilities": features.abilities_in_words()}
 
 
 def _store(page: PageData) -> Data:

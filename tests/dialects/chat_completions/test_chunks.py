@@ -181,7 +181,7 @@ def test_every_reply_has_its_own_id() -> None:
 
 @pytest.mark.parametrize("reason", get_args(StopReasonType))
 def test_every_stop_reason_of_letta_is_either_a_finish_or_a_failure(reason: str) -> None:
-    assert (reason in FINISH_REASONS) != (failures.from_stop_reason(reason) is not None)
+    assert (reason in FINISH_REASONS) != (failures.error_from_stop_reason(reason) is not None)
 
 
 def test_the_normal_ends_are_those_that_have_a_finish_reason() -> None:

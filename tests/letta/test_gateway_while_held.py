@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from bridge.errors import HoldLost
-from bridge.letta.fence import fenced
 from bridge.letta.gateway import AgentChange
+from bridge.letta.gateway_while_held import gateway_while_held
 from tests.fakes import FakeGateway
 
 
 def test_calls_are_made_only_while_the_turn_holds_its_agent(letta: FakeGateway) -> None:
     lost: list[HoldLost] = []
 
-    def check() -> None:
+    def check_hold() -> None:
         if lost:
             raise lost[0]
 
     agent = letta.agents()[0]
-    gateway = fenced(letta, check)
+    gateway = gateway_while_held(letta, check_hold)
     gateway.change_agent(agent.id, AgentChange(message_ids=()))
     lost.append(HoldLost("lost"))
     before = list(letta.calls)

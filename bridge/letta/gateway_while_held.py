@@ -1,0 +1,26 @@
+"""The gateway of one turn: a call reaches the Letta server only while the turn holds its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from bridge.letta.gateway import Gateway
+
+
+def gateway_while_held(gateway: Gateway, check_hold: Callable[[], None]) -> Gateway:
+    """Returns a gateway that calls `check_hold` before each call to Letta.
+
+    `check_hold` raises when the turn does not hold its agent any more. Then the call to Letta is not made.
+    """
+    return cast(Gateway, _GatewayWhileHeld(gateway, check_hold))
+
+
+class _GatewayWhileHeld:
+    def __init__(self, gateway: Gateway, check_hold: Callable[[], None]) -> None:
+        self._gateway = gateway
+        self._check_hold = check_hold
+
+    def __getattr__(self, method: str) -> Any:
+        self._check_hold()
+        return getattr(self._gateway, method)
