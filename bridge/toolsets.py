@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bridge.dialects.openai.tools import parse_tools
 from bridge.errors import InvalidRequest, SettingsError
-from bridge.stubs.checks import Limits
+from bridge.stubs.checks import SchemaLimits
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.turn import SchemaForm, ToolSpec, Turn
 
@@ -48,7 +48,7 @@ class Toolsets:
         return replace(turn, tools=tuple(tools.values()))
 
 
-def read_toolsets(folder: Path | None, most: int, limits: Limits = USUAL_LIMITS) -> Toolsets:
+def read_toolsets(folder: Path | None, most: int, limits: SchemaLimits = USUAL_LIMITS) -> Toolsets:
     """The tools of all files of the folder. A SettingsError names the first file that is wrong."""
     if folder is None:
         return Toolsets()
@@ -60,7 +60,7 @@ def read_toolsets(folder: Path | None, most: int, limits: Limits = USUAL_LIMITS)
     )
 
 
-def _specs(file: Path, most: int, limits: Limits) -> Specs:
+def _specs(file: Path, most: int, limits: SchemaLimits) -> Specs:
     """Makes a stub of each tool: a tool for which that fails would fail every request that it is added to."""
     try:
         value = json.loads(file.read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ ASIDE_SUFFIX = ":aside"
 class ToolSpec:
     """A tool as the client described it. `parameters` is its JSON Schema, unchanged; None if the client sent none.
 
-    `schema_key` identifies a schema that was checked (see stubs/remembered.py). It is empty before that.
+    `schema_key` identifies a schema that was checked (see stubs/cache.py). It is empty before that.
     """
 
     name: str

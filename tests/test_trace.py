@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from bridge.errors import Busy
-from bridge.sync.concurrently import concurrently
+from bridge.sync.concurrently import call_concurrently
 from bridge.trace import Trace, count_as_waiting, current_trace, current_trace_or_none, set_current_trace
 from tests.waiting import SOON
 
@@ -64,7 +64,7 @@ def test_parallel_calls_are_all_counted_but_their_time_only_once() -> None:
             assert current_trace().letta_seconds >= before
         return current_trace()
 
-    assert concurrently(call, [1, 2, 3, 4]) == [trace] * 4
+    assert call_concurrently(call, [1, 2, 3, 4]) == [trace] * 4
     assert (trace.letta_calls, dict(trace.calls)) == (4, {"PUT /v1/tools/": 4})
     assert 0 < trace.letta_seconds < trace.seconds
     ended = trace.letta_seconds

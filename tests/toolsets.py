@@ -10,7 +10,7 @@ from typing import Any
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
 from bridge.sync.names import possible_names
-from bridge.sync.ownership import is_ours, tags_for
+from bridge.sync.ownership import is_ours, stub_tags
 from bridge.sync.registry import Registry
 from bridge.sync.toolset import sync_toolset
 from bridge.turn import AgentCall, Binding, JsonObject, SchemaForm, Stub, StubKind, ToolSpec
@@ -28,7 +28,7 @@ def stub(name: str = "read_file", description: str = "Reads a file.", kind: Stub
 
 def tool_of(one: Stub) -> Tool:
     """The stub as it is on the server."""
-    return Tool(f"tool-{one.name}", one.name, "custom", tuple(tags_for(one)), one.json_schema, one.source_code)
+    return Tool(f"tool-{one.name}", one.name, "custom", tuple(stub_tags(one)), one.json_schema, one.source_code)
 
 
 def second_name(one: Stub) -> str:

@@ -23,8 +23,8 @@ from bridge.offering import Offering
 from bridge.operation.snapshots import Snapshots
 from bridge.operation.wording import counted, in_brackets, listed
 from bridge.sync import instructions
-from bridge.sync.cleanup import sweep
-from bridge.sync.inventory import OwnTool, inventory
+from bridge.sync.cleanup import sweep_server
+from bridge.sync.inventory import OwnTool, list_own_tools
 from bridge.sync.ownership import client_name_of, digest_of, is_ours
 from bridge.sync.plan import OUR_RULES, plan_toolset
 from bridge.turn import ToolSpec
@@ -133,7 +133,7 @@ class Operator:
         agent = self._gateway.agent(agent_id)
         title = f"Detach the bridge's tools from {agent.name}"
         names = [client_name_of(tool) for tool in agent.tools if is_ours(tool)]
-        left = self._offering.left_behind(agent)
+        left = self._offering.detached_stub_names(agent)
         block = any(map(instructions.is_ours, agent.blocks))
         parallel = is_switched_on(agent)
         if not (names or left or block or parallel):
@@ -155,7 +155,7 @@ class Operator:
         self._gateway.agent(agent_id)  # an unknown id must not make a lock
         with self._hold(agent_id):
             agent = self._gateway.agent(agent_id)
-            detach_all(self._gateway, agent, self._offering.left_behind(agent))
+            detach_all(self._gateway, agent, self._offering.detached_stub_names(agent))
         return f"Detached {_of_clients(sum(map(is_ours, agent.tools)))} from {agent.name}."
 
     # --- a pending call -------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Operator:
         return f"Deleted the stub {own.tool.name} ({client_name_of(own.tool)})."
 
     def _stub(self, key: str) -> OwnTool:
-        own = next((own for own in inventory(self._gateway) if key in (digest_of(own.tool), own.tool.id)), None)
+        own = next((own for own in list_own_tools(self._gateway) if key in (digest_of(own.tool), own.tool.id)), None)
         if own is None:
             raise UnknownPath("No tool of a client with this key is on the Letta server.")
         return own
@@ -211,7 +211,7 @@ class Operator:
     # --- all stubs ------------------------------------------------------------------------------------
 
     def _plan_sweep(self, _: str) -> Intent:
-        plan = sweep(self._gateway, self._settings.stub_idle, dry_run=True)
+        plan = sweep_server(self._gateway, self._settings.stub_idle, dry_run=True)
         parts = (
             ("Deleted, as no agent has had them for too long", plan.deleted),
             ("Marked as idle, as no agent has them now", plan.marked),
@@ -224,15 +224,15 @@ class Operator:
         return Intent("Sweep now", (*sentences, unchanged, "Other tools are not touched."), "Sweep")
 
     def _sweep(self, _: str) -> str:
-        done = sweep(self._gateway, self._settings.stub_idle)
+        done = sweep_server(self._gateway, self._settings.stub_idle)
         return (
             f"Swept: {len(done.deleted)} deleted, {len(done.marked)} marked as idle, {len(done.unmarked)} in use again."
         )
 
 
-def detach_all(gateway: Gateway, agent: Agent, left_behind: set[str]) -> None:
+def detach_all(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None:
     """Removes everything of the bridge from the agent: tools, rules, the system prompt's block, parallel calls."""
-    change = plan_toolset(agent, (), (), left_behind)
+    change = plan_toolset(agent, (), (), detached_names)
     if change is not None:
         gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
     if is_switched_on(agent):

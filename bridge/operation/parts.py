@@ -17,7 +17,7 @@ from bridge.operation.actions import Operator
 from bridge.operation.snapshots import Snapshots
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
-from bridge.stubs.remembered import RememberedStubs
+from bridge.stubs.cache import StubCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Parts:
     store: Store
     heartbeat: Heartbeat
     directory: Directory
-    stubs: RememberedStubs
+    stubs: StubCache
     offering: Offering
     conversation: Conversation
     activity: Activity

@@ -14,7 +14,7 @@ from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Gateway, Tool
 from bridge.offering import Offering
 from bridge.operation.actions import detach_all
 from bridge.sync import instructions
-from bridge.sync.inventory import inventory
+from bridge.sync.inventory import list_own_tools
 from bridge.sync.ownership import is_ours
 
 
@@ -37,7 +37,7 @@ class Remains:
 
 
 def find_remains(gateway: Gateway) -> Remains:
-    owned = inventory(gateway)
+    owned = list_own_tools(gateway)
     agents = gateway.whole_agents(blocks=True)
     ruled = {agent.id for own in owned for agent in own.ruled}
     touched = [
@@ -78,7 +78,7 @@ def _detached(gateway: Gateway, listed: Agent, offering: Offering) -> str:
     except LettaNotFound:
         return f"the agent {listed.name} is gone"
     agent = _without_pending_call(gateway, agent)
-    detach_all(gateway, agent, offering.left_behind(agent))
+    detach_all(gateway, agent, offering.detached_stub_names(agent))
     remove_relayed(gateway, agent)
     return f"detached the bridge's tools from {agent.name}"
 

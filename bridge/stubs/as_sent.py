@@ -25,7 +25,7 @@ _IGNORED_AT_THE_TOP = frozenset({"$schema", "$id", "$comment"})
 _SPECIAL_TOKEN = re.compile(r"<\|(endoftext|fim_prefix|fim_middle|fim_suffix|endofprompt)\|>")
 
 
-def kept_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list[str]]:
+def keep_schema_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list[str]]:
     """Returns the schema that reaches the model as `top`, and sentences about what differs."""
     properties = {name: inner if is_countable(inner) else _wrapped(inner) for name, inner in top["properties"].items()}
     changes = [

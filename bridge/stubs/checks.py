@@ -22,7 +22,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SchemaLimits:
     """How large a tool's schema may be. `depth` counts nested JSON arrays and objects, `size` characters of JSON.
 
     `spelt_out` is the size of the schema that Letta gets, in which a definition may be repeated at each reference.
@@ -33,12 +33,12 @@ class Limits:
     spelt_out: int = 1024 * 1024
 
 
-def limits_of(depth: int, size: int) -> Limits:
+def schema_limits(depth: int, size: int) -> SchemaLimits:
     """Returns the limits that an operator's settings mean."""
-    return Limits(depth, size, 4 * size)
+    return SchemaLimits(depth, size, 4 * size)
 
 
-def check_schema(parameters: Any, where: str, limits: Limits) -> None:
+def check_schema(parameters: Any, where: str, limits: SchemaLimits) -> None:
     _check_json(parameters, where, limits)
     size = len(json.dumps(parameters, ensure_ascii=False))
     if size > limits.size:
@@ -58,7 +58,7 @@ def is_well_formed(schema: dict[str, Any]) -> bool:
     return True
 
 
-def check_spelt_out(schema: dict[str, Any], where: str, limits: Limits) -> None:
+def check_converted_size(schema: dict[str, Any], where: str, limits: SchemaLimits) -> None:
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > limits.spelt_out:
         raise TooLarge(
@@ -72,7 +72,7 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub(lambda found: "" if found[0] == "\x00" else "\ufffd", text)
 
 
-def _check_json(value: Any, where: str, limits: Limits) -> None:
+def _check_json(value: Any, where: str, limits: SchemaLimits) -> None:
     """Works without recursion, because the depth is not known yet."""
     waiting = [(value, 0)]
     while waiting:

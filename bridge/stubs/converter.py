@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from bridge.stubs.as_sent import NON_STRICT_MARK, is_strict, plain_text
-from bridge.stubs.checks import Limits, storable
+from bridge.stubs.checks import SchemaLimits, storable
 from bridge.stubs.naming import check_tool_name, server_name
 from bridge.stubs.schema import convert
 from bridge.stubs.source import stub_source, template_digest
 from bridge.turn import JsonObject, SchemaForm, Stub, StubKind, ToolSpec
 
-USUAL_LIMITS = Limits()
+USUAL_LIMITS = SchemaLimits()
 
 
 def make_stub(
@@ -23,7 +23,7 @@ def make_stub(
     *,
     kind: StubKind = "placeholder",
     where: str = "tools[0].function",
-    limits: Limits = USUAL_LIMITS,
+    limits: SchemaLimits = USUAL_LIMITS,
 ) -> Stub:
     """Raises an InvalidRequest for an invalid tool. It names `where`, the tool's place in the request."""
     check_tool_name(spec.name, where)
@@ -52,7 +52,7 @@ def make_stub(
     )
 
 
-def renamed_stub(stub: Stub, name: str) -> Stub:
+def rename_stub(stub: Stub, name: str) -> Stub:
     """Returns the stub of the same tool under another name on the server."""
     if name == stub.name:
         return stub

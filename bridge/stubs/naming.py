@@ -51,7 +51,7 @@ def server_name(client_name: str, python_names: bool) -> str:
     return _with_suffix(_plain(client_name, "tool"), digest, MAX_CHANGED_NAME)
 
 
-def suffixed(name: str, digest: str) -> str:
+def append_digest(name: str, digest: str) -> str:
     """Returns another name, for a tool whose first name is taken."""
     return _with_suffix(name, digest, MAX_SERVER_NAME)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bridge.stubs.as_sent import kept_as_sent, plain_text
-from bridge.stubs.checks import Limits, check_schema, check_spelt_out
+from bridge.stubs.as_sent import keep_schema_as_sent, plain_text
+from bridge.stubs.checks import SchemaLimits, check_converted_size, check_schema
 from bridge.stubs.in_words import described
 from bridge.stubs.naming import parameter_names
 from bridge.stubs.normalise import normalised
@@ -29,7 +29,7 @@ class Conversion:
     changes: tuple[str, ...]
 
 
-def convert(parameters: JsonObject | None, form: SchemaForm, where: str, limits: Limits) -> Conversion:
+def convert(parameters: JsonObject | None, form: SchemaForm, where: str, limits: SchemaLimits) -> Conversion:
     check_schema(parameters, where, limits)
     client = normalised(parameters or {})
     definitions = Definitions(client)
@@ -38,12 +38,12 @@ def convert(parameters: JsonObject | None, form: SchemaForm, where: str, limits:
     schema = inlining.of(_without_definitions(top.schema, inlining.keep))
     if form.as_sent:
         as_text: set[ArgumentPath] = set()
-        schema, changes = kept_as_sent(schema, form.letta_converts)
+        schema, changes = keep_schema_as_sent(schema, form.letta_converts)
     else:
         builder = StrictFormBuilder(definitions, form.nullable_types)
         schema, as_text, changes = builder.build(schema), builder.as_text, builder.changes
         top.sentences += builder.sentences
-    check_spelt_out(schema, where, limits)
+    check_converted_size(schema, where, limits)
     names = parameter_names(schema["properties"], form.python_names)
     renamed = {server: client for client, server in names.items() if server != client}
     changes += [f"{name!r} is called {server!r} on the server." for server, name in renamed.items()]

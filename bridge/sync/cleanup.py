@@ -16,8 +16,15 @@ from typing import Literal, get_args
 
 from bridge.errors import LettaError
 from bridge.letta.gateway import AgentSummary, Gateway, Tool
-from bridge.sync.inventory import OwnTool, inventory, with_users
-from bridge.sync.ownership import idle_since, is_leaving, is_marked, marked_idle, marked_leaving, unmarked
+from bridge.sync.inventory import OwnTool, list_own_tools, own_tools_with_agents
+from bridge.sync.ownership import (
+    has_sweep_tag,
+    idle_since,
+    is_leaving,
+    tags_when_idle,
+    tags_when_leaving,
+    tags_without_sweep,
+)
 from bridge.sync.races import may_be_a_race
 
 # Longer than a turn's call to Letta takes: calls sent before a stub was marked as leaving have then been answered.
@@ -50,7 +57,7 @@ def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float) -> Swe
     return Sweep(deleted, marked, unmarked, kept)
 
 
-def sweep(
+def sweep_server(
     gateway: Gateway,
     longest_idle: float,
     *,
@@ -61,15 +68,15 @@ def sweep(
     """Does what the plan says, as far as it is still right. It can run at any time, and several times at once."""
     now = clock()
     left_over = tuple(agent for agent in gateway.helpers() if now - agent.created >= HELPER_LIFE)
-    plan = replace(plan_sweep(inventory(gateway), now, longest_idle), helpers=left_over)
+    plan = replace(plan_sweep(list_own_tools(gateway), now, longest_idle), helpers=left_over)
     if dry_run:
         return plan
     for agent in plan.helpers:
         gateway.delete_agent(agent.id)
     return Sweep(
         deleted=_delete(gateway, plan.deleted, pause),
-        marked=_try_each(plan.marked, lambda tool: gateway.tag_tool(tool.id, marked_idle(tool, int(now)))),
-        unmarked=_try_each(plan.unmarked, lambda tool: gateway.tag_tool(tool.id, unmarked(tool))),
+        marked=_try_each(plan.marked, lambda tool: gateway.tag_tool(tool.id, tags_when_idle(tool, int(now)))),
+        unmarked=_try_each(plan.unmarked, lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool))),
         kept=plan.kept,
         helpers=plan.helpers,
     )
@@ -78,7 +85,7 @@ def sweep(
 def _outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
     """Ignores a mark from the future, which means that the clock was put back."""
     if own.is_used:
-        return "unmarked" if is_marked(own.tool) else "kept"
+        return "unmarked" if has_sweep_tag(own.tool) else "kept"
     since = idle_since(own.tool)
     if since is None or since > now:
         return "marked"
@@ -86,14 +93,16 @@ def _outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
 
 
 def _delete(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
-    leaving = _try_each(overdue, lambda tool: gateway.tag_tool(tool.id, marked_leaving(tool)))
+    leaving = _try_each(overdue, lambda tool: gateway.tag_tool(tool.id, tags_when_leaving(tool)))
     if not leaving:
         return ()
     pause(GRACE)
     agents = gateway.whole_agents()
     fresh = {tool.id: tool for tool in gateway.tools_named([tool.name for tool in leaving])}
-    still = with_users([tool for tool in leaving if tool.id in fresh and is_leaving(fresh[tool.id])], agents)
-    _try_each([own.tool for own in still if own.is_used], lambda tool: gateway.tag_tool(tool.id, unmarked(tool)))
+    still = own_tools_with_agents([tool for tool in leaving if tool.id in fresh and is_leaving(fresh[tool.id])], agents)
+    _try_each(
+        [own.tool for own in still if own.is_used], lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool))
+    )
     return _try_each([own.tool for own in still if not own.is_used], lambda tool: gateway.delete_tool(tool.id))
 
 

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def concurrently(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def call_concurrently(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Returns the results in order. If an action fails, those that have begun end before its failure is raised."""
     if not items:
         return []

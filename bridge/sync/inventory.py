@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bridge.letta.gateway import Agent, Gateway, Tool
 from bridge.sync.ownership import is_ours
-from bridge.sync.plan import names_in_loose_rules
+from bridge.sync.plan import names_in_rules_without_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,18 @@ class OwnTool:
         return bool(self.agents or self.ruled)
 
 
-def inventory(gateway: Gateway) -> list[OwnTool]:
+def list_own_tools(gateway: Gateway) -> list[OwnTool]:
     """Returns all tools of ours, sorted by name. The agents are only listed if there is such a tool."""
     tools = sorted(filter(is_ours, gateway.tools()), key=lambda tool: tool.name)
-    return with_users(tools, gateway.whole_agents()) if tools else []
+    return own_tools_with_agents(tools, gateway.whole_agents()) if tools else []
 
 
-def with_users(tools: Sequence[Tool], agents: Sequence[Agent]) -> list[OwnTool]:
+def own_tools_with_agents(tools: Sequence[Tool], agents: Sequence[Agent]) -> list[OwnTool]:
     having: defaultdict[str, list[Agent]] = defaultdict(list)
     ruled: defaultdict[str, list[Agent]] = defaultdict(list)
     for agent in agents:
         for tool in agent.tools:
             having[tool.id].append(agent)
-        for name in names_in_loose_rules(agent):
+        for name in names_in_rules_without_tool(agent):
             ruled[name].append(agent)
     return [OwnTool(tool, tuple(having[tool.id]), tuple(ruled[tool.name])) for tool in tools]

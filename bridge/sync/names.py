@@ -6,21 +6,21 @@ from collections.abc import Collection, Mapping
 
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Tool
-from bridge.stubs.converter import renamed_stub
-from bridge.stubs.naming import suffixed
-from bridge.sync.ownership import represents
+from bridge.stubs.converter import rename_stub
+from bridge.stubs.naming import append_digest
+from bridge.sync.ownership import is_tool_of_stub
 from bridge.turn import Stub
 
 
 def possible_names(stub: Stub) -> tuple[str, ...]:
     """Returns the plain name, then names with a suffix: another tool, or one that is leaving, may have a name."""
-    return stub.name, *(suffixed(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
+    return stub.name, *(append_digest(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
 
 
 def first_free_name(stub: Stub, tools: Mapping[str, Tool], given: Collection[str] = ()) -> str:
     """Returns the first of the stub's names that no other tool has; `given` are the names that other stubs will get."""
     for name in possible_names(stub):
         tool = tools.get(name)
-        if name not in given and (tool is None or represents(tool, renamed_stub(stub, name))):
+        if name not in given and (tool is None or is_tool_of_stub(tool, rename_stub(stub, name))):
             return name
     raise LettaRejected(f"Every name for the tool {stub.spec.name!r:.160} is taken on the Letta server.")

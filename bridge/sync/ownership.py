@@ -21,7 +21,7 @@ _IDLE_SINCE = f"{OWNER}:idle-since="
 _LEAVING = f"{OWNER}:leaving"
 
 
-def tags_for(stub: Stub, now: float | None = None) -> list[str]:
+def stub_tags(stub: Stub, now: float | None = None) -> list[str]:
     made = int(time.time() if now is None else now)
     known = [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
     return [*known, f"{_MADE}{made}"]
@@ -50,12 +50,12 @@ def client_name_of(tool: Tool) -> str:
     return _tagged(tool, _CLIENT_NAME) or tool.name
 
 
-def made_at(tool: Tool) -> int:
+def creation_time(tool: Tool) -> int:
     """Returns the Unix time at which the bridge made the tool, which Letta itself does not say; 0 without a mark."""
     return _seconds(tool, _MADE) or 0
 
 
-def represents(tool: Tool, stub: Stub) -> bool:
+def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
     """Whether the tool is this stub: unchanged, changed by hand, or made by another version of the bridge."""
     if not is_ours(tool) or is_leaving(tool):
         return False
@@ -63,7 +63,7 @@ def represents(tool: Tool, stub: Stub) -> bool:
     return digest_of(tool) == stub.digest or (made_alike and tool.json_schema == stub.json_schema)
 
 
-def drifted(tool: Tool, stub: Stub) -> bool:
+def differs_from_stub(tool: Tool, stub: Stub) -> bool:
     """Whether the stub on the server differs from what the bridge puts there."""
     return digest_of(tool) != stub.digest or tool.json_schema != stub.json_schema or tool.source != stub.source_code
 
@@ -81,21 +81,21 @@ def is_leaving(tool: Tool) -> bool:
     return _LEAVING in tool.tags
 
 
-def is_marked(tool: Tool) -> bool:
+def has_sweep_tag(tool: Tool) -> bool:
     return idle_since(tool) is not None or is_leaving(tool)
 
 
-def marked_idle(tool: Tool, since: int) -> list[str]:
+def tags_when_idle(tool: Tool, since: int) -> list[str]:
     """Returns the tool's tags with the sweep's first mark."""
-    return [*unmarked(tool), f"{_IDLE_SINCE}{since}"]
+    return [*tags_without_sweep(tool), f"{_IDLE_SINCE}{since}"]
 
 
-def marked_leaving(tool: Tool) -> list[str]:
+def tags_when_leaving(tool: Tool) -> list[str]:
     """Returns the tool's tags with the sweep's last mark added."""
     return [*(tag for tag in tool.tags if tag != _LEAVING), _LEAVING]
 
 
-def unmarked(tool: Tool) -> list[str]:
+def tags_without_sweep(tool: Tool) -> list[str]:
     """Returns the tool's tags without the marks of the sweep."""
     return [tag for tag in tool.tags if tag != _LEAVING and not tag.startswith(_IDLE_SINCE)]
 

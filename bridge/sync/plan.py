@@ -26,16 +26,16 @@ def plan_toolset(
     agent: Agent,
     bindings: Sequence[Binding],
     rules: Sequence[JsonObject],
-    left_behind: Collection[str] = (),
+    detached_names: Collection[str] = (),
 ) -> ToolsetChange | None:
     """Returns the change after which the agent has its own tools plus `bindings` with `rules`; None if it has them.
 
-    `left_behind` are names of stubs that the agent had: the rule of a stub stays when somebody detaches or deletes the
+    `detached_names` are names of stubs that the agent had: the rule of a stub stays when somebody detaches or deletes the
     stub. It also stays when somebody puts another tool under its name; the agent would wait at each call of that tool.
     """
     own = [tool for tool in agent.tools if not is_ours(tool)]
     attached = [tool for tool in agent.tools if is_ours(tool)]
-    our_names = {tool.name for tool in attached} | {binding.stub.name for binding in bindings} | {*left_behind}
+    our_names = {tool.name for tool in attached} | {binding.stub.name for binding in bindings} | {*detached_names}
     replaced = {tool.name for tool in own if was_replaced(tool)}
     kept = _without_ours(agent.rules, (our_names - {tool.name for tool in own}) | replaced)
     same_tools = {tool.id for tool in attached} == {binding.tool_id for binding in bindings}
@@ -45,7 +45,7 @@ def plan_toolset(
     return ToolsetChange(tuple(tool_ids), (*kept, *rules))
 
 
-def names_in_loose_rules(agent: Agent) -> set[str]:
+def names_in_rules_without_tool(agent: Agent) -> set[str]:
     """Returns the names of tools for which the agent has rules of our types, but which it does not have."""
     ruled = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES}
     return ruled - {tool.name for tool in agent.tools}

@@ -10,11 +10,11 @@ from typing import Any
 
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Agent, Gateway, Tool
-from bridge.stubs.converter import renamed_stub
-from bridge.sync.concurrently import concurrently
+from bridge.stubs.converter import rename_stub
+from bridge.sync.concurrently import call_concurrently
 from bridge.sync.names import first_free_name, possible_names
-from bridge.sync.ownership import digest_of, drifted, is_leaving, is_ours, tags_for
-from bridge.sync.plan import names_in_loose_rules
+from bridge.sync.ownership import differs_from_stub, digest_of, is_leaving, is_ours, stub_tags
+from bridge.sync.plan import names_in_rules_without_tool
 from bridge.turn import Binding, Stub
 
 MAX_STUBS = 20_000
@@ -39,14 +39,16 @@ class Registry:
         self._foreign: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names in rules of somebody else
         self._lock = threading.Lock()
 
-    def place(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
+    def place_stubs(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
         """Returns every stub's binding, in order, and whether that took calls to the server.
 
         Stubs that the agent has or that were placed before are known. The others are looked up by name.
         """
         self._learn(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
-        known = {binding.stub.digest: binding for binding in self._known(stubs) if not is_unusable(attached, binding)}
+        known = {
+            binding.stub.digest: binding for binding in self._known(stubs) if not is_unusable_stub(attached, binding)
+        }
         missing = [stub for stub in stubs if stub.digest not in known]
         if missing:
             with self._lock_names():
@@ -56,18 +58,18 @@ class Registry:
         self._remember(agent, bindings)
         return bindings, bool(missing)
 
-    def forget(self, stubs: Iterable[Stub]) -> None:
+    def forget_stubs(self, stubs: Iterable[Stub]) -> None:
         """Makes the next `place` look the stubs up again, because what is known of them may be wrong."""
         with self._lock:
             for stub in stubs:
                 self._places.pop(stub.digest, None)
 
-    def left_behind(self, agent: Agent) -> set[str]:
+    def detached_stub_names(self, agent: Agent) -> set[str]:
         """Returns the names of stubs that somebody detached from the agent by hand: their rules are still there.
 
         Names that this process has not seen on the agent are looked up once.
         """
-        loose = names_in_loose_rules(agent)
+        loose = names_in_rules_without_tool(agent)
         with self._lock:
             known = loose.intersection(self._names.get(agent.id, ()))
             unknown = loose - known - self._foreign.get(agent.id, set())
@@ -93,7 +95,7 @@ class Registry:
         with self._lock:
             found = [(stub, self._places.get(stub.digest)) for stub in stubs]
         return [
-            Binding(renamed_stub(stub, place[1]), place[0])
+            Binding(rename_stub(stub, place[1]), place[0])
             for stub, place in found
             if place is not None and (place[1] == stub.name or place[1] in possible_names(stub))
         ]
@@ -112,15 +114,15 @@ class Registry:
 
     def _put(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
         """Puts the stubs on the server that are missing there, or that differ from what they should be."""
-        wanting = [stub for name, stub in chosen.items() if name not in tools or drifted(tools[name], stub)]
-        made = concurrently(self._put_one, wanting)
+        wanting = [stub for name, stub in chosen.items() if name not in tools or differs_from_stub(tools[name], stub)]
+        made = call_concurrently(self._put_one, wanting)
         tools |= {stub.name: tool for stub, tool in zip(wanting, made, strict=True)}
         self._learn(tools[name] for name in chosen)
         return [Binding(stub, tools[name].id) for name, stub in chosen.items()]
 
     def _put_one(self, stub: Stub) -> Tool:
         try:
-            return self._gateway.put_tool(stub, tags_for(stub))
+            return self._gateway.put_tool(stub, stub_tags(stub))
         except LettaRejected as fault:
             named = LettaRejected(f"The Letta server did not accept the tool {stub.spec.name!r:.160}.")
             for note in getattr(fault, "__notes__", ()):
@@ -142,7 +144,7 @@ def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
         kept.popitem(last=False)
 
 
-def beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Binding]:
+def bindings_beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Binding]:
     """Returns bindings for tools that only the request names; they avoid the names of the agent's own tools."""
     return [Binding(stub, "") for stub in _named(stubs, {tool.name: tool for tool in agent.tools}).values()]
 
@@ -152,11 +154,11 @@ def _named(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
     chosen: dict[str, Stub] = {}
     for stub in stubs:
         name = first_free_name(stub, tools, chosen)
-        chosen[name] = renamed_stub(stub, name)
+        chosen[name] = rename_stub(stub, name)
     return chosen
 
 
-def is_unusable(attached: Mapping[str, Tool], binding: Binding) -> bool:
+def is_unusable_stub(attached: Mapping[str, Tool], binding: Binding) -> bool:
     """Whether the stub that the agent has differs from what was put on the server, or is about to leave."""
     tool = attached.get(binding.tool_id)
-    return tool is not None and (drifted(tool, binding.stub) or is_leaving(tool))
+    return tool is not None and (differs_from_stub(tool, binding.stub) or is_leaving(tool))

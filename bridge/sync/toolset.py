@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from bridge.errors import LettaError, LettaUnavailable
 from bridge.letta.gateway import Agent, AgentChange, Gateway
-from bridge.sync.concurrently import concurrently
-from bridge.sync.ownership import is_marked, is_ours, unmarked
+from bridge.sync.concurrently import call_concurrently
+from bridge.sync.ownership import has_sweep_tag, is_ours, tags_without_sweep
 from bridge.sync.plan import plan_toolset
 from bridge.sync.races import may_be_a_race
-from bridge.sync.registry import Registry, is_unusable
+from bridge.sync.registry import Registry, is_unusable_stub
 from bridge.turn import Binding, JsonObject, Stub
 
 REPAIRS = 2
@@ -29,7 +29,7 @@ def sync_toolset(
     last = "they are changed by somebody else at the same time"
     for attempt in range(1 + REPAIRS):
         if attempt:
-            registry.forget(stubs)
+            registry.forget_stubs(stubs)
             agent = gateway.agent(agent.id)
         try:
             synced = _attempt(gateway, registry, agent, stubs, rules_for)
@@ -40,7 +40,7 @@ def sync_toolset(
         else:
             if synced is not None:
                 return synced
-    registry.forget(stubs)
+    registry.forget_stubs(stubs)
     raise LettaUnavailable(f"The agent's tools could not be set, {1 + REPAIRS} times in a row ({last}). Try again.")
 
 
@@ -48,21 +48,23 @@ def _attempt(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]] | None:
     """Returns the agent and the bindings, or None if the agent does not have them as they were wanted."""
-    bindings, called = registry.place(agent, stubs)
+    bindings, called = registry.place_stubs(agent, stubs)
     if called:
         # That took time, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)
-    change = plan_toolset(agent, bindings, rules_for(bindings), registry.left_behind(agent))
+    change = plan_toolset(agent, bindings, rules_for(bindings), registry.detached_stub_names(agent))
     if change is not None:
         agent = gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
     if not _has(agent, bindings):
         return None
-    marked = [tool for tool in agent.tools if is_ours(tool) and is_marked(tool)]
-    concurrently(lambda tool: gateway.tag_tool(tool.id, unmarked(tool)), marked)
+    marked = [tool for tool in agent.tools if is_ours(tool) and has_sweep_tag(tool)]
+    call_concurrently(lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool)), marked)
     return agent, bindings
 
 
 def _has(agent: Agent, bindings: Sequence[Binding]) -> bool:
     attached = {tool.id: tool for tool in agent.tools}
     ours = {tool.id for tool in agent.tools if is_ours(tool)}
-    return ours == {binding.tool_id for binding in bindings} and not any(is_unusable(attached, b) for b in bindings)
+    return ours == {binding.tool_id for binding in bindings} and not any(
+        is_unusable_stub(attached, b) for b in bindings
+    )

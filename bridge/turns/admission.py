@@ -9,14 +9,14 @@ from bridge.directory import Directory
 from bridge.keys import ApiKey
 from bridge.limits.allowance import Allowance, KeySlot
 from bridge.limits.gate import Gate, Slot
-from bridge.stubs.remembered import RememberedStubs
+from bridge.stubs.cache import StubCache
 from bridge.turn import Turn
 
 
 class Admission:
     """Without keys, clients can't be told apart, and only the turns of the worker are limited."""
 
-    def __init__(self, settings: Settings, directory: Directory, allowance: Allowance, stubs: RememberedStubs) -> None:
+    def __init__(self, settings: Settings, directory: Directory, allowance: Allowance, stubs: StubCache) -> None:
         self._settings = settings
         self._directory = directory
         self._allowance = allowance
@@ -47,7 +47,7 @@ class Admission:
         An agent that the key may not see is refused like one that does not exist.
         """
         checked = tuple(
-            self._stubs.checked(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
+            self._stubs.check_tool(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
         )
         turn = replace(turn, tools=checked)
         if key is None:

@@ -22,7 +22,7 @@ from bridge.config import Settings
 from bridge.errors import LettaUnreachable
 from bridge.letta.gateway import Agent
 from bridge.sync import cleanup
-from bridge.sync.ownership import idle_since, marked_idle
+from bridge.sync.ownership import idle_since, tags_when_idle
 from tests.toolsets import Bridge, SharedLetta, stub
 from tests.waiting import SOON
 
@@ -62,7 +62,7 @@ def placed(letta: SharedLetta, ada: Agent) -> None:
     bridge = Bridge(letta)
     bridge.sync(ada, READ, WRITE)
     bridge.sync(ada, READ)
-    letta.edits(letta.tool("write_file"), tags=tuple(marked_idle(letta.tool("write_file"), 1_500_000_000)))
+    letta.edits(letta.tool("write_file"), tags=tuple(tags_when_idle(letta.tool("write_file"), 1_500_000_000)))
 
 
 @pytest.mark.usefixtures("placed")

@@ -7,9 +7,9 @@ import pytest
 
 from bridge.errors import InvalidRequest, TooDeep, TooLarge
 from bridge.stubs.arguments import restore_arguments
-from bridge.stubs.checks import Limits
-from bridge.stubs.converter import make_stub, renamed_stub
-from bridge.stubs.naming import suffixed
+from bridge.stubs.checks import SchemaLimits
+from bridge.stubs.converter import make_stub, rename_stub
+from bridge.stubs.naming import append_digest
 from bridge.turn import SchemaForm, ToolSpec
 from testbed.model.schemas import schema_findings
 from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT, seen_by_model
@@ -80,7 +80,7 @@ def test_the_digest_does_not_depend_on_the_request() -> None:
 @pytest.mark.parametrize("form", [AS_SENT, SANDBOXED])
 def test_a_second_name_changes_only_the_name(form: SchemaForm) -> None:
     stub = make_stub(SPEC, form)
-    second = renamed_stub(stub, suffixed(stub.name, stub.digest))
+    second = rename_stub(stub, append_digest(stub.name, stub.digest))
     assert second.name == second.json_schema["name"] == f"read_file_{stub.digest[:8]}"
     assert f"def {second.name}(**kwargs)" in second.source_code
     assert second.digest == stub.digest
@@ -90,7 +90,7 @@ def test_a_second_name_changes_only_the_name(form: SchemaForm) -> None:
 
 def test_a_stub_with_a_second_name_keeps_its_kind() -> None:
     relay = make_stub(SPEC, SANDBOXED, kind="relay")
-    assert "os.environ" in renamed_stub(relay, "other").source_code
+    assert "os.environ" in rename_stub(relay, "other").source_code
 
 
 def test_the_clients_schema_is_not_modified() -> None:
@@ -115,7 +115,7 @@ def test_a_schema_that_is_too_deep_is_refused(levels: int) -> None:
 def test_a_schema_that_is_too_large_is_refused() -> None:
     schema = {**PATH, "description": "x" * 2000}
     with pytest.raises(TooLarge) as caught:
-        make_stub(ToolSpec("a", "", schema), AS_SENT, where="tools[1].function", limits=Limits(size=1000))
+        make_stub(ToolSpec("a", "", schema), AS_SENT, where="tools[1].function", limits=SchemaLimits(size=1000))
     assert caught.value.param == "tools[1].function.parameters"
     assert "1000" in caught.value.message
 

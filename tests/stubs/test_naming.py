@@ -3,7 +3,7 @@
 import pytest
 
 from bridge.errors import InvalidRequest
-from bridge.stubs.naming import check_tool_name, function_name, parameter_names, server_name, suffixed
+from bridge.stubs.naming import append_digest, check_tool_name, function_name, parameter_names, server_name
 
 KEPT = ["read_file", "Bash", "odd-server--get-weather", "mcp__files__read_text", "2fa", "a" * 64, "class", "_x", "-"]
 CHANGED = {
@@ -40,8 +40,8 @@ def test_a_sandboxed_tool_keeps_its_name_where_it_can(name: str) -> None:
 
 
 def test_a_second_name_fits_into_64_characters() -> None:
-    assert suffixed("read_file", "0123456789abcdef") == "read_file_01234567"
-    assert suffixed("n" * 64, "0123456789abcdef") == "n" * 55 + "_01234567"
+    assert append_digest("read_file", "0123456789abcdef") == "read_file_01234567"
+    assert append_digest("n" * 64, "0123456789abcdef") == "n" * 55 + "_01234567"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\n", "x'", "a;b", "n" * 129, "a\u202eb", "a\x00", "{{x}}", "a\ud800"])

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridge.stubs.arguments import restore_arguments
-from bridge.stubs.converter import make_stub, renamed_stub
-from bridge.stubs.naming import check_tool_name, is_script_safe, parameter_names, server_name, suffixed
+from bridge.stubs.converter import make_stub, rename_stub
+from bridge.stubs.naming import append_digest, check_tool_name, is_script_safe, parameter_names, server_name
 from bridge.stubs.source import stub_source
 from bridge.turn import ToolSpec
 from testbed.model.schemas import schema_findings, strict_findings
@@ -96,7 +96,7 @@ def test_the_digest_does_not_depend_on_the_order_of_keys(
         stub = make_stub(ToolSpec(name, description, schema), form)
         again = make_stub(ToolSpec(name, description, shuffled(schema, order)), form)
         assert again.digest == stub.digest
-        second = renamed_stub(stub, suffixed(stub.name, stub.digest))
+        second = rename_stub(stub, append_digest(stub.name, stub.digest))
         assert second.digest == stub.digest
         assert second.name != stub.name
 

@@ -10,9 +10,9 @@ import pytest
 
 from bridge import errors
 from bridge.letta.gateway import Agent, Tool
-from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep
-from bridge.sync.inventory import OwnTool, inventory
-from bridge.sync.ownership import idle_since, is_leaving, is_marked, marked_idle, marked_leaving, tags_for
+from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep_server
+from bridge.sync.inventory import OwnTool, list_own_tools
+from bridge.sync.ownership import has_sweep_tag, idle_since, is_leaving, stub_tags, tags_when_idle, tags_when_leaving
 from tests.toolsets import Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub, tool_of
 
 DAY = 86_400.0
@@ -40,7 +40,7 @@ def bridge(letta: SharedLetta) -> Bridge:
 
 
 def swept(letta: SharedLetta, at: float, pause: Callable[[float], None] = lambda _: None, **more: bool) -> Sweep:
-    return sweep(letta, DAY, clock=lambda: at, pause=pause, **more)
+    return sweep_server(letta, DAY, clock=lambda: at, pause=pause, **more)
 
 
 def names(tools: tuple[Tool, ...]) -> list[str]:
@@ -48,11 +48,11 @@ def names(tools: tuple[Tool, ...]) -> list[str]:
 
 
 def idle(seconds: float, tool: Tool = STUB) -> Tool:
-    return replace(tool, tags=tuple(marked_idle(tool, int(NOW - seconds))))
+    return replace(tool, tags=tuple(tags_when_idle(tool, int(NOW - seconds))))
 
 
 def leaving(tool: Tool) -> Tool:
-    return replace(tool, tags=tuple(marked_leaving(tool)))
+    return replace(tool, tags=tuple(tags_when_leaving(tool)))
 
 
 # --- the plan ---------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def test_the_inventory_lists_only_tools_of_ours(letta: SharedLetta, bridge: Brid
     letta.has_tool("theirs", tags=["letta-tool-bridges"])
     letta.has_tool("from_mcp", "external_mcp", tags=["letta-tool-bridge"])
     bridge.sync(ada, WRITE, READ)
-    assert [(own.tool.name, [agent.name for agent in own.agents]) for own in inventory(letta)] == [
+    assert [(own.tool.name, [agent.name for agent in own.agents]) for own in list_own_tools(letta)] == [
         ("read_file", ["Ada"]),
         ("write_file", ["Ada"]),
     ]
@@ -129,7 +129,7 @@ def test_a_stub_of_a_hidden_agent_or_of_one_without_a_bridge_is_used(
     hidden = letta.has_agent("Hid", hidden=True)
     bridge.sync(hidden, READ)
     bob = letta.has_agent("Bob")
-    letta.attaches(bob, letta.put_tool(WRITE, tags_for(WRITE)))
+    letta.attaches(bob, letta.put_tool(WRITE, stub_tags(WRITE)))
     assert swept(letta, NOW) == swept(letta, NOW + 9 * DAY)
     assert letta.has("read_file")
     assert letta.has("write_file")
@@ -158,9 +158,9 @@ def test_a_stub_that_somebody_detached_stays_until_its_rule_is_gone(
 
 def test_an_attached_stub_loses_its_mark(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
-    letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(idle(DAY * 9, letta.tool("read_file")))))
+    letta.edits(letta.tool("read_file"), tags=tuple(tags_when_leaving(idle(DAY * 9, letta.tool("read_file")))))
     assert names(swept(letta, NOW).unmarked) == ["read_file"]
-    assert lasting(letta.tool("read_file").tags) == lasting(tags_for(READ))
+    assert lasting(letta.tool("read_file").tags) == lasting(stub_tags(READ))
 
 
 def test_foreign_tools_are_never_touched(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
@@ -178,7 +178,7 @@ def test_foreign_tools_are_never_touched(letta: SharedLetta, bridge: Bridge, ada
 def test_a_dry_run_reports_the_same_and_changes_nothing(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ, WRITE)
     bridge.sync(ada, READ)
-    letta.edits(letta.tool("write_file"), tags=tuple(marked_idle(letta.tool("write_file"), 5)))
+    letta.edits(letta.tool("write_file"), tags=tuple(tags_when_idle(letta.tool("write_file"), 5)))
     before = dict(letta._tools)
     planned = swept(letta, NOW, dry_run=True)
     assert letta._tools == before
@@ -205,7 +205,7 @@ def overdue(letta: SharedLetta, bridge: Bridge, ada: Agent) -> Tool:
     """A stub of a known client that is about to be deleted."""
     bridge.sync(ada, READ)
     bridge.sync(ada)
-    return letta.edits(letta.tool("read_file"), tags=tuple(marked_idle(letta.tool("read_file"), 5)))
+    return letta.edits(letta.tool("read_file"), tags=tuple(tags_when_idle(letta.tool("read_file"), 5)))
 
 
 @pytest.mark.usefixtures("overdue")
@@ -215,7 +215,7 @@ def test_a_stub_attached_before_it_was_marked_as_leaving_stays(letta: SharedLett
     assert names(swept(letta, NOW).deleted) == []
     assert offers == [["read_file"]]
     assert "read_file" in offered(letta, ada)
-    assert not is_marked(letta.tool("read_file"))
+    assert not has_sweep_tag(letta.tool("read_file"))
 
 
 @pytest.mark.usefixtures("overdue")
@@ -249,14 +249,14 @@ def test_a_stub_attached_by_hand_while_the_sweep_waits_stays(letta: SharedLetta,
     done = swept(letta, NOW, pause=lambda _: letta.attaches(ada, letta.tool("read_file")))
     assert names(done.deleted) == []
     assert "read_file" in offered(letta, ada)
-    assert not is_marked(letta.tool("read_file"))
+    assert not has_sweep_tag(letta.tool("read_file"))
 
 
 @pytest.mark.usefixtures("overdue")
 def test_a_stub_put_again_while_the_sweep_waits_stays(letta: SharedLetta) -> None:
-    done = swept(letta, NOW, pause=lambda _: letta.put_tool(READ, tags_for(READ)))
+    done = swept(letta, NOW, pause=lambda _: letta.put_tool(READ, stub_tags(READ)))
     assert names(done.deleted) == []
-    assert lasting(letta.tool("read_file").tags) == lasting(tags_for(READ))
+    assert lasting(letta.tool("read_file").tags) == lasting(stub_tags(READ))
 
 
 def test_a_stub_deleted_between_put_and_attaching_is_made_again(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:

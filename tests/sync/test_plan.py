@@ -4,7 +4,7 @@ import pytest
 
 from bridge.interception.choose import possible_methods
 from bridge.letta.gateway import Agent, Tool
-from bridge.sync.ownership import tags_for
+from bridge.sync.ownership import stub_tags
 from bridge.sync.plan import OUR_RULES, ToolsetChange, plan_toolset
 from bridge.turn import Binding, JsonObject, Stub, ToolChoice
 from tests.fakes import FEATURES
@@ -29,9 +29,9 @@ def agent(*tools: Tool, rules: list[JsonObject] | None = None) -> Agent:
     return Agent("agent-1", "Ada", "memgpt_agent", tools, tuple(rules or ()))
 
 
-def plan(found: Agent, *stubs: Stub, left_behind: tuple[str, ...] = ()) -> ToolsetChange | None:
+def plan(found: Agent, *stubs: Stub, detached_names: tuple[str, ...] = ()) -> ToolsetChange | None:
     bindings = [bound(one) for one in stubs]
-    return plan_toolset(found, bindings, gates(bindings), left_behind)
+    return plan_toolset(found, bindings, gates(bindings), detached_names)
 
 
 def test_an_agent_without_client_tools_needs_no_change() -> None:
@@ -68,7 +68,7 @@ def test_a_changed_rule_is_replaced_while_the_tools_stay() -> None:
 
 def test_a_rule_left_behind_by_a_detached_stub_is_removed() -> None:
     found = agent(SAY, rules=[EXIT, gate("read_file")])
-    assert plan(found, left_behind=("read_file",)) == ToolsetChange(("tool-say",), (EXIT,))
+    assert plan(found, detached_names=("read_file",)) == ToolsetChange(("tool-say",), (EXIT,))
 
 
 def test_a_rule_for_a_tool_that_never_was_ours_here_stays() -> None:
@@ -82,11 +82,11 @@ def test_a_rule_of_another_type_stays_when_its_tool_leaves() -> None:
 
 def test_a_rule_for_the_agents_own_tool_stays_even_if_a_stub_had_that_name() -> None:
     own = Tool("tool-own", "read_file")
-    assert plan(agent(own, rules=[gate("read_file")]), left_behind=("read_file",)) is None
+    assert plan(agent(own, rules=[gate("read_file")]), detached_names=("read_file",)) is None
 
 
 def test_a_stub_attached_twice_by_two_ids_is_attached_once() -> None:
-    twin = Tool("tool-twin", "read_file_2", "custom", tuple(tags_for(READ)), READ.json_schema)
+    twin = Tool("tool-twin", "read_file_2", "custom", tuple(stub_tags(READ)), READ.json_schema)
     change = plan(agent(tool_of(READ), twin, rules=[gate("read_file"), gate("read_file_2")]), READ)
     assert change == ToolsetChange(("tool-read_file",), (gate("read_file"),))
 

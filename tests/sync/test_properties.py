@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from bridge.letta.gateway import Tool
 from bridge.sync import concurrently
-from bridge.sync.cleanup import sweep
+from bridge.sync.cleanup import sweep_server
 from bridge.sync.ownership import client_name_of, is_leaving, is_ours
 from bridge.turn import JsonObject, Stub
 from tests.toolsets import GATE, Bridge, SharedLetta, second_name, stub
@@ -109,7 +109,7 @@ class OneServer(RuleBasedStateMachine):
     def a_sweep_with_a_turn_in_it(self, agent: int, bridge: int, stubs: list[Stub]) -> None:
         turns: list[list[str]] = []
         self.now += 25 * HOUR
-        sweep(
+        sweep_server(
             self.letta,
             24 * HOUR,
             clock=lambda: self.now,
@@ -203,7 +203,7 @@ class OneServer(RuleBasedStateMachine):
 
     def _sweep_later(self, pick: int) -> None:
         self.now += pick % 30 * HOUR
-        sweep(self.letta, 24 * HOUR, clock=lambda: self.now, pause=lambda _: None)
+        sweep_server(self.letta, 24 * HOUR, clock=lambda: self.now, pause=lambda _: None)
 
 
 def _picked(items: Sequence[Item], pick: int) -> Sequence[Item]:

@@ -16,8 +16,8 @@ from bridge import errors
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
 from bridge.sync.names import possible_names
-from bridge.sync.ownership import OWNER, idle_since, is_leaving, marked_idle, marked_leaving, tags_for
-from bridge.sync.registry import Registry, beside_own_tools
+from bridge.sync.ownership import OWNER, idle_since, is_leaving, stub_tags, tags_when_idle, tags_when_leaving
+from bridge.sync.registry import Registry, bindings_beside_own_tools
 from bridge.turn import SchemaForm, ToolSpec
 from tests.toolsets import GATE, Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub
 
@@ -243,7 +243,7 @@ def test_stubs_of_another_version_of_the_bridge_are_renewed_and_keep_their_names
 ) -> None:
     bridge.sync(ada, READ)
     older = replace(READ, digest="0" * 64, source_code=f"# {OWNER}, older\n")
-    letta.edits(letta.tool("read_file"), tags=tuple(tags_for(older)), source=older.source_code)
+    letta.edits(letta.tool("read_file"), tags=tuple(stub_tags(older)), source=older.source_code)
     assert bridge.sync(ada, READ) == ["read_file"]
     assert letta.tool("read_file").source == READ.source_code
     assert bridge.counts == {"put_tool": 1, "agent": 1}
@@ -276,9 +276,9 @@ def test_a_method_does_not_use_a_name_that_it_cannot_use(
 def test_tools_that_are_only_in_the_request_avoid_the_names_of_the_agents_own(letta: SharedLetta, ada: Agent) -> None:
     mine = stub("mine")
     rival = stub(second_name(mine), "A rival.")
-    names = [binding.stub.name for binding in beside_own_tools(ada, [mine, READ, rival])]
+    names = [binding.stub.name for binding in bindings_beside_own_tools(ada, [mine, READ, rival])]
     assert names == [second_name(mine), "read_file", second_name(rival)]
-    assert [binding.stub.json_schema["name"] for binding in beside_own_tools(ada, [mine])] == names[:1]
+    assert [binding.stub.json_schema["name"] for binding in bindings_beside_own_tools(ada, [mine])] == names[:1]
 
 
 # --- repair -----------------------------------------------------------------------------------------------
@@ -490,17 +490,17 @@ def test_a_stub_marked_idle_is_used_again_and_loses_the_mark(letta: SharedLetta,
     bridge.sync(ada, *FIFTY[:3])
     bridge.sync(ada)
     for one in FIFTY[:2]:
-        letta.edits(letta.tool(one.name), tags=tuple(marked_idle(letta.tool(one.name), 1_800_000_000)))
+        letta.edits(letta.tool(one.name), tags=tuple(tags_when_idle(letta.tool(one.name), 1_800_000_000)))
     assert bridge.sync(ada, *FIFTY[:3]) == [one.name for one in FIFTY[:3]]
     assert bridge.counts == {"change_agent": 1, "tag_tool": 2}
     assert [idle_since(tool) for tool in letta.agent(ada.id).tools] == [None] * 5
-    assert lasting(letta.tool(FIFTY[0].name).tags) == lasting(tags_for(FIFTY[0]))
+    assert lasting(letta.tool(FIFTY[0].name).tags) == lasting(stub_tags(FIFTY[0]))
 
 
 def test_a_leaving_stub_is_not_used_any_more(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
     bridge.sync(ada)
-    leaving = letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
+    leaving = letta.edits(letta.tool("read_file"), tags=tuple(tags_when_leaving(letta.tool("read_file"))))
     assert bridge.sync(ada, READ) == [second_name(READ)]
     assert letta.tool("read_file") == leaving
     letta.delete_tool(leaving.id)
@@ -510,7 +510,7 @@ def test_a_leaving_stub_is_not_used_any_more(letta: SharedLetta, bridge: Bridge,
 
 def test_a_leaving_stub_is_replaced_on_its_agent(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
     bridge.sync(ada, READ)
-    letta.edits(letta.tool("read_file"), tags=tuple(marked_leaving(letta.tool("read_file"))))
+    letta.edits(letta.tool("read_file"), tags=tuple(tags_when_leaving(letta.tool("read_file"))))
     for one in (bridge, Bridge(letta)):
         assert one.sync(ada, READ) == [second_name(READ)]
         assert not any(is_leaving(tool) for tool in letta.agent(ada.id).tools)
@@ -524,7 +524,7 @@ def test_a_tool_that_another_bridge_overwrote_before_it_was_attached_is_not_offe
 ) -> None:
     """Both bridges looked at the same time and found the name free."""
     other = Bridge(letta)
-    letta.before_call("change_agent", lambda: letta.put_tool(OTHER_READ, tags_for(OTHER_READ)))
+    letta.before_call("change_agent", lambda: letta.put_tool(OTHER_READ, stub_tags(OTHER_READ)))
     (name,) = bridge.sync(ada, READ)
     assert offered(letta, ada)[name]["description"] == "Reads a file."
     assert other.sync(bob, OTHER_READ) == ["read_file"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from bridge.stubs import remembered
+from bridge.stubs import cache
 from bridge.turn import Stopped, Text
 from tests.actors import Chat
 from tests.fakes import FakeGateway
@@ -230,7 +230,7 @@ def test_a_tool_that_does_not_change_is_checked_once(
     chat: Chat, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places: list[str] = []
-    monkeypatch.setattr(remembered, "check_schema", lambda schema, where, limits: places.append(where))
+    monkeypatch.setattr(cache, "check_schema", lambda schema, where, limits: places.append(where))
     for _ in range(2):
         letta.will_say("Hello")
         assert chat.ask(headers=bearer("all"), **offering({"type": "object"})).status == 200

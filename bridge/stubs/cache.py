@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bridge.stubs.checks import Limits, check_schema
+from bridge.stubs.checks import SchemaLimits, check_schema
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
@@ -29,15 +29,15 @@ class _Tool:
     stubs: dict[tuple[SchemaForm, StubKind], Stub] = field(default_factory=dict)
 
 
-class RememberedStubs:
+class StubCache:
     """Checks tools and makes their stubs; does each once for a tool that it remembers. Used by many threads."""
 
-    def __init__(self, limits: Limits = USUAL_LIMITS) -> None:
+    def __init__(self, limits: SchemaLimits = USUAL_LIMITS) -> None:
         self._limits = limits
         self._tools: OrderedDict[Hashable, _Tool] = OrderedDict()
         self._lock = threading.Lock()
 
-    def checked(self, spec: ToolSpec, where: str) -> ToolSpec:
+    def check_tool(self, spec: ToolSpec, where: str) -> ToolSpec:
         """Returns the same tool with its `schema_key`. An invalid schema is refused as `check_schema` refuses it.
 
         `where` is the place of the schema in the request. Refusals name it, so they are not remembered.

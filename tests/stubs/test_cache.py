@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bridge.errors import InvalidRequest
-from bridge.stubs import remembered
-from bridge.stubs.checks import Limits
+from bridge.stubs import cache
+from bridge.stubs.cache import MAX_TOOL_SIZE, MAX_TOOLS, StubCache
+from bridge.stubs.checks import SchemaLimits
 from bridge.stubs.converter import make_stub
-from bridge.stubs.remembered import MAX_TOOL_SIZE, MAX_TOOLS, RememberedStubs
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 AS_SENT = SchemaForm()
@@ -22,8 +22,8 @@ BAD_SCHEMA = {"type": "object", "properties": []}
 
 
 @pytest.fixture
-def stubs() -> RememberedStubs:
-    return RememberedStubs()
+def stubs() -> StubCache:
+    return StubCache()
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
 
     def counted(name: str) -> Callable[..., Any]:
-        function = getattr(remembered, name)
+        function = getattr(cache, name)
         return lambda *args, **named: (calls.append(name), function(*args, **named))[1]
 
     for name in ("_schema_key", "check_schema", "make_stub"):
-        monkeypatch.setattr(remembered, name, counted(name))
+        monkeypatch.setattr(cache, name, counted(name))
     return calls
 
 
@@ -45,15 +45,15 @@ def spec(default: Any = 1, **more: Any) -> ToolSpec:
     return ToolSpec(**{"name": "read", "description": "Reads.", "parameters": schema} | more)
 
 
-def made(stubs: RememberedStubs, wanted: ToolSpec, form: SchemaForm = AS_SENT, kind: StubKind = "relay") -> Stub:
+def made(stubs: StubCache, wanted: ToolSpec, form: SchemaForm = AS_SENT, kind: StubKind = "relay") -> Stub:
     return stubs.stub(wanted, form, kind, PLACE)
 
 
-def checked(stubs: RememberedStubs, wanted: ToolSpec) -> ToolSpec:
-    return stubs.checked(wanted, f"{PLACE}.parameters")
+def checked(stubs: StubCache, wanted: ToolSpec) -> ToolSpec:
+    return stubs.check_tool(wanted, f"{PLACE}.parameters")
 
 
-def test_a_stub_is_made_once(stubs: RememberedStubs) -> None:
+def test_a_stub_is_made_once(stubs: StubCache) -> None:
     assert made(stubs, spec()) is made(stubs, spec())
     assert made(stubs, spec()) == make_stub(spec(), AS_SENT, kind="relay")
 
@@ -63,21 +63,21 @@ def test_a_stub_is_made_once(stubs: RememberedStubs) -> None:
     [spec(1.0), spec(True), spec("1"), spec(name="write"), spec(description="Writes."), spec(strict=True)],
     ids=["a float", "a boolean", "a string", "name", "description", "strict"],
 )
-def test_a_tool_that_differs_in_anything_is_another_tool(stubs: RememberedStubs, other: ToolSpec) -> None:
+def test_a_tool_that_differs_in_anything_is_another_tool(stubs: StubCache, other: ToolSpec) -> None:
     first = made(stubs, checked(stubs, spec()))
     assert repr(checked(stubs, other)) == repr(other)
     assert made(stubs, checked(stubs, other)) == make_stub(other, AS_SENT, kind="relay")
     assert made(stubs, other) is not first
 
 
-def test_each_form_and_kind_has_a_stub_of_its_own(stubs: RememberedStubs) -> None:
+def test_each_form_and_kind_has_a_stub_of_its_own(stubs: StubCache) -> None:
     first = made(stubs, spec())
     strict = SchemaForm(as_sent=False)
     assert made(stubs, spec(), strict) == make_stub(spec(), strict, kind="relay") != first
     assert made(stubs, spec(), kind="placeholder") == make_stub(spec(), AS_SENT) != first
 
 
-def test_a_new_tool_is_checked_and_identified_once(stubs: RememberedStubs, work: list[str]) -> None:
+def test_a_new_tool_is_checked_and_identified_once(stubs: StubCache, work: list[str]) -> None:
     found = checked(stubs, spec())
     assert found == spec()
     assert found.schema_key
@@ -87,18 +87,18 @@ def test_a_new_tool_is_checked_and_identified_once(stubs: RememberedStubs, work:
 
 
 @pytest.mark.parametrize("known", [spec(), spec(parameters=None)], ids=["with a schema", "without a schema"])
-def test_a_known_tool_is_not_checked_again(stubs: RememberedStubs, work: list[str], known: ToolSpec) -> None:
+def test_a_known_tool_is_not_checked_again(stubs: StubCache, work: list[str], known: ToolSpec) -> None:
     first = made(stubs, checked(stubs, known))
     work.clear()
     assert made(stubs, checked(stubs, replace(known))) is first
     assert work == ["_schema_key"]
 
 
-def test_each_refusal_names_the_place_in_its_own_request(stubs: RememberedStubs) -> None:
+def test_each_refusal_names_the_place_in_its_own_request(stubs: StubCache) -> None:
     bad = spec(parameters=BAD_SCHEMA)
     for where in ("tools[0].function", "tools[7].function"):
         with pytest.raises(InvalidRequest) as by_check:
-            stubs.checked(bad, f"{where}.parameters")
+            stubs.check_tool(bad, f"{where}.parameters")
         with pytest.raises(InvalidRequest) as by_stub:
             stubs.stub(bad, AS_SENT, "placeholder", where)
         assert by_check.value.param == by_stub.value.param == f"{where}.parameters.properties"
@@ -107,10 +107,10 @@ def test_each_refusal_names_the_place_in_its_own_request(stubs: RememberedStubs)
 
 def test_a_tool_is_checked_against_the_limits() -> None:
     with pytest.raises(InvalidRequest, match="50 are allowed"):
-        checked(RememberedStubs(Limits(size=50)), spec())
+        checked(StubCache(SchemaLimits(size=50)), spec())
 
 
-def test_the_tools_used_longest_ago_are_forgotten(stubs: RememberedStubs) -> None:
+def test_the_tools_used_longest_ago_are_forgotten(stubs: StubCache) -> None:
     first, second = made(stubs, spec(-1)), made(stubs, spec(-2))
     for number in range(MAX_TOOLS - 1):
         made(stubs, spec(number))
@@ -118,7 +118,7 @@ def test_the_tools_used_longest_ago_are_forgotten(stubs: RememberedStubs) -> Non
     assert made(stubs, spec(-2)) is not second
 
 
-def test_very_large_tools_are_not_remembered(stubs: RememberedStubs, work: list[str]) -> None:
+def test_very_large_tools_are_not_remembered(stubs: StubCache, work: list[str]) -> None:
     large = spec(description="x" * MAX_TOOL_SIZE)
     one, other = (made(stubs, checked(stubs, large)) for _ in range(2))
     assert one == other
@@ -126,8 +126,8 @@ def test_very_large_tools_are_not_remembered(stubs: RememberedStubs, work: list[
     assert work == ["_schema_key", "check_schema", "make_stub"] * 2
 
 
-def test_threads_get_the_stubs_of_their_own_tools(stubs: RememberedStubs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MAX_TOOLS", 3)
+def test_threads_get_the_stubs_of_their_own_tools(stubs: StubCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MAX_TOOLS", 3)
 
     def ask(number: int) -> Any:
         return made(stubs, checked(stubs, spec(number % 7))).json_schema["parameters"]["properties"]["count"]["default"]
