@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 AGENT_TYPE = "memgpt_agent"
 
 PASSWORD = "the operator's password"
-TOOLS, AGENTS = (512, 50) if IS_WHOLE else (160, 12)
+TOOLS, AGENTS = (512, 50) if IS_WHOLE else (104, 8)
 # The tools are spread over so many agents: the older loops do not take all of them at once.
 SHARES = 8
 
@@ -153,11 +153,11 @@ def test_a_turn_is_shown_step_by_step(site: Site, agent: Agent, name: str) -> No
 def test_all_workers_share_sessions_and_history(world: World, agent: Agent, name: str) -> None:
     with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="2") as bridge:
         site = Site(world, bridge)
-        for number in range(1, 9):
+        for number in range(1, 5):
             agent.ask("!say ok", tools=[tool(name)], bridge=bridge)
             site.written(agent, number)
         (row,) = site.data(f"tools?q={name}")["listing"]["rows"]
-        assert row["offers"] == 8
+        assert row["offers"] == 4
         with requests.Session() as browser:
             answer = browser.post(f"{bridge.url}/admin/sign-in", data={"password": PASSWORD}, timeout=30)
             assert readable_text(answer.text).startswith("Synced tools")

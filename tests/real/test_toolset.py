@@ -28,7 +28,7 @@ from tests.sse_checker import Json
 pytestmark = [pytest.mark.real, pytest.mark.strict]
 
 # More than OpenAI's limit of 128.
-HUNDREDS = 512 if IS_WHOLE else 160
+HUNDREDS = 512 if IS_WHOLE else 130
 
 
 @pytest.fixture
