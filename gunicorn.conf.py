@@ -32,7 +32,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
 
 
 def on_starting(server: Any) -> None:
-    for sentence in settings.ignored:
+    for sentence in settings.ignored_variables:
         server.log.warning(sentence)
 
 

@@ -1,4 +1,4 @@
-"""The settings. They are read from the environment once, here only, and checked before the service starts."""
+"""The settings of the bridge. Only this module reads them from the environment, once, before the service starts."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Any
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
-from bridge.keys import ApiKey, api_keys
+from bridge.keys import ApiKey, parse_api_keys
 from bridge.logs import LogLevel
 from bridge.turn import Meanwhile, SideRule, SystemPromptMode
 from bridge.values import (
     Methods,
-    base_url,
-    flag,
-    folder,
-    hosts,
-    methods,
-    names,
-    one_of,
-    redis_url,
-    seconds,
-    side_rules,
-    text,
-    token,
-    url_prefix,
-    whole_number,
+    choice_parser,
+    parse_base_url,
+    parse_flag,
+    parse_folder,
+    parse_hosts,
+    parse_methods,
+    parse_names,
+    parse_redis_url,
+    parse_side_rules,
+    parse_text,
+    parse_token,
+    parse_url_prefix,
+    seconds_parser,
+    whole_number_parser,
 )
 
-# Variables of earlier versions, and what holds now.
-FORMER = {
+# Variables that earlier versions had, and what the bridge does now in their place.
+FORMER_VARIABLES = {
     "BRIDGE_CONNECT_TIMEOUT": "it is always 3 seconds",
     "BRIDGE_LETTA_TIMEOUT": "it is always 30 seconds",
     "BRIDGE_HEADER_WAIT": "it is always 10 seconds",
@@ -58,161 +58,176 @@ FORMER = {
 
 
 def setting(variable: str, default: str | None, meaning: str, parse: Callable[[str], Any], secret: bool = False) -> Any:
+    """Returns a field of Settings that is read from an environment variable.
+
+    `default` is the variable's text if the variable is not set; None: the variable must be set. `meaning` is shown in
+    the README and on the admin page. `parse` makes the value from the text. The value of a `secret` is never shown.
+    """
     metadata = {"variable": variable, "default": default, "meaning": meaning, "parse": parse, "secret": secret}
     return field(metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """All settings: first those that an environment variable sets, then parameters that only tests change."""
+
     letta_base_url: str = setting(
-        "LETTA_BASE_URL", None, "Address of the Letta server, e.g. `http://localhost:8283`", base_url
+        "LETTA_BASE_URL", None, "Address of the Letta server, e.g. `http://localhost:8283`", parse_base_url
     )
-    letta_api_key: str = setting("LETTA_API_KEY", "", "Letta's token or server password, if it needs one", token, True)
-    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", text)  # nosec B104 # platforms route from outside
-    port: int = setting("PORT", "8080", "Port to listen on", whole_number(0, 65535))
+    letta_api_key: str = setting(
+        "LETTA_API_KEY", "", "Letta's token or server password, if it needs one", parse_token, True
+    )
+    host: str = setting("BRIDGE_HOST", "0.0.0.0", "Address to listen on", parse_text)  # nosec B104 # platforms route from outside
+    port: int = setting("PORT", "8080", "Port to listen on", whole_number_parser(0, 65535))
     url_prefix: str = setting(
-        "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", url_prefix
+        "BRIDGE_URL_PREFIX", "", "Path under which a proxy serves the bridge, e.g. `/bridge`", parse_url_prefix
     )
-    workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole_number(1, 64))
+    workers: int = setting("WEB_CONCURRENCY", "2", "Worker processes", whole_number_parser(1, 64))
     max_turns: int = setting(
         "BRIDGE_MAX_TURNS",
         "0",
         "Turns that one worker runs at once; further turns get 503. 0 = 56, which is 7/8 of its 64 threads;"
         " a higher number adds threads",
-        whole_number(0, 896),
+        whole_number_parser(0, 896),
     )
     api_keys: tuple[ApiKey, ...] = setting(
         "BRIDGE_API_KEYS",
         "",
         "Keys of clients, separated by commas: `name:sha256[:agents[:options]]` or plain; see [Keys](#keys)",
-        api_keys,
+        parse_api_keys,
         True,
     )
     allow_anonymous: bool = setting(
-        "BRIDGE_ALLOW_ANONYMOUS", "0", "1: serve without any key. Only where nobody else can reach the port", flag
+        "BRIDGE_ALLOW_ANONYMOUS", "0", "1: serve without any key. Only where nobody else can reach the port", parse_flag
     )
     admin_password: str = setting(
-        "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", text, True
+        "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", parse_text, True
     )
     keep_text: bool = setting(
         "BRIDGE_KEEP_TEXT",
         "1",
         "0: the admin page's history keeps only the sizes of arguments, results and answers, not their text",
-        flag,
+        parse_flag,
     )
     methods: Methods = setting(
         "BRIDGE_METHOD",
         "auto",
         "How calls of client tools are caught; `auto` takes the best way. Agents may differ: `auto, my-agent=prompt`",
-        methods,
+        parse_methods,
     )
     system_prompt: SystemPromptMode = setting(
         "BRIDGE_SYSTEM_PROMPT",
         "block",
         "Where a client's system prompt goes: `block` (a read-only memory block), `message` (a system message that"
         " opens the conversation), `ignore`",
-        one_of(SystemPromptMode),
+        choice_parser(SystemPromptMode),
     )
     toolsets: Path | None = setting(
         "BRIDGE_TOOLSETS",
         "",
         "Folder of tools that are added to requests: `all.json`, `agents/NAME.json`, `keys/NAME.json`",
-        folder,
+        parse_folder,
     )
     side_rules: tuple[SideRule, ...] = setting(
         "BRIDGE_SIDE_REQUESTS",
         "",
         "File with more rules that recognise requests which must not reach the agent's memory, in the form of"
         " bridge/side_requests.json",
-        side_rules,
+        parse_side_rules,
     )
     final_tools: frozenset[str] = setting(
         "BRIDGE_FINAL_TOOLS",
         "attempt_completion,submit_and_exit",
         "Tools by which a client expects a task to end: a plain answer is returned as a call of such a tool",
-        names,
+        parse_names,
     )
     image_urls: bool = setting(
         "BRIDGE_IMAGE_URLS",
         "0",
         "1: pass addresses of pictures on to the Letta server, which then fetches any address that a client names",
-        flag,
+        parse_flag,
     )
     cors_origins: frozenset[str] = setting(
         "BRIDGE_CORS_ORIGINS",
         "",
         "Origins whose pages may call the API from a browser, separated by commas; `*` for all",
-        names,
+        parse_names,
     )
     trusted_hosts: frozenset[str] = setting(
         "BRIDGE_TRUSTED_HOSTS",
         "",
         "Host names that clients may use, separated by commas, `.example.com` for all below it; empty for any",
-        hosts,
+        parse_hosts,
     )
     proxies: int = setting(
         "BRIDGE_PROXIES",
         "0",
         "Number of proxies in front that set `X-Forwarded-For` and `-Proto`, e.g. 1 for Heroku's router",
-        whole_number(0, 10),
+        whole_number_parser(0, 10),
     )
     data_dir: Path = setting("BRIDGE_DATA_DIR", ".bridge", "Folder for the data that the workers share", Path)
     redis_url: str = setting(
         "REDIS_URL",
         "",
         "Redis (`redis://` or `rediss://`) that the workers share; needed when they run on several machines",
-        redis_url,
+        parse_redis_url,
         True,
     )
     redis_verify: bool = setting(
-        "BRIDGE_REDIS_VERIFY", "1", "0: accept any certificate of a `rediss://` server, as Heroku's Redis needs", flag
+        "BRIDGE_REDIS_VERIFY",
+        "1",
+        "0: accept any certificate of a `rediss://` server, as Heroku's Redis needs",
+        parse_flag,
     )
     turn_timeout: float = setting(
-        "BRIDGE_TURN_TIMEOUT", "600", "Seconds that an agent may be silent in its turn", seconds(1, 86400)
+        "BRIDGE_TURN_TIMEOUT", "600", "Seconds that an agent may be silent in its turn", seconds_parser(1, 86400)
     )
     wait: float = setting(
-        "BRIDGE_WAIT", "60", "Seconds that a request waits while its agent is busy with another turn", seconds(0, 3600)
+        "BRIDGE_WAIT",
+        "60",
+        "Seconds that a request waits while its agent is busy with another turn",
+        seconds_parser(0, 3600),
     )
     meanwhile: Meanwhile = setting(
         "BRIDGE_MEANWHILE",
         "wait",
         "What another client's message does while a client runs a tool for the agent: `wait` (30 seconds at most),"
         " `refuse` (409), or `close` the call",
-        one_of(Meanwhile),
+        choice_parser(Meanwhile),
     )
     reply_wait: float = setting(
         "BRIDGE_REPLY_WAIT",
         "600",
         "Seconds after which an unstreamed request gets 504. Its turn goes on, and the same request gets the answer",
-        seconds(1, 86400),
+        seconds_parser(1, 86400),
     )
     drain: float = setting(
         "BRIDGE_DRAIN",
         "20",
         "Seconds that turns may go on when the service is told to end; platforms kill it about 10 s later",
-        seconds(0, 3600),
+        seconds_parser(0, 3600),
     )
     metrics_token: str = setting(
         "BRIDGE_METRICS_TOKEN",
         "",
         "Bearer token that Prometheus sends to `/metrics`; without one they are off",
-        token,
+        parse_token,
         True,
     )
     log_level: LogLevel = setting(
         "BRIDGE_LOG_LEVEL",
         "info",
         "Lowest level that is logged: `debug`, `info`, `warning`, `error`",
-        one_of(LogLevel),
+        choice_parser(LogLevel),
     )
 
-    # Parameters: the environment does not change them, tests do. Times are in seconds.
+    # Parameters: no environment variable sets them, only tests change them. Times are in seconds.
     connect_timeout: float = 3.0  # for a connection to Letta
     letta_timeout: float = 30.0  # for one call to Letta that is not a turn
-    header_wait: float = 10.0  # a stream waits so long for the agent's first event: an early failure gets its status
+    header_wait: float = 10.0  # a stream waits so long for the first event: an early failure gets its own status
     ping_interval: float = 15.0  # between the comments that keep a quiet stream open
     read_timeout: float = 10.0  # a client may pause so long within its request; whole seconds
-    tool_wait: float = 30.0  # a client's open tool call makes other clients wait; then their message closes it
+    tool_wait: float = 30.0  # other clients wait so long for a client's tool result; then their message closes the call
     journal_keep: float = 900.0  # the answer of a turn is kept for a client that did not get it
     sweep_interval: float = 3600.0  # between two sweeps; 0: only the command sweeps
     stub_idle: float = 86400.0  # a sweep deletes a stub that no agent has had for so long
@@ -225,51 +240,60 @@ class Settings:
     max_result: int = 1_000_000  # characters of a tool's result
     least_threads: int = 64  # requests that one worker serves at once; see `threads`
     # One sentence for each variable of earlier versions that is still set.
-    ignored: tuple[str, ...] = ()
+    ignored_variables: tuple[str, ...] = ()
 
     def secrets(self) -> list[str]:
-        """Values that must never be shown. Clients' keys are not among them: only their hashes are known."""
+        """Returns the values that must never be logged or shown: passwords and tokens of the bridge itself.
+
+        The keys of clients are not in the list: the bridge knows only their hashes.
+        """
         password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
         found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
         return [secret for secret in found if secret]
 
     @property
     def threads(self) -> int:
-        """Requests that one worker serves at once. Turns take 7/8 of them at most, so BRIDGE_MAX_TURNS adds threads."""
+        """The threads of one worker, each of which serves one request at a time.
+
+        Turns take at most 7/8 of the threads, so a high BRIDGE_MAX_TURNS adds threads.
+        """
         return max(self.least_threads, math.ceil(self.max_turns * 8 / 7))
 
     @property
     def turns_at_once(self) -> int:
-        """Leaves some threads for quick requests: health, models, the admin page."""
+        """The turns that one worker may run at once. At least one thread stays free.
+
+        The free threads answer quick requests: health, models, the admin page.
+        """
         return self.max_turns or self.threads - max(1, self.threads // 8)
 
 
-def _settings() -> Iterator[Field[Any]]:
-    """The fields of Settings that come from the environment."""
+def _environment_fields() -> Iterator[Field[Any]]:
+    """Returns the fields of Settings that an environment variable sets."""
     return (item for item in fields(Settings) if item.metadata)
 
 
-def variables() -> list[dict[str, str]]:
-    """The rows of the README's table: variable, default, meaning."""
+def variable_rows() -> list[dict[str, str]]:
+    """Returns the rows of the README's table of settings: variable, default, meaning."""
     return [
         {
             "variable": item.metadata["variable"],
             "default": "(required)" if item.metadata["default"] is None else item.metadata["default"],
             "meaning": item.metadata["meaning"],
         }
-        for item in _settings()
+        for item in _environment_fields()
     ]
 
 
 def read_settings(environment: Mapping[str, str], *, serving: bool = True, **parameters: Any) -> Settings:
-    """The settings, or one SettingsError that lists everything that is wrong with the environment.
+    """Returns the settings of the environment. Raises one SettingsError that lists all wrong variables.
 
-    Commands are not `serving`: no client sends them requests, so they need no keys.
-    `parameters` replace the defaults of the fields that the environment does not change.
+    With `serving` false, as in commands, no client's keys are needed. `parameters` set the fields of Settings that have
+    no environment variable.
     """
     values: dict[str, Any] = {}
     faults: list[str] = []
-    for item in _settings():
+    for item in _environment_fields():
         variable, default = item.metadata["variable"], item.metadata["default"]
         raw = environment.get(variable, "").strip() or default
         if raw is None:
@@ -288,19 +312,23 @@ def read_settings(environment: Mapping[str, str], *, serving: bool = True, **par
         )
     if faults:
         raise SettingsError("\n".join(faults))
-    return Settings(**values, ignored=_ignored(environment), **parameters)
+    return Settings(**values, ignored_variables=_ignored_variables(environment), **parameters)
 
 
-def _ignored(environment: Mapping[str, str]) -> tuple[str, ...]:
+def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns one sentence for each variable of earlier versions that is still set."""
     return tuple(
         f"{variable} is not a setting any more and is ignored: {now}."
-        for variable, now in FORMER.items()
+        for variable, now in FORMER_VARIABLES.items()
         if environment.get(variable, "").strip()
     )
 
 
 def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment, filled up from a `.env` file in development. On a platform such as Heroku no file is read."""
+    """Returns the environment with the variables of the folder's `.env` file added. The environment's values win.
+
+    On Heroku, which sets DYNO, the file is not read.
+    """
     if "DYNO" in environment:
         return dict(environment)
     from_file = {
@@ -310,7 +338,7 @@ def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dic
 
 
 def make_data_folder(settings: Settings) -> None:
-    """Makes the folder now, so that one that can't be used is reported as a wrong setting."""
+    """Makes the data folder and writes to it once. Raises SettingsError if that fails, before the service starts."""
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=settings.data_dir):

@@ -1,4 +1,4 @@
-"""Agents as models. A model has its agent's name, or its id if the name would not lead to that agent."""
+"""Shows Letta's agents to clients as models. A model has its agent's name, or the id if the name is not unique."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.errors import LettaNotFound, UnknownModel
 from bridge.letta.gateway import AGENT_ID, HELPER_PREFIX, Agent, AgentSummary, Gateway
 from bridge.turn import ASIDE_SUFFIX
 
-# Names and ids of agents; an empty set means all agents.
+# Names and ids of the agents that a client may see; an empty set means all agents.
 Visible = frozenset[str]
 ALL: Visible = frozenset()
 
@@ -20,89 +20,106 @@ LIST_KEPT_SECONDS = 1.0
 
 
 def model_names(agents: Sequence[AgentSummary]) -> list[str]:
-    """Returns the model name of each agent, in the same order."""
+    """Returns the model name of each agent, in the same order.
+
+    A model has its agent's name, or the id if several agents have the name or a client could not use it as a model.
+    """
     names = Counter(agent.name for agent in agents)
-    return [agent.name if names[agent.name] == 1 and _can_be_a_name(agent.name) else agent.id for agent in agents]
+    return [agent.name if names[agent.name] == 1 and _can_be_model_name(agent.name) else agent.id for agent in agents]
 
 
-def _can_be_a_name(name: str) -> bool:
+def _can_be_model_name(name: str) -> bool:
+    """Returns whether a client can use the name as a model. Not ids and names with the suffix of side requests."""
     return bool(name) and name == name.strip() and not AGENT_ID.fullmatch(name) and not name.endswith(ASIDE_SUFFIX)
 
 
 class Directory:
-    """Finds agents. It remembers which agent a name led to, as long as that agent has the name."""
+    """Finds the agent that a request's model means. Keeps the id that belongs to a name, to save calls to Letta."""
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float] = time.monotonic) -> None:
         self._gateway = gateway
         self._clock = clock
         self._ids: dict[str, str] = {}
-        self._listed: tuple[Sequence[tuple[str, AgentSummary]], float] = ((), -inf)
+        self._models: tuple[Sequence[tuple[str, AgentSummary]], float] = ((), -inf)
 
     def models(self, visible: Visible = ALL) -> Sequence[tuple[str, int]]:
-        """Returns the model name and time of creation of every visible agent.
+        """Returns the model name and the creation time of every visible agent.
 
-        The list is kept for LIST_KEPT_SECONDS, as clients ask for it again and again.
+        The list is kept for LIST_KEPT_SECONDS, because clients ask for it often.
         """
-        listed, until = self._listed
+        models, until = self._models
         if self._clock() >= until:
-            listed = self._listed_now()
-            self._listed = listed, self._clock() + LIST_KEPT_SECONDS
-        return _seen(listed, visible)
+            models = self._read_models()
+            self._models = models, self._clock() + LIST_KEPT_SECONDS
+        return _visible_models(models, visible)
 
-    def _listed_now(self) -> list[tuple[str, AgentSummary]]:
+    def _read_models(self) -> list[tuple[str, AgentSummary]]:
+        """Fetches all agents from Letta, without the bridge's own helper agents. Returns model names and agents."""
         agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
         return list(zip(model_names(agents), agents, strict=True))
 
     def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
-        """Returns the model name and time of creation of the agent with this name or id."""
-        self.admit(model, visible)
+        """Returns the model name and the creation time of the agent with this name or id, as Letta has it now.
+
+        Raises UnknownModel if there is no such agent or it is not visible.
+        """
+        self.check_visible(model, visible)
         found = self.find(model)
-        for name, created in _seen(self._listed_now(), visible):
+        for name, created in _visible_models(self._read_models(), visible):
             if name in (found.name, found.id):
                 return name, created
-        raise _unknown(model)
+        raise _unknown_model(model)
 
-    def admit(self, model: str, visible: Visible) -> None:
-        """Raises UnknownModel if the agent with this name or id is not visible, as if there were no such agent."""
-        if visible and model not in visible and not self._leads_to(model, visible):
-            raise _unknown(model)
+    def check_visible(self, model: str, visible: Visible) -> None:
+        """Raises UnknownModel if the client may not see the agent with this name or id.
 
-    def _leads_to(self, model: str, visible: Visible) -> bool:
+        The error is the same as for an agent that does not exist.
+        """
+        if visible and model not in visible and not self._is_visible(model, visible):
+            raise _unknown_model(model)
+
+    def _is_visible(self, model: str, visible: Visible) -> bool:
+        """Returns whether the agent with this name or id, fetched from Letta, is one of the visible agents."""
         if AGENT_ID.fullmatch(model):
-            return self._by_id(model).name in visible
+            return self._agent_by_id(model).name in visible
         named = self._gateway.agents_named(model)
-        # If several agents have the name, it may lead to any of them.
+        # If several agents have the name, all of them must be visible: the name may mean any of them.
         return bool(named) and all(agent.id in visible for agent in named)
 
-    def locate(self, model: str) -> str:
-        """Returns the id of the agent with this name or id. A name that is remembered needs no call to the server."""
+    def find_id(self, model: str) -> str:
+        """Returns the id of the agent with this name or id. Calls Letta only if the name was not used before.
+
+        The id of a name may be out of date if agents were renamed. Raises UnknownModel if no agent has the name.
+        """
         if AGENT_ID.fullmatch(model):
             return model
         return self._ids.get(model) or self._id_by_name(model)
 
     def find(self, model: str) -> Agent:
-        """Returns the agent with this name or id as the server has it now, also one that was made a second ago."""
+        """Fetches the agent with this name or id from Letta. Raises UnknownModel if there is not exactly one."""
         if AGENT_ID.fullmatch(model):
-            return self._by_id(model)
+            return self._agent_by_id(model)
         known = self._ids.get(model)
         if known is not None:
             with suppress(LettaNotFound):
                 agent = self._gateway.agent(known)
                 if agent.name == model:
                     return agent
-        return self._by_id(self._id_by_name(model))
+        return self._agent_by_id(self._id_by_name(model))
 
-    def _by_id(self, agent_id: str) -> Agent:
+    def _agent_by_id(self, agent_id: str) -> Agent:
+        """Fetches the agent from Letta. Raises UnknownModel if there is no agent with the id."""
         try:
             return self._gateway.agent(agent_id)
         except LettaNotFound:
-            raise _unknown(agent_id) from None
+            raise _unknown_model(agent_id) from None
 
     def _id_by_name(self, name: str) -> str:
+        """Asks Letta for the agent with this name and keeps its id. Raises UnknownModel if there is not exactly one."""
         self._ids.pop(name, None)
         found = self._gateway.agents_named(name)
         if not found:
-            raise _unknown(name)
+            raise _unknown_model(name)
         if len(found) > 1:
             ids = ", ".join(agent.id for agent in found[:5])
             raise UnknownModel(
@@ -112,13 +129,14 @@ class Directory:
         return found[0].id
 
 
-def _seen(listed: Sequence[tuple[str, AgentSummary]], visible: Visible) -> list[tuple[str, int]]:
+def _visible_models(models: Sequence[tuple[str, AgentSummary]], visible: Visible) -> list[tuple[str, int]]:
+    """Returns the model name and the creation time of those models whose agent the client may see."""
     return [
-        (name, agent.created) for name, agent in listed if not visible or agent.id in visible or agent.name in visible
+        (name, agent.created) for name, agent in models if not visible or agent.id in visible or agent.name in visible
     ]
 
 
-def _unknown(model: str) -> UnknownModel:
+def _unknown_model(model: str) -> UnknownModel:
     return UnknownModel(
         f"There is no agent with the name or id {model!r:.100} on the Letta server; GET /v1/models lists them.",
         param="model",

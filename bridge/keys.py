@@ -1,4 +1,4 @@
-"""The keys of clients: `name:sha256[:agents[:options]]`, or the plain key."""
+"""The keys of clients, as BRIDGE_API_KEYS lists them: `name:sha256[:agents[:options]]`, or the plain key."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ MIN_LENGTH = 8
 class ApiKey:
     """A client's key: a name for logs and limits, and the SHA-256 of the key, never the key itself.
 
-    `agents` are the names and ids of agents that the client may see, `methods` the ways in which its calls may be
-    caught; empty means all. `rate` is requests a minute, `turns` is turns at once; None is the usual limit, 0 no limit.
+    `agents` are the names and ids of the agents that the client may see, `methods` the methods by which its tool calls
+    may be caught; empty means all. `rate` limits the requests in a minute, `turns` the turns at once; None is the usual
+    limit, 0 no limit.
     """
 
     name: str
@@ -31,17 +32,21 @@ class ApiKey:
     turns: int | None = None
 
 
-def api_keys(value: str) -> tuple[ApiKey, ...]:
-    """Keys separated by commas or blanks. Two keys with one name belong to one client, which may use either."""
+def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
+    """Parses BRIDGE_API_KEYS: keys with commas or blanks between. Raises ValueError if one of them is invalid.
+
+    Two keys with one name belong to one client, which may use either.
+    """
     items = [item for item in re.split(r"[,\s]+", value.strip()) if item]
-    return tuple(_key(item, number) for number, item in enumerate(items, start=1))
+    return tuple(_parse_key(item, number) for number, item in enumerate(items, start=1))
 
 
-def _key(item: str, number: int) -> ApiKey:
+def _parse_key(item: str, number: int) -> ApiKey:
+    """Parses one entry of BRIDGE_API_KEYS, the `number`th. A plain key gets the name `key-NUMBER`."""
     hashed = _HASHED.fullmatch(item)
     if hashed:
         name, digest, agents, options = hashed.groups()
-        return ApiKey(name, digest.lower(), _agents(agents or ""), **_options(options or "", number))
+        return ApiKey(name, digest.lower(), _parse_agents(agents or ""), **_parse_options(options or "", number))
     if _ALMOST_HASHED.fullmatch(item):
         raise ValueError(
             f"key {number} looks like `name:sha256[:agents[:options]]`, but a SHA-256 has 64 hex digits,"
@@ -54,13 +59,17 @@ def _key(item: str, number: int) -> ApiKey:
     return ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest())
 
 
-def _agents(text: str) -> frozenset[str]:
-    """Names or ids separated by `|`; blanks, commas and colons in them are written as in a URL."""
-    listed = {unquote(agent) for agent in text.split("|") if agent}
-    return frozenset() if "*" in listed else frozenset(listed)
+def _parse_agents(text: str) -> frozenset[str]:
+    """Parses the agents of a key: names or ids with `|` between. Returns an empty set, which means all, for `*`.
+
+    Blanks, commas and colons in a name are written as in a URL.
+    """
+    agents = {unquote(agent) for agent in text.split("|") if agent}
+    return frozenset() if "*" in agents else frozenset(agents)
 
 
-def _options(text: str, number: int) -> dict[str, Any]:
+def _parse_options(text: str, number: int) -> dict[str, Any]:
+    """Parses the options of the `number`th key, `rate=60;turns=4;methods=native|relay`, into fields of ApiKey."""
     found: dict[str, Any] = {}
     for option in filter(None, text.split(";")):
         name, _, value = option.partition("=")

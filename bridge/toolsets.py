@@ -1,4 +1,4 @@
-"""Tools in files of the operator, for clients that can't send tools. The files are read when the service starts.
+"""Tools that the operator puts into files, for clients that can't send tools. The bridge reads them when it starts.
 
 `all.json` is for every request, `agents/NAME.json` for requests to the agent of that name or id, `keys/NAME.json` for
 requests with the key of that name. A file holds an array of tools in OpenAI's form.
@@ -22,16 +22,16 @@ Specs = tuple[ToolSpec, ...]
 
 @dataclass(frozen=True, slots=True)
 class Toolsets:
-    """The tools for all requests, by agent, and by key."""
+    """The tools of the operator's files: for all requests, by an agent's name or id, by a key's name."""
 
     for_all: Specs = ()
     for_agents: Mapping[str, Specs] = field(default_factory=dict)
     for_keys: Mapping[str, Specs] = field(default_factory=dict)
 
-    def added(self, turn: Turn, agent_names: Iterable[str], most: int) -> Turn:
-        """The turn with the tools of the files added. Of two tools with one name, the client's is used.
+    def add_to_turn(self, turn: Turn, agent_names: Iterable[str], most: int) -> Turn:
+        """Returns the turn with the tools of the files added. Of two tools with one name, the client's is used.
 
-        With `tool_choice: none` nothing is added.
+        With `tool_choice: none` nothing is added. Raises InvalidRequest if the turn then has more than `most` tools.
         """
         added = [self.for_all, self.for_keys.get(turn.client, ()), *(self.for_agents.get(n, ()) for n in agent_names)]
         if turn.tool_choice.mode == "none" or not any(added):
@@ -49,19 +49,22 @@ class Toolsets:
 
 
 def read_toolsets(folder: Path | None, most: int, limits: SchemaLimits = USUAL_LIMITS) -> Toolsets:
-    """The tools of all files of the folder. A SettingsError names the first file that is wrong."""
+    """Reads the tools of all files in the folder. Raises a SettingsError that names the first wrong file."""
     if folder is None:
         return Toolsets()
     for_all = folder / "all.json"
     return Toolsets(
-        for_all=_specs(for_all, most, limits) if for_all.exists() else (),
-        for_agents={file.stem: _specs(file, most, limits) for file in sorted((folder / "agents").glob("*.json"))},
-        for_keys={file.stem: _specs(file, most, limits) for file in sorted((folder / "keys").glob("*.json"))},
+        for_all=_read_tools(for_all, most, limits) if for_all.exists() else (),
+        for_agents={file.stem: _read_tools(file, most, limits) for file in sorted((folder / "agents").glob("*.json"))},
+        for_keys={file.stem: _read_tools(file, most, limits) for file in sorted((folder / "keys").glob("*.json"))},
     )
 
 
-def _specs(file: Path, most: int, limits: SchemaLimits) -> Specs:
-    """Makes a stub of each tool: a tool for which that fails would fail every request that it is added to."""
+def _read_tools(file: Path, most: int, limits: SchemaLimits) -> Specs:
+    """Reads the tools of one file. Raises SettingsError if the file or one of its tools is invalid.
+
+    A stub is made of each tool to check it: an invalid tool would fail every request that the tool is added to.
+    """
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
         tools = value.get("tools") if isinstance(value, dict) else value

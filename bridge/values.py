@@ -1,6 +1,7 @@
-"""Parsers for settings. Each returns the value of a variable's text.
+"""Parsers for settings. Each parser takes the text of an environment variable and returns the setting's value.
 
-If the text is wrong it raises a ValueError, whose words follow "VARIABLE: 'text'" in the report: "must be 1 or 0".
+A parser raises ValueError if the text is wrong. The error's words, such as "must be 1 or 0", are reported after
+"VARIABLE: 'text'".
 """
 
 from __future__ import annotations
@@ -18,20 +19,26 @@ from bridge.turn import Method, SideRule
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """How calls are caught: for all agents, and for the agents in `by_agent`, by name or id."""
+    """The methods by which the bridge catches tool calls: one for all agents, others for the agents in `by_agent`.
+
+    The keys of `by_agent` are names and ids of agents.
+    """
 
     default: Method
     by_agent: Mapping[str, Method]
 
-    def of(self, agent_id: str, agent_name: str) -> Method:
+    def for_agent(self, agent_id: str, agent_name: str) -> Method:
+        """Returns the method that the setting names for this agent. An entry with the agent's id comes first."""
         return self.by_agent.get(agent_id) or self.by_agent.get(agent_name) or self.default
 
 
-def text(value: str) -> str:
+def parse_text(value: str) -> str:
+    """Returns the text of the setting as it is."""
     return value
 
 
-def flag(value: str) -> bool:
+def parse_flag(value: str) -> bool:
+    """Returns whether a setting is switched on. Raises ValueError for anything but 1, 0 and their synonyms."""
     if value.lower() in ("1", "true", "yes", "on"):
         return True
     if value.lower() in ("", "0", "false", "no", "off"):
@@ -39,7 +46,9 @@ def flag(value: str) -> bool:
     raise ValueError("must be 1 or 0")
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
+def whole_number_parser(least: int, most: int) -> Callable[[str], int]:
+    """Returns a parser for settings that are a whole number from `least` to `most`."""
+
     def parse(value: str) -> int:
         if not re.fullmatch(r"-?\d{1,12}", value) or not least <= int(value) <= most:
             raise ValueError(f"must be a whole number from {least} to {most}")
@@ -48,7 +57,9 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
-def seconds(least: float, most: float) -> Callable[[str], float]:
+def seconds_parser(least: float, most: float) -> Callable[[str], float]:
+    """Returns a parser for settings that are a number of seconds from `least` to `most`."""
+
     def parse(value: str) -> float:
         if not re.fullmatch(r"\d{1,9}(\.\d+)?", value) or not least <= float(value) <= most:
             raise ValueError(f"must be a number of seconds from {least:.15g} to {most:.15g}")
@@ -57,7 +68,9 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
     return parse
 
 
-def one_of(choices: Any) -> Callable[[str], str]:
+def choice_parser(choices: Any) -> Callable[[str], str]:
+    """Returns a parser for settings whose value is one of the words of a Literal type."""
+
     def parse(value: str) -> str:
         if value not in get_args(choices):
             raise ValueError("must be one of " + ", ".join(get_args(choices)))
@@ -66,13 +79,13 @@ def one_of(choices: Any) -> Callable[[str], str]:
     return parse
 
 
-def methods(value: str) -> Methods:
-    """`auto`, or with exceptions for agents, separated by commas: `auto, my-agent=prompt`."""
+def parse_methods(value: str) -> Methods:
+    """Parses BRIDGE_METHOD: a method for all agents, and exceptions for single agents: `auto, my-agent=prompt`."""
     default: Method = "auto"
     by_agent: dict[str, Method] = {}
     for item in value.split(","):
         agent, equals, method = item.rpartition("=")
-        chosen: Any = one_of(Method)(method.strip())
+        chosen: Any = choice_parser(Method)(method.strip())
         if equals:
             by_agent[agent.strip()] = chosen
         else:
@@ -80,31 +93,40 @@ def methods(value: str) -> Methods:
     return Methods(default, by_agent)
 
 
-def folder(value: str) -> Path | None:
+def parse_folder(value: str) -> Path | None:
+    """Returns the path of an existing folder, None for an empty setting."""
     if value and not Path(value).is_dir():
         raise ValueError("must be a folder")
     return Path(value) if value else None
 
 
-def names(value: str) -> frozenset[str]:
+def parse_names(value: str) -> frozenset[str]:
+    """Returns the names in a setting that lists them with commas between."""
     return frozenset(name.strip() for name in value.split(",") if name.strip())
 
 
-def hosts(value: str) -> frozenset[str]:
-    """A name that no request can have would shut out everybody, so it is reported at the start."""
-    found = names(value.lower())
+def parse_hosts(value: str) -> frozenset[str]:
+    """Returns the host names of BRIDGE_TRUSTED_HOSTS. Raises ValueError if one of them is not a host name.
+
+    A name that no request can have would shut out all clients, so it must be reported before the service starts.
+    """
+    found = parse_names(value.lower())
     if not all(re.fullmatch(r"\.?\w[\w.-]*(:\d{1,5})?|\[[0-9a-f:.]+\]", host) for host in found):
         raise ValueError("must be host names such as bridge.example.com, or .example.com for all below it")
     return found
 
 
-def side_rules(value: str) -> tuple[SideRule, ...]:
-    """The rules that come with the bridge, and the rules of a file of the same form."""
+def parse_side_rules(value: str) -> tuple[SideRule, ...]:
+    """Returns the rules that recognise side requests: those of the bridge, then those of the file that `value` names.
+
+    A side request is not for the agent's memory, such as a client's request for a title of the conversation.
+    """
     files = [Path(__file__).parent / "side_requests.json", *([Path(value)] if value else [])]
-    return tuple(_side_rule(row, file) for file in files for row in _rows(file))
+    return tuple(_parse_side_rule(row, file) for file in files for row in _read_rules(file))
 
 
-def _rows(file: Path) -> list[Any]:
+def _read_rules(file: Path) -> list[Any]:
+    """Reads the JSON array of rules in a file, without checking the rules."""
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
@@ -114,12 +136,13 @@ def _rows(file: Path) -> list[Any]:
     return rows
 
 
-def _side_rule(row: Any, file: Path) -> SideRule:
+def _parse_side_rule(row: Any, file: Path) -> SideRule:
+    """Returns the rule of one row of the file. Raises ValueError if the row is not a valid rule."""
     try:
         rule = SideRule(**{**row, "contains": tuple(row.get("contains", ()))})
     except (TypeError, AttributeError):
         rule = None
-    if rule is None or not _is_of_the_form(row):
+    if rule is None or not _has_right_types(row):
         raise ValueError(
             f"a rule in {file.name} is not of the form of those in bridge/side_requests.json: {row!r:.200}"
         )
@@ -128,43 +151,53 @@ def _side_rule(row: Any, file: Path) -> SideRule:
     return rule
 
 
-def _is_of_the_form(row: dict[str, Any]) -> bool:
-    """A text in place of the list `contains` would count as a list of its letters, which any message contains."""
+def _has_right_types(row: dict[str, Any]) -> bool:
+    """Returns whether the values of a side rule have the right types: texts, a list of texts, true or false.
+
+    A text in place of the list `contains` would count as a list of its letters, which any message contains.
+    """
     contains = row.get("contains", [])
     words = [row["name"], row["begins"], *(contains if isinstance(contains, list) else [None])]
     flags = [row.get(name, False) for name in ("last", "alone", "tools")]
     return all(isinstance(word, str) for word in words) and all(isinstance(flag, bool) for flag in flags)
 
 
-def base_url(value: str) -> str:
+def parse_base_url(value: str) -> str:
+    """Returns the Letta server's address without a slash at the end."""
     match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
     if match is None or int(match[2] or 0) > 65535:
         raise ValueError("must be a URL such as http://localhost:8283, without query or user name")
     return value.rstrip("/")
 
 
-def url_prefix(value: str) -> str:
+def parse_url_prefix(value: str) -> str:
+    """Returns the path under which a proxy serves the bridge, without a slash at the end."""
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
         raise ValueError("must be a path such as /bridge")
     return value.rstrip("/")
 
 
-def token(value: str) -> str:
+def parse_token(value: str) -> str:
+    """Returns a token. Raises ValueError if a header cannot carry the token."""
     if not re.fullmatch(r"[!-~]*", value):
         raise ValueError("has characters that a header cannot carry")
     return value
 
 
-def redis_url(value: str) -> str:
+def parse_redis_url(value: str) -> str:
+    """Returns the address of a Redis server. Raises ValueError if it has another form, also in its password."""
     if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise ValueError("must begin with redis:// or rediss://")
-    if not _is_parsed_whole(value):
+    if not _is_password_escaped(value):
         raise ValueError("must be like redis://:password@host:6379/0; in a password / is written %2F, # %23 and ? %3F")
     return value
 
 
-def _is_parsed_whole(url: str) -> bool:
-    """A / # or ? in a password ends the host part: then the text before it is not a valid port, or the @ is lost."""
+def _is_password_escaped(url: str) -> bool:
+    """Returns whether the password in a URL leaves the host and the port readable.
+
+    A bare / # or ? in a password ends the host part there. Then the port is invalid, or the @ is not in the host part.
+    """
     try:
         parts = urlsplit(url)
         _ = parts.port

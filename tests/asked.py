@@ -9,9 +9,9 @@ from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.dialects.openai.side_requests import side_rule
 from bridge.dialects.openai.transcript import Message, about_calls, new_input, whole_conversation
 from bridge.turn import Turn
-from bridge.values import side_rules
+from bridge.values import parse_side_rules
 
-RULES = side_rules("")
+RULES = parse_side_rules("")
 
 
 def turn_of(*messages: Message, model: str = "Ada", **fields: Any) -> Turn:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.config import FORMER, environment_with_dotenv, read_settings, variables
+from bridge.config import FORMER_VARIABLES, environment_with_dotenv, read_settings, variable_rows
 from bridge.errors import SettingsError
 from bridge.keys import ApiKey
 
@@ -96,7 +96,7 @@ def test_the_table_above_has_every_variable_whose_value_can_be_bad() -> None:
         "BRIDGE_FINAL_TOOLS",
         "BRIDGE_CORS_ORIGINS",
     }
-    assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variables()} - anything_goes
+    assert {variable for variable, _, _ in BAD} == {row["variable"] for row in variable_rows()} - anything_goes
 
 
 def test_all_faults_are_reported_at_once() -> None:
@@ -142,10 +142,10 @@ def test_the_defaults_are_those_of_the_table() -> None:
     settings = read_settings(LEAST)
     assert (settings.port, settings.host, settings.workers) == (8080, "0.0.0.0", 2)
     assert (settings.threads, settings.turns_at_once) == (64, 56)
-    assert (settings.methods.of("agent-1", "Ada"), settings.system_prompt) == ("auto", "block")
+    assert (settings.methods.for_agent("agent-1", "Ada"), settings.system_prompt) == ("auto", "block")
     assert (settings.api_keys, settings.admin_password, settings.redis_url) == ((), "", "")
     assert settings.data_dir == Path(".bridge")
-    assert settings.ignored == ()
+    assert settings.ignored_variables == ()
 
 
 def test_a_variable_that_is_set_to_nothing_counts_as_not_set() -> None:
@@ -177,7 +177,7 @@ def test_a_flag_can_be_switched_off_in_several_words(value: str) -> None:
 
 
 def test_there_are_thirty_settings_and_each_has_its_own_variable() -> None:
-    names = [row["variable"] for row in variables()]
+    names = [row["variable"] for row in variable_rows()]
     assert len(names) == len(set(names)) == 30
 
 
@@ -199,17 +199,17 @@ def test_a_parameter_replaces_its_default() -> None:
 def test_a_variable_of_an_earlier_version_is_ignored_and_named() -> None:
     settings = read_settings({**LEAST, "BRIDGE_PING_INTERVAL": "5", "BRIDGE_LOG_FORMAT": "text", "BRIDGE_THREADS": " "})
     assert settings.ping_interval == 15.0
-    assert settings.ignored == (
+    assert settings.ignored_variables == (
         "BRIDGE_PING_INTERVAL is not a setting any more and is ignored: it is always 15 seconds.",
         "BRIDGE_LOG_FORMAT is not a setting any more and is ignored:"
         " it is always text at a terminal and JSON elsewhere.",
     )
 
 
-@pytest.mark.parametrize("variable", sorted(FORMER.keys() - {"BRIDGE_LOG_FORMAT"}))
+@pytest.mark.parametrize("variable", sorted(FORMER_VARIABLES.keys() - {"BRIDGE_LOG_FORMAT"}))
 def test_the_sentence_about_a_former_variable_has_the_value_that_holds(variable: str) -> None:
     settings = read_settings({**LEAST, variable: "1"})
-    (sentence,) = settings.ignored
+    (sentence,) = settings.ignored_variables
     value = getattr(settings, variable.removeprefix("BRIDGE_").lower())
     assert f" {value:.15g} " in sentence
 
@@ -240,6 +240,6 @@ def test_on_heroku_a_dotenv_file_is_not_read(tmp_path: Path) -> None:
 def test_agents_may_have_a_method_of_their_own() -> None:
     environment = {"LETTA_BASE_URL": "http://letta", "BRIDGE_ALLOW_ANONYMOUS": "1"}
     methods = read_settings({**environment, "BRIDGE_METHOD": "rewrite, Ada Lovelace=prompt, agent-7=message"}).methods
-    assert methods.of("agent-1", "Ada Lovelace") == "prompt"
-    assert methods.of("agent-7", "Bob") == "message"
-    assert methods.of("agent-8", "Eve") == "rewrite"
+    assert methods.for_agent("agent-1", "Ada Lovelace") == "prompt"
+    assert methods.for_agent("agent-7", "Bob") == "message"
+    assert methods.for_agent("agent-8", "Eve") == "rewrite"

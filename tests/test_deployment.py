@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from bridge.config import read_settings, variables
+from bridge.config import read_settings, variable_rows
 
 ROOT = Path(__file__).parent.parent
-SETTINGS = {row["variable"] for row in variables()}
-REQUIRED = {row["variable"] for row in variables() if row["default"] == "(required)"}
+SETTINGS = {row["variable"] for row in variable_rows()}
+REQUIRED = {row["variable"] for row in variable_rows() if row["default"] == "(required)"}
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 PYTHON = (3, 11)
 
@@ -104,7 +104,7 @@ def test_every_platform_starts_what_the_procfile_starts() -> None:
 
 
 def test_every_platform_waits_for_the_drain() -> None:
-    drain = next(float(row["default"]) for row in variables() if row["variable"] == "BRIDGE_DRAIN")
+    drain = next(float(row["default"]) for row in variable_rows() if row["variable"] == "BRIDGE_DRAIN")
     assert COMPOSE["services"]["bridge"]["stop_grace_period"] == f"{drain + 10:.0f}s"
     assert f"TimeoutStopSec={drain + 10:.0f}" in (ROOT / "docs" / "letta-tool-bridge.service").read_text()
 

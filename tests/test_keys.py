@@ -4,13 +4,13 @@ import hashlib
 
 import pytest
 
-from bridge.keys import ApiKey, api_keys
+from bridge.keys import ApiKey, parse_api_keys
 
 DIGEST = "ab" * 32
 
 
 def test_of_a_plain_key_only_the_hash_is_kept() -> None:
-    (key,) = api_keys("a key".replace(" ", "-of-mine-"))
+    (key,) = parse_api_keys("a key".replace(" ", "-of-mine-"))
     assert key == ApiKey("key-1", hashlib.sha256(b"a-of-mine-key").hexdigest())
 
 
@@ -32,11 +32,11 @@ def test_of_a_plain_key_only_the_hash_is_kept() -> None:
     ],
 )
 def test_a_key_is_read_with_its_agents_and_options(text: str, key: ApiKey) -> None:
-    assert api_keys(text) == (key,)
+    assert parse_api_keys(text) == (key,)
 
 
 def test_keys_are_separated_by_commas_or_blanks() -> None:
-    assert [key.name for key in api_keys(f"roo:{DIGEST}:Ada:rate=1,  cli:{DIGEST}\nplain-key-of-mine")] == [
+    assert [key.name for key in parse_api_keys(f"roo:{DIGEST}:Ada:rate=1,  cli:{DIGEST}\nplain-key-of-mine")] == [
         "roo",
         "cli",
         "key-3",
@@ -48,5 +48,5 @@ def test_keys_are_separated_by_commas_or_blanks() -> None:
 )
 def test_an_unknown_option_is_refused_without_showing_the_key(options: str) -> None:
     with pytest.raises(ValueError, match="key 2 has an unknown option") as caught:
-        api_keys(f"plain-key-of-mine,roo:{DIGEST}::{options}")
+        parse_api_keys(f"plain-key-of-mine,roo:{DIGEST}::{options}")
     assert DIGEST not in str(caught.value)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from bridge.config import variables
+from bridge.config import variable_rows
 from bridge.dialects.chat_completions.parameters import PARAMETERS
 
 README = Path(__file__).parent.parent / "README.md"
 
 
-@pytest.mark.parametrize("row", variables(), ids=lambda row: row["variable"])
+@pytest.mark.parametrize("row", variable_rows(), ids=lambda row: row["variable"])
 def test_the_table_of_settings_has_each_setting(row: dict[str, str]) -> None:
     default = row["default"] if row["default"] in ("", "(required)") else f"`{row['default']}`"
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.read_text().splitlines()]
@@ -20,7 +20,7 @@ def test_the_table_of_settings_has_each_setting(row: dict[str, str]) -> None:
 def test_the_table_of_settings_has_no_other_variable() -> None:
     listed = {line.split("`")[1] for line in README.read_text().splitlines() if line.startswith("| `")}
     named = {name for name in listed if name.isupper()}
-    assert named == {row["variable"] for row in variables()}
+    assert named == {row["variable"] for row in variable_rows()}
 
 
 @pytest.mark.parametrize(("fields", "treatment", "words"), PARAMETERS)

@@ -25,7 +25,7 @@ def _add_config(group: click.Group, service: Service) -> None:
     @as_json
     @report_failures
     def config(changed: bool, as_json: bool) -> None:
-        for sentence in service.settings.ignored:
+        for sentence in service.settings.ignored_variables:
             click.echo(f"Warning: {sentence}", err=True)
         shown = [one for one in masked(service.settings) if one.changed or not changed]
         rows = [

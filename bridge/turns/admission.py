@@ -52,5 +52,5 @@ class Admission:
         turn = replace(turn, tools=checked)
         if key is None:
             return turn
-        self._directory.admit(turn.model, key.agents)
+        self._directory.check_visible(turn.model, key.agents)
         return replace(turn, client=key.name, methods=key.methods)

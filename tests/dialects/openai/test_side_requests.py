@@ -9,9 +9,9 @@ import pytest
 
 from bridge.dialects.openai.side_requests import side_rule
 from bridge.dialects.openai.transcript import Message, Transcript
-from bridge.values import side_rules
+from bridge.values import parse_side_rules
 
-RULES = side_rules("")
+RULES = parse_side_rules("")
 COMPACTION = "You are the component that summarizes a conversation when its context window is about to overflow."
 LATER = (Message("system", "You are Qwen Code."), Message("user", "hi"), Message("assistant", "hello"))
 TASK = "### Task:\nGenerate tags.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>"
@@ -104,7 +104,7 @@ def test_messages_of_users_are_not_mistaken_for_side_requests(request_: Request)
 def test_a_file_can_add_rules(tmp_path: Path) -> None:
     file = tmp_path / "rules.json"
     file.write_text(json.dumps([{"name": "ours", "role": "system", "begins": "Summarise for ACME"}]))
-    assert side_rule((system("Summarise for ACME: all"), user("x")), False, side_rules(str(file))) == "ours"
+    assert side_rule((system("Summarise for ACME: all"), user("x")), False, parse_side_rules(str(file))) == "ours"
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_an_invalid_file_of_rules_is_refused_with_the_reason(tmp_path: Path, con
     file = tmp_path / "rules.json"
     file.write_text(content)
     with pytest.raises(ValueError, match=words):
-        side_rules(str(file))
+        parse_side_rules(str(file))
