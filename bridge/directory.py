@@ -29,7 +29,7 @@ def model_names(agents: Sequence[AgentSummary]) -> list[str]:
 
 
 def _can_be_model_name(name: str) -> bool:
-    """Returns whether a client can use the name as a model. Not ids and names with the suffix of side requests."""
+    """Returns whether a client can use the name as a model. Ids and names that end in ASIDE_SUFFIX cannot be used."""
     return bool(name) and name == name.strip() and not AGENT_ID.fullmatch(name) and not name.endswith(ASIDE_SUFFIX)
 
 

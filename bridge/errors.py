@@ -3,15 +3,15 @@
     BridgeError                          has status, type, code, param and retry_after: what the client gets
     ├── InvalidRequest              400  the request can't be understood; `param` names the field
     │   ├── TooDeep                 400  the JSON is nested beyond the limit
-    │   ├── TooLarge                413  beyond a size limit
+    │   ├── TooLarge                413  the request is beyond a size limit
     │   └── TooSlow                 408  the request did not arrive in time
-    ├── Unauthorized                401  no valid key
-    ├── Forbidden                   403  a valid key, but not for this
+    ├── Unauthorized                401  the request has no valid key
+    ├── Forbidden                   403  the key is valid, but does not allow this
     ├── UnknownModel                404  no agent has that name or id
     ├── UnknownPath                 404  no route, page or action has that address
     ├── WrongMethod                 405  the route exists, but not for this HTTP method
     ├── Busy                        429  the agent is in another turn, or a limit is reached; try again later
-    ├── TooManyTurns                503  this worker runs as many turns as it can
+    ├── TooManyTurns                503  this worker already runs as many turns as it can
     ├── StillRunning                504  the answer takes longer than a client is kept waiting
     ├── TurnLost                    503  the worker that ran the turn is gone
     ├── RequestConflict             409  another request prevents this one
@@ -23,13 +23,13 @@
     ├── StoreUnavailable            503  the store that the workers share can't be read or written
     │   └── HoldLost                503  the bridge lost its lock on the agent, so another turn may have it now
     └── LettaError                  502  the Letta server or the model behind it failed
-        ├── LettaUnreachable        502  no connection, or it broke
+        ├── LettaUnreachable        502  there is no connection to Letta, or it broke
         ├── LettaUnavailable        503  Letta answers that it can't serve now
-        ├── LettaTimeout            504  no answer in time
+        ├── LettaTimeout            504  Letta did not answer in time
         ├── LettaRefusedCredentials 502  the bridge's own credentials are wrong
-        ├── LettaConflict           409  the agent is busy or waits for something
+        ├── LettaConflict           409  Letta says that the agent is busy, or waits for an approval
         ├── LettaRejected           502  Letta did not accept the bridge's request
-        ├── LettaNotFound           404  Letta has no such thing
+        ├── LettaNotFound           404  Letta has no agent, tool, block or run with the id
         ├── ModelFailed             502  the agent's model failed
         └── ModelOverloaded         429  the agent's model is rate limited
     SettingsError                        the environment is wrong; the service does not start
@@ -41,6 +41,8 @@ from __future__ import annotations
 
 
 class BridgeError(Exception):
+    """A failure that is reported to the client, with the HTTP status and the fields of OpenAI's error object."""
+
     status = 500
     type = "server_error"
     code: str | None = None
@@ -166,6 +168,7 @@ class ClientGone(BridgeError):
 
     @classmethod
     def before_its_turn(cls) -> ClientGone:
+        """Returns the error for a client that closed the connection before its turn began."""
         return cls("The client closed the connection before its turn began.")
 
 
@@ -201,7 +204,7 @@ class LettaError(BridgeError):
 class LettaUnreachable(LettaError):
     code = "letta_unreachable"
     retry_after = 5
-    # True when no connection was made. When a connection broke, some of the request may have arrived.
+    # True if no connection was made. If a connection broke, Letta may have received the request.
     nothing_sent = False
 
 

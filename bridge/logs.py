@@ -1,6 +1,6 @@
 """Log lines: JSON for machines, or text for a person at a terminal. No logged text can begin a line of its own.
 
-A record may carry `fields`, a mapping of details beside its message.
+A record may carry `fields`, a mapping of details that are logged after its message.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from bridge.trace import current_trace_or_none
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
-LONGEST = 8_000
+LONGEST = 8_000  # characters of a logged text
 # Anything that looks like a key is hidden: Letta's errors may quote what a model provider refused.
-_KEYS = re.compile(r"(?i)(\bbearer\s+|\bbasic\s+|\bsk-|\bapi[-_]?key[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]{4,}")
+_KEY_PATTERN = re.compile(r"(?i)(\bbearer\s+|\bbasic\s+|\bsk-|\bapi[-_]?key[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]{4,}")
 # These libraries log every connection.
-_QUIET = ("httpx", "httpcore", "letta_client", "urllib3", "werkzeug")
+_QUIET_LOGGERS = ("httpx", "httpcore", "letta_client", "urllib3", "werkzeug")
 
 
 def log_config(level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
-    """For logging.config: everything goes to stdout, gunicorn's lines too, except its list of requests."""
+    """Returns the configuration for `logging.config.dictConfig`. The `secrets` are never logged.
+
+    All lines go to stdout, gunicorn's lines too, except its list of requests.
+    """
     lines = {"()": TextLines if sys.stdout.isatty() else JsonLines, "secrets": tuple(secrets)}
     return {
         "version": 1,
@@ -39,39 +42,40 @@ def log_config(level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
                 "filters": ["stopped_clients"],
             }
         },
-        "filters": {"stopped_clients": {"()": WithoutStoppedClients}},
+        "filters": {"stopped_clients": {"()": StoppedClientFilter}},
         "root": {"level": level.upper(), "handlers": ["out"]},
         "loggers": {
             "gunicorn.error": {"level": level.upper(), "handlers": [], "propagate": True},
             "gunicorn.access": {"level": "CRITICAL", "handlers": [], "propagate": False},
-            **{name: {"level": "WARNING"} for name in _QUIET},
+            **{name: {"level": "WARNING"} for name in _QUIET_LOGGERS},
         },
     }
 
 
-class WithoutStoppedClients(logging.Filter):
-    """Drops gunicorn's traceback for each client that stopped in the middle of its request."""
+class StoppedClientFilter(logging.Filter):
+    """Drops the traceback that gunicorn logs for each client that stopped in the middle of its request."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
-class _Lines(logging.Formatter):
-    """Writes *** in place of each of the `secrets`, wherever it occurs."""
+class _LineFormatter(logging.Formatter):
+    """Base of both forms of a log line. Writes *** in place of each of the `secrets`."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         super().__init__()
         known = [secret for secret in secrets if len(secret) >= 4]
-        # Also in the form that repr() gives them: so gunicorn writes its settings when it debugs.
+        # The secrets as repr() writes them are hidden, too: gunicorn logs its settings so at the level debug.
         self._secrets = list(dict.fromkeys(form for secret in known for form in (secret, repr(secret)[1:-1])))
 
-    def hidden(self, text: str) -> str:
+    def hide_secrets(self, text: str) -> str:
+        """Returns the text with *** in place of the secrets and of anything that looks like a key."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        return _KEYS.sub(r"\1***", text)
+        return _KEY_PATTERN.sub(r"\1***", text)
 
-    def details(self, record: logging.LogRecord) -> dict[str, Any]:
-        """Everything that the record says beside time, level and message."""
+    def record_details(self, record: logging.LogRecord) -> dict[str, Any]:
+        """Returns a log record's request ids, its `fields` and its traceback as `error`, without secrets."""
         trace = current_trace_or_none()
         found: dict[str, Any] = {"request_id": trace.request_id} if trace else {}
         if trace and trace.trace_id:
@@ -79,50 +83,62 @@ class _Lines(logging.Formatter):
         found.update(getattr(record, "fields", {}))
         if record.exc_info:
             found["error"] = self.formatException(record.exc_info)
-        return {name: self._plain(value) for name, value in found.items()}
+        return {name: self._plain_value(value) for name, value in found.items()}
 
-    def _plain(self, value: Any) -> Any:
+    def _plain_value(self, value: Any) -> Any:
+        """Returns the value of a logged field as a JSON value, with long texts cut and secrets hidden."""
         if isinstance(value, Mapping):
-            return {str(name): self._plain(item) for name, item in value.items()}
+            return {str(name): self._plain_value(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._plain(item) for item in value]
-        return value if isinstance(value, bool | int | float | None) else self.hidden(str(value)[:LONGEST])
+            return [self._plain_value(item) for item in value]
+        return value if isinstance(value, bool | int | float | None) else self.hide_secrets(str(value)[:LONGEST])
 
 
-class JsonLines(_Lines):
+class JsonLines(_LineFormatter):
+    """Writes each log record as one line of JSON."""
+
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "process": record.process,
-            "message": self.hidden(record.getMessage()[:LONGEST]),
+            "message": self.hide_secrets(record.getMessage()[:LONGEST]),
         }
-        details = {name: value for name, value in self.details(record).items() if name not in line}
+        details = {name: value for name, value in self.record_details(record).items() if name not in line}
         return json.dumps({**line, **details}, default=str)
 
 
-class TextLines(_Lines):
+class TextLines(_LineFormatter):
+    """Writes each log record as one line of text, with its traceback in indented lines below."""
+
     def format(self, record: logging.LogRecord) -> str:
-        details = self.details(record)
+        details = self.record_details(record)
         error = str(details.pop("error", ""))
         details.pop("request_id", None)
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        words = [time, f"{record.levelname.lower():<7}", one_line(self.hidden(record.getMessage()[:LONGEST]))]
-        words += [f"{name}={_shown(value)}" for name, value in details.items() if value not in ("", None, [], {})]
+        words = [
+            time,
+            f"{record.levelname.lower():<7}",
+            escape_to_one_line(self.hide_secrets(record.getMessage()[:LONGEST])),
+        ]
+        words += [
+            f"{name}={_value_as_text(value)}" for name, value in details.items() if value not in ("", None, [], {})
+        ]
         # The lines of a traceback are indented, so that none of them can be taken for a record.
-        return "\n".join([" ".join(words), *("    | " + one_line(line) for line in error.splitlines())])
+        return "\n".join([" ".join(words), *("    | " + escape_to_one_line(line) for line in error.splitlines())])
 
 
-def one_line(text: str) -> str:
-    """Escapes characters that move the cursor, hide text or begin a line."""
+def escape_to_one_line(text: str) -> str:
+    """Returns the text with all characters escaped that move the cursor, hide text or begin a line."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def _shown(value: Any) -> str:
+def _value_as_text(value: Any) -> str:
+    """Returns the value of a logged field as text, in quotes if it has blanks, commas or equals signs."""
     if isinstance(value, list):
-        return ",".join(_shown(item) for item in value)
+        return ",".join(_value_as_text(item) for item in value)
     if isinstance(value, float):
         return f"{value:g}"
-    text = one_line(str(value))
+    text = escape_to_one_line(str(value))
     return json.dumps(text, ensure_ascii=False) if set(text) & set(" ,=") else text
