@@ -22,7 +22,7 @@ from bridge.letta.gateway import Gateway
 from bridge.limits.allowance import Allowance
 from bridge.offering import Offering
 from bridge.operation.actions import Operator
-from bridge.operation.background import Background
+from bridge.operation.background import BackgroundWork
 from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
@@ -35,65 +35,65 @@ from bridge.trace import count_as_waiting
 from bridge.turns.admission import Admission
 from bridge.turns.attempts import Attempts
 from bridge.turns.turns import Turns
-from bridge.web.admin.site import admin
+from bridge.web.admin.site import admin_routes
 from bridge.web.answer import Answers
 from bridge.web.cors import allow_origins
-from bridge.web.faults import answer_faults
-from bridge.web.health import Readiness, health
-from bridge.web.metrics import Metrics, metrics_page
-from bridge.web.openai_api import openai_api
-from bridge.web.pages import pages
-from bridge.web.prefix import below
-from bridge.web.security import harden
+from bridge.web.faults import add_error_handlers
+from bridge.web.health import Readiness, health_routes
+from bridge.web.metrics import Metrics, metrics_routes
+from bridge.web.openai_api import openai_routes
+from bridge.web.pages import home_routes
+from bridge.web.prefix import serve_below_prefix
+from bridge.web.security import harden_app
 from bridge.web.shutdown import EXTENSION, Shutdown
-from bridge.web.tracing import follow_requests
+from bridge.web.tracing import trace_requests
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
     """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
     if settings is None and is_command_of_flask():
-        return _commands_alone()
-    settings = settings or environment_settings(serving=True)
+        return _app_with_commands_only()
+    settings = settings or read_environment_settings(serving=True)
     metrics = Metrics(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
-    parts = assemble(settings, gateway, metrics.letta_called)
+    parts = assemble_parts(settings, gateway, metrics.observe_letta_call)
     app = Flask(__name__)
     app.extensions["parts"] = parts
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.extensions[EXTENSION] = Shutdown(settings.drain)
     app.url_map.strict_slashes = False
-    follow_requests(app, metrics)
+    trace_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"), parts.stubs)
     attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat)
-    turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.turn_ended])
-    sweeps = _sweeps(settings, parts.gateway)
+    turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn])
+    sweeps = _make_sweeps(settings, parts.gateway)
     answers = Answers(settings, admission, turns, app.extensions[EXTENSION], sweeps, app.logger)
-    app.register_blueprint(openai_api(settings, parts.directory, answers, ChatCompletions(_rules(settings))))
-    app.register_blueprint(admin(app, parts))
-    app.register_blueprint(health(Readiness({"letta": parts.gateway.check_server, "store": parts.store.check})))
-    app.register_blueprint(metrics_page(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
-    app.register_blueprint(pages())
+    app.register_blueprint(openai_routes(settings, parts.directory, answers, ChatCompletions(_request_rules(settings))))
+    app.register_blueprint(admin_routes(app, parts))
+    app.register_blueprint(health_routes(Readiness({"letta": parts.gateway.check_server, "store": parts.store.check})))
+    app.register_blueprint(metrics_routes(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
+    app.register_blueprint(home_routes())
     allow_origins(app, settings.cors_origins)
     app.cli.add_command(commands(lambda: settings, lambda _: parts))
     app.before_request(parts.recorder.start)
-    answer_faults(app)
-    harden(app, settings.trusted_hosts, settings.proxies)
-    app.wsgi_app = below(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
+    add_error_handlers(app)
+    harden_app(app, settings.trusted_hosts, settings.proxies)
+    app.wsgi_app = serve_below_prefix(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
     return app
 
 
-def _commands_alone() -> Flask:
+def _app_with_commands_only() -> Flask:
     """Makes the commands for Flask's command line. Each reads the settings, so that wrong ones are no traceback."""
     app = Flask(__name__)
-    app.cli.add_command(commands(lambda: environment_settings(serving=False), assemble))
+    app.cli.add_command(commands(lambda: read_environment_settings(serving=False), assemble_parts))
     return app
 
 
-def environment_settings(*, serving: bool) -> Settings:
+def read_environment_settings(*, serving: bool) -> Settings:
     return read_settings(environment_with_dotenv(os.environ, Path.cwd()), serving=serving)
 
 
-def assemble(
+def assemble_parts(
     settings: Settings, gateway: Gateway | None = None, observe: Observer = lambda call, seconds: None
 ) -> Parts:
     """Makes the parts that are not about the web. None of them connects anywhere before it is used."""
@@ -122,10 +122,10 @@ def assemble(
     )
 
 
-def _rules(settings: Settings) -> RequestRules:
+def _request_rules(settings: Settings) -> RequestRules:
     return RequestRules(settings.max_tools, settings.max_result, settings.image_urls, settings.side_rules)
 
 
-def _sweeps(settings: Settings, gateway: Gateway) -> Background:
+def _make_sweeps(settings: Settings, gateway: Gateway) -> BackgroundWork:
     due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
-    return Background("sweep", due.is_due, lambda: sweep_server(gateway, settings.stub_idle))
+    return BackgroundWork("sweep", due.is_due, lambda: sweep_server(gateway, settings.stub_idle))

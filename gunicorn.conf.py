@@ -68,13 +68,13 @@ def post_worker_init(worker: Any) -> None:
     signal.signal(signal.SIGTERM, drain)
 
 
-def _forget_counts(owner: int) -> None:
+def _remove_counts_folder(owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(counts, ignore_errors=True)
 
 
 if Path(counts).name.startswith(_COUNTS):
-    atexit.register(_forget_counts, os.getpid())
+    atexit.register(_remove_counts_folder, os.getpid())
 
 host = f"[{settings.host.strip('[]')}]" if ":" in settings.host else settings.host
 bind = f"{host}:{settings.port}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from app import assemble, environment_settings
+from app import assemble_parts, read_environment_settings
 from bridge.cli.completion import VARIABLE
 from bridge.cli.group import commands
 
 
 def main() -> None:
-    group = commands(lambda: environment_settings(serving=False), assemble)
+    group = commands(lambda: read_environment_settings(serving=False), assemble_parts)
     group(prog_name="python -m bridge", complete_var=VARIABLE)
 
 

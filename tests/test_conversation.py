@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app import assemble
+from app import assemble_parts
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
@@ -27,7 +27,7 @@ Ask = Callable[..., list[AgentEvent]]
 
 
 def made(letta: FakeGateway, settings: Settings) -> Conversation:
-    return assemble(settings, letta).conversation
+    return assemble_parts(settings, letta).conversation
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ def test_a_client_that_leaves_before_its_turn_keeps_the_mark_of_a_broken_turn(
 
 
 def test_an_action_of_the_operator_keeps_the_mark_of_a_broken_turn(letta: FakeGateway, settings: Settings) -> None:
-    parts = assemble(settings, letta)
+    parts = assemble_parts(settings, letta)
     conversation = parts.conversation
     turn = opens_a_call_and_breaks_off(letta, conversation)
     parts.offering.resync(letta.agents()[0].id, (CALL,))

@@ -11,17 +11,17 @@ from bridge.config import Settings
 from bridge.dialects.base import Dialect
 from bridge.keys import ApiKey
 from bridge.limits.gate import Slot
-from bridge.operation.background import Background
+from bridge.operation.background import BackgroundWork
 from bridge.turns.admission import Admission
 from bridge.turns.identity import KEY_HEADER, identity_of
 from bridge.turns.turns import Turns
-from bridge.web.bodies import body_of
-from bridge.web.json_body import parse_json
+from bridge.web.bodies import read_body
+from bridge.web.json_body import parse_json_body
 from bridge.web.listener import Listener
 from bridge.web.shutdown import Shutdown
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
-AROUND_A_SCHEMA = 8
+LEVELS_AROUND_SCHEMA = 8
 ASIDE_HEADER = "X-Bridge-Aside"
 # OpenCode and Kilo name with it the session for which a subagent works. The subagent's conversation is its own.
 PARENT_HEADER = "X-Parent-Session-Id"
@@ -35,13 +35,13 @@ class Answers:
     admission: Admission
     turns: Turns
     shutdown: Shutdown
-    sweeps: Background
+    sweeps: BackgroundWork
     log: Logger
 
-    def answer(self, request: Request, dialect: Dialect, key: ApiKey | None) -> Response:
+    def answer_request(self, request: Request, dialect: Dialect, key: ApiKey | None) -> Response:
         slot = self.admission.enter(key)
         try:
-            response = self._answer(request, dialect, key, slot)
+            response = self._reply_to_turn(request, dialect, key, slot)
         except BaseException:
             slot.leave()
             raise
@@ -49,9 +49,9 @@ class Answers:
         response.call_on_close(self.sweeps.start_if_due)
         return response
 
-    def _answer(self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot) -> Response:
+    def _reply_to_turn(self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot) -> Response:
         settings = self.settings
-        body = parse_json(body_of(request, settings.max_body), settings.max_depth + AROUND_A_SCHEMA)
+        body = parse_json_body(read_body(request, settings.max_body), settings.max_depth + LEVELS_AROUND_SCHEMA)
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
         turn = self.admission.admitted(parsed.turn, key)
@@ -59,12 +59,12 @@ class Answers:
         part = self.turns.begin(turn, dialect, identity, slot)
         listener = Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
         if turn.stream:
-            listener.wait_for_first(settings.header_wait)
-            frames = listener.frames(settings.ping_interval)
+            listener.wait_before_headers(settings.header_wait)
+            frames = listener.stream_frames(settings.ping_interval)
             response = Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS)
         else:
-            whole = listener.whole(settings.reply_wait)
+            whole = listener.whole_reply(settings.reply_wait)
             headers = {"Content-Length": str(len(whole))}
-            response = Response(listener.sent(whole), mimetype="application/json", headers=headers)
+            response = Response(listener.send_whole(whole), mimetype="application/json", headers=headers)
         response.headers["X-Bridge-Method"] = part.method
         return response

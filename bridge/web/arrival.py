@@ -59,11 +59,11 @@ class Arrival:
         end = self.received.find(_END_OF_HEAD, searched)
         if end >= 0:
             self._head_length = end + len(_END_OF_HEAD)
-            self._read_head(bytes(self.received[:end]))
+            self._parse_head(bytes(self.received[:end]))
         elif len(self.received) > LONGEST_HEAD:
             self.is_complete = True
 
-    def _read_head(self, head: bytes) -> None:
+    def _parse_head(self, head: bytes) -> None:
         fields: dict[bytes, list[bytes]] = {b"content-length": [], b"transfer-encoding": [], b"expect": []}
         for line in head.split(b"\r\n")[1:]:
             name, _, value = line.partition(b":")

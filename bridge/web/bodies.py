@@ -14,9 +14,9 @@ _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _TOO_SLOW = "The request body did not come whole, did not come in time, or came in too many small chunks."
 
 
-def body_of(request: Request, limit: int) -> bytes:
+def read_body(request: Request, limit: int) -> bytes:
     """Returns the body, of `limit` bytes at most. A larger one is refused, however small it was sent."""
-    packed = _received(request)
+    packed = _receive_body(request)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
         return packed
@@ -34,7 +34,7 @@ def body_of(request: Request, limit: int) -> bytes:
     return body
 
 
-def _received(request: Request) -> bytes:
+def _receive_body(request: Request) -> bytes:
     try:
         received = request.get_data(cache=False)
         # Of a body in chunks, Flask returns as much as is allowed. One more byte shows that it is too large.

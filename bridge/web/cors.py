@@ -17,12 +17,12 @@ def allow_origins(app: Flask, origins: frozenset[str]) -> None:
     """
 
     @app.before_request
-    def preflight() -> Response | None:
+    def answer_preflight() -> Response | None:
         asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         return Response(status=204) if asks and request.path.startswith("/v1") else None
 
     @app.after_request
-    def allowed(response: Response) -> Response:
+    def add_headers(response: Response) -> Response:
         origin = request.headers.get("Origin", "")
         if not origins or not request.path.startswith("/v1"):
             return response

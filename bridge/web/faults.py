@@ -14,29 +14,29 @@ from bridge.errors import BridgeError, InternalFailure, InvalidRequest, TooLarge
 from bridge.trace import current_trace
 
 
-def answer_faults(app: Flask) -> None:
+def add_error_handlers(app: Flask) -> None:
     @app.errorhandler(Exception)
-    def failed(fault: Exception) -> Response:
-        return _response(logged_failure(fault, app.logger))
+    def answer_any_fault(fault: Exception) -> Response:
+        return _error_response(log_fault(fault, app.logger))
 
     @app.errorhandler(ParseException)
-    def garbled(fault: Exception) -> Response:
+    def answer_garbled_chunks(fault: Exception) -> Response:
         """gunicorn raises it while it reads a body that is sent in chunks."""
-        return failed(InvalidRequest(f"The request body can't be read: {fault}"[:200], code="invalid_chunks"))
+        return answer_any_fault(InvalidRequest(f"The request body can't be read: {fault}"[:200], code="invalid_chunks"))
 
     @app.errorhandler(HTTPException)
-    def http(fault: HTTPException) -> Response:
-        named = _named(fault, app.config["MAX_CONTENT_LENGTH"])
-        current_trace().failure = _code(named)
-        response = _response(named)
+    def answer_http_error(fault: HTTPException) -> Response:
+        named = _error_from_http(fault, app.config["MAX_CONTENT_LENGTH"])
+        current_trace().failure = _failure_code(named)
+        response = _error_response(named)
         if isinstance(fault, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(fault.valid_methods or ())
         return response
 
 
-def logged_failure(fault: Exception, log: Logger) -> BridgeError:
+def log_fault(fault: Exception, log: Logger) -> BridgeError:
     """Logs a fault, and returns it as the client sees it. The log has more than the client."""
-    current_trace().failure = _code(fault)
+    current_trace().failure = _failure_code(fault)
     if isinstance(fault, BridgeError):
         fields = {"status": fault.status, "code": fault.code, "param": fault.param}
         notes = "; ".join(getattr(fault, "__notes__", ()))
@@ -46,12 +46,12 @@ def logged_failure(fault: Exception, log: Logger) -> BridgeError:
     return InternalFailure("The bridge failed; its log says why.")
 
 
-def _code(fault: Exception) -> str:
+def _failure_code(fault: Exception) -> str:
     """Returns the name under which the failure is counted."""
     return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
-def _named(fault: HTTPException, limit: int) -> BridgeError:
+def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
     if isinstance(fault, RequestEntityTooLarge):
         return TooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
@@ -65,7 +65,7 @@ def _named(fault: HTTPException, limit: int) -> BridgeError:
     return InvalidRequest(fault.description or fault.name)
 
 
-def _response(failure: BridgeError) -> Response:
+def _error_response(failure: BridgeError) -> Response:
     """Makes the reply in the form of the dialect whose route was asked, elsewhere in OpenAI's form."""
     dialect: Dialect | None = g.get("dialect")
     response = jsonify(dialect.error(failure) if dialect else error_object(failure))

@@ -30,8 +30,8 @@ class Readiness:
         """Returns for each part "ok" or the name of what is wrong."""
         deadline = time.monotonic() + self._longest
         for probe in self._probes.values():
-            probe.begin()
-        return {name: probe.state(deadline) for name, probe in self._probes.items()}
+            probe.start_check()
+        return {name: probe.wait_for_state(deadline) for name, probe in self._probes.items()}
 
 
 class _Probe:
@@ -42,19 +42,19 @@ class _Probe:
         self._state = ""
         self._good_until = 0.0
 
-    def begin(self) -> None:
+    def start_check(self) -> None:
         with self._changed:
             if self._running or time.monotonic() < self._good_until:
                 return
-            threading.Thread(target=self._run, name="readiness", daemon=True).start()
+            threading.Thread(target=self._run_check, name="readiness", daemon=True).start()
             self._running = True  # set after the start, which fails if there is no thread left
 
-    def state(self, deadline: float) -> str:
+    def wait_for_state(self, deadline: float) -> str:
         with self._changed:
             ended = self._changed.wait_for(lambda: not self._running, max(0.0, deadline - time.monotonic()))
             return self._state if ended else "timeout"
 
-    def _run(self) -> None:
+    def _run_check(self) -> None:
         trace.set_current_trace(None)
         state = "failed"
         try:
@@ -69,16 +69,16 @@ class _Probe:
                 self._changed.notify_all()
 
 
-def health(readiness: Readiness) -> Blueprint:
+def health_routes(readiness: Readiness) -> Blueprint:
     """Everybody may read these pages, so they show only the names of failures."""
     routes = Blueprint("health", __name__)
 
     @routes.get("/healthz")
-    def alive() -> Response:
+    def show_liveness() -> Response:
         return jsonify({"status": OK})
 
     @routes.get("/readyz")
-    def ready() -> Response:
+    def show_readiness() -> Response:
         states = readiness.states()
         is_ready = set(states.values()) <= {OK}
         response = jsonify({"status": OK if is_ready else "not ready", **states})

@@ -12,7 +12,7 @@ from bridge.turn import JsonObject
 DEEPEST = 72
 
 
-def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
+def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
     """Returns the body as a JSON object. Refuses everything that two readers could read differently.
 
     NaN and Infinity are not JSON. If an object has two fields of one name, some readers take the first, some the last.
@@ -22,19 +22,24 @@ def parse_json(body: bytes, deepest: int = DEEPEST) -> JsonObject:
             "The request body is empty; send a JSON object with `model` and `messages`.", code="invalid_json"
         )
     try:
-        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_twins)
+        value = json.loads(
+            body,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_finite_number,
+            object_pairs_hook=_object_from_pairs,
+        )
     except RecursionError:
-        raise _too_deep(deepest) from None
+        raise _too_deep_error(deepest) from None
     except (ValueError, UnicodeDecodeError) as fault:
         raise InvalidRequest(f"The request body is not valid JSON: {fault}.", code="invalid_json") from None
     if not isinstance(value, dict):
         raise InvalidRequest("The request body must be a JSON object.", code="invalid_json")
-    if _is_deeper(value, deepest):
-        raise _too_deep(deepest)
+    if _is_nested_deeper(value, deepest):
+        raise _too_deep_error(deepest)
     return value
 
 
-def _is_deeper(value: Any, deepest: int) -> bool:
+def _is_nested_deeper(value: Any, deepest: int) -> bool:
     """Returns whether a value is nested too deeply. Before this is known, no code may use recursion on it."""
     waiting = [(value, 1)]
     while waiting:
@@ -46,11 +51,11 @@ def _is_deeper(value: Any, deepest: int) -> bool:
     return False
 
 
-def _too_deep(deepest: int) -> TooDeep:
+def _too_deep_error(deepest: int) -> TooDeep:
     return TooDeep(f"The request body is nested more than {deepest} levels deep.")
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
@@ -59,7 +64,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _finite(digits: str) -> float:
+def _parse_finite_number(digits: str) -> float:
     value = float(digits)
     if math.isinf(value):
         raise ValueError(f"{digits:.20} is out of range")

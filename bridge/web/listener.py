@@ -14,7 +14,7 @@ from bridge.dialects.base import Reply
 from bridge.errors import BridgeError, ClientGone, ShuttingDown, StillRunning
 from bridge.turn import AgentEvent
 from bridge.turns.part import Part
-from bridge.web.faults import logged_failure
+from bridge.web.faults import log_fault
 from bridge.web.hangup import break_connection, client_is_gone
 from bridge.web.shutdown import Shutdown
 
@@ -31,7 +31,7 @@ class Listener:
     log: Logger
     shutdown: Shutdown
 
-    def wait_for_first(self, seconds: float) -> None:
+    def wait_before_headers(self, seconds: float) -> None:
         """Waits for the first sign, at most `seconds`. So a failure before it has its true status in the headers."""
         deadline = time.monotonic() + seconds
         while not self.part.wait_for_first(min(TICK, max(0.0, deadline - time.monotonic()))):
@@ -40,13 +40,13 @@ class Listener:
             if time.monotonic() >= deadline:
                 return
 
-    def whole(self, seconds: float) -> bytes:
+    def whole_reply(self, seconds: float) -> bytes:
         """Returns the unstreamed reply. Raises StillRunning if it takes longer than `seconds`."""
         body = self.reply.body(self._events_until(time.monotonic() + seconds))
         self._check_client()
         return json.dumps(body).encode()
 
-    def sent(self, body: bytes) -> Iterator[bytes]:
+    def send_whole(self, body: bytes) -> Iterator[bytes]:
         """Yields the body. The code after `yield` runs when the body was sent to the client."""
         try:
             yield body
@@ -55,19 +55,19 @@ class Listener:
             raise
         self.part.delivered()
 
-    def frames(self, ping_interval: float) -> Iterator[bytes]:
+    def stream_frames(self, ping_interval: float) -> Iterator[bytes]:
         """Yields the streamed reply, with a comment after every `ping_interval` seconds of silence."""
         try:
-            yield from self._frames(ping_interval)
+            yield from self._event_frames(ping_interval)
         except ClientGone:
             return
         except GeneratorExit:
             self.part.give_up()
             raise
         except Exception as fault:  # the status was sent, so the failure goes into the stream
-            yield from self._failure(logged_failure(fault, self.log))
+            yield from self._failure_frames(log_fault(fault, self.log))
 
-    def _frames(self, ping_interval: float) -> Iterator[bytes]:
+    def _event_frames(self, ping_interval: float) -> Iterator[bytes]:
         # The status is sent with the first byte. So the first silence has its comment at once.
         quiet_since = time.monotonic() - ping_interval
         for event in self.part.read(TICK):
@@ -85,7 +85,7 @@ class Listener:
         yield from self.reply.end()
         self.part.delivered()
 
-    def _failure(self, failure: BridgeError) -> Iterator[bytes]:
+    def _failure_frames(self, failure: BridgeError) -> Iterator[bytes]:
         """Ends the stream as a failure. Breaks the connection if trying again may help: coding clients then do so.
 
         After an error event they give up.

@@ -14,7 +14,7 @@ from bridge import __version__
 from bridge.errors import Forbidden, Unauthorized
 from bridge.history.records import TurnRecord
 from bridge.trace import Trace
-from bridge.web.security import shown_key_matches
+from bridge.web.security import bearer_token_matches
 
 VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 AGENT_TYPES = frozenset(
@@ -82,7 +82,7 @@ class Metrics:
         info = Gauge("bridge_info", "1.", ("version",), multiprocess_mode="max", registry=registry)
         info.labels(__version__).set(1)
 
-    def turn_ended(self, turn: TurnRecord) -> None:
+    def count_turn(self, turn: TurnRecord) -> None:
         kind = turn.agent_type if turn.agent_type in AGENT_TYPES else "other" if turn.agent_type else "none"
         self._turns.labels(kind, turn.method or "none", turn.outcome).inc()
         parts = {
@@ -100,13 +100,13 @@ class Metrics:
             self._results.inc(turn.results)
             self._pending.inc(turn.called - turn.closed_calls)
 
-    def letta_called(self, call: str, seconds: float) -> None:
+    def observe_letta_call(self, call: str, seconds: float) -> None:
         self._letta_seconds.labels(call).observe(seconds)
 
-    def stream_begins(self) -> None:
+    def count_open_stream(self) -> None:
         self._streams.inc()
 
-    def request_ended(self, route: str, method: str, status: int, trace: Trace, *, streamed: bool) -> None:
+    def count_request(self, route: str, method: str, status: int, trace: Trace, *, streamed: bool) -> None:
         """Counts a request. `route` is the rule that it matched, "" if it matched none."""
         self._requests.labels(route or "none", method if method in VERBS else "other", str(status)).inc()
         if streamed:
@@ -114,7 +114,7 @@ class Metrics:
         if trace.failure:
             self._errors.labels(trace.failure).inc()
 
-    def exposition(self) -> bytes:
+    def exposition_text(self) -> bytes:
         if not self._folder:
             return generate_latest(self._registry)
         collected = CollectorRegistry()
@@ -122,7 +122,7 @@ class Metrics:
         return generate_latest(collected)
 
 
-def metrics_page(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprint:
+def metrics_routes(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprint:
     """Makes the page for clients that send the token. Without a token, it is off unless the service is open to all."""
     routes = Blueprint("metrics", __name__)
 
@@ -132,8 +132,8 @@ def metrics_page(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprin
             raise Forbidden(
                 "The metrics are off: set BRIDGE_METRICS_TOKEN, and let Prometheus send it as a bearer token."
             )
-        if token and not shown_key_matches(request, token):
+        if token and not bearer_token_matches(request, token):
             raise Unauthorized("The metrics need their token: send `Authorization: Bearer <BRIDGE_METRICS_TOKEN>`.")
-        return Response(metrics.exposition(), content_type=CONTENT_TYPE_LATEST)
+        return Response(metrics.exposition_text(), content_type=CONTENT_TYPE_LATEST)
 
     return routes

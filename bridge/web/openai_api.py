@@ -13,7 +13,7 @@ from bridge.web.answer import Answers
 from bridge.web.security import client_key
 
 
-def openai_api(settings: Settings, directory: Directory, answers: Answers, chat: Dialect) -> Blueprint:
+def openai_routes(settings: Settings, directory: Directory, answers: Answers, chat: Dialect) -> Blueprint:
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
@@ -24,20 +24,20 @@ def openai_api(settings: Settings, directory: Directory, answers: Answers, chat:
 
     @api.get("/models")
     def list_models() -> Response:
-        return jsonify(model_list(directory.models(_agents())))
+        return jsonify(model_list(directory.models(_visible_agents())))
 
     @api.get("/models/<path:model>")
     def show_model(model: str) -> Response:
-        return jsonify(model_object(*directory.model(model, _agents())))
+        return jsonify(model_object(*directory.model(model, _visible_agents())))
 
     @api.post("/chat/completions")
     def chat_completions() -> Response:
         g.dialect = chat
-        return answers.answer(request, chat, g.client_key)
+        return answers.answer_request(request, chat, g.client_key)
 
     return api
 
 
-def _agents() -> Visible:
+def _visible_agents() -> Visible:
     """Returns the agents that the client's key may see."""
     return g.client_key.agents if g.client_key else ALL

@@ -7,19 +7,19 @@ from typing import Any
 Schema = dict[str, Any]
 
 
-def _object(*required: str, **properties: Schema) -> Schema:
+def _object_schema(*required: str, **properties: Schema) -> Schema:
     return {"type": "object", "required": list(required), "properties": properties}
 
 
-def _array(items: Schema) -> Schema:
+def _array_schema(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def _body(schema: Schema) -> Schema:
+def _json_content(schema: Schema) -> Schema:
     return {"content": {"application/json": {"schema": schema}}}
 
 
-def _named(schema: str) -> Schema:
+def _schema_reference(schema: str) -> Schema:
     return {"$ref": f"#/components/schemas/{schema}"}
 
 
@@ -27,31 +27,31 @@ _TEXT = {"type": "string"}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 _FLAG = {"type": "boolean"}
 _ANY_OBJECT = {"type": "object"}
-_ERROR = {"description": "An error, as OpenAI words it.", **_body(_named("Error"))}
+_ERROR = {"description": "An error, as OpenAI words it.", **_json_content(_schema_reference("Error"))}
 
-_FUNCTION = _object("name", name=_TEXT, description=_TEXT, parameters=_ANY_OBJECT)
-_MESSAGE = _object(
+_FUNCTION = _object_schema("name", name=_TEXT, description=_TEXT, parameters=_ANY_OBJECT)
+_MESSAGE = _object_schema(
     "role",
     role={"enum": ["system", "developer", "user", "assistant", "tool", "function"]},
-    content={"anyOf": [_TEXT, _array(_ANY_OBJECT), {"type": "null"}]},
-    tool_calls=_array(_ANY_OBJECT),
+    content={"anyOf": [_TEXT, _array_schema(_ANY_OBJECT), {"type": "null"}]},
+    tool_calls=_array_schema(_ANY_OBJECT),
     tool_call_id=_TEXT,
 )
-_CHAT_REQUEST = _object(
+_CHAT_REQUEST = _object_schema(
     "model",
     "messages",
     model={**_TEXT, "minLength": 1, "description": "The name or id of an agent."},
-    messages={**_array(_MESSAGE), "minItems": 1},
+    messages={**_array_schema(_MESSAGE), "minItems": 1},
     stream=_FLAG,
     stream_options={"type": "object", "properties": {"include_usage": _FLAG}},
-    tools=_array(_object("type", "function", type={"const": "function"}, function=_FUNCTION)),
+    tools=_array_schema(_object_schema("type", "function", type={"const": "function"}, function=_FUNCTION)),
     tool_choice={"anyOf": [{"enum": ["none", "auto", "required"]}, _ANY_OBJECT]},
     parallel_tool_calls=_FLAG,
 )
-_ERROR_FIELDS = _object(
+_ERROR_FIELDS = _object_schema(
     "message", "type", "param", "code", message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL
 )
-_MODEL = _object(
+_MODEL = _object_schema(
     "id",
     "object",
     "created",
@@ -70,20 +70,26 @@ DESCRIPTION: Schema = {
         "/v1/models": {
             "get": {
                 "summary": "List the agents.",
-                "responses": {"200": {"description": "All agents.", **_body(_named("Models"))}, "default": _ERROR},
+                "responses": {
+                    "200": {"description": "All agents.", **_json_content(_schema_reference("Models"))},
+                    "default": _ERROR,
+                },
             }
         },
         "/v1/models/{model}": {
             "get": {
                 "summary": "One agent.",
                 "parameters": [{"name": "model", "in": "path", "required": True, "schema": _TEXT}],
-                "responses": {"200": {"description": "The agent.", **_body(_named("Model"))}, "default": _ERROR},
+                "responses": {
+                    "200": {"description": "The agent.", **_json_content(_schema_reference("Model"))},
+                    "default": _ERROR,
+                },
             }
         },
         "/v1/chat/completions": {
             "post": {
                 "summary": "Talk to an agent.",
-                "requestBody": {"required": True, **_body(_named("ChatRequest"))},
+                "requestBody": {"required": True, **_json_content(_schema_reference("ChatRequest"))},
                 "responses": {
                     "200": {
                         "description": "The reply; with `stream`, as server-sent events.",
@@ -101,9 +107,11 @@ DESCRIPTION: Schema = {
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         "schemas": {
             "ChatRequest": _CHAT_REQUEST,
-            "Error": _object("error", error=_ERROR_FIELDS),
+            "Error": _object_schema("error", error=_ERROR_FIELDS),
             "Model": _MODEL,
-            "Models": _object("object", "data", object={"const": "list"}, data=_array(_named("Model"))),
+            "Models": _object_schema(
+                "object", "data", object={"const": "list"}, data=_array_schema(_schema_reference("Model"))
+            ),
         },
     },
 }

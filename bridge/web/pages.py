@@ -8,7 +8,7 @@ from bridge import __version__
 from bridge.web.openapi import DESCRIPTION
 
 
-def pages() -> Blueprint:
+def home_routes() -> Blueprint:
     routes = Blueprint("pages", __name__)
 
     @routes.get("/")

@@ -9,7 +9,7 @@ Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Any], Iterable[bytes]]
 
 
-def below(prefix: str, inner: Wsgi) -> Wsgi:
+def serve_below_prefix(prefix: str, inner: Wsgi) -> Wsgi:
     """Accepts paths with and without the prefix: some proxies remove it and some do not."""
 
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:

@@ -32,7 +32,7 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
     return matching[0]
 
 
-def shown_key_matches(request: Request, key: str) -> bool:
+def bearer_token_matches(request: Request, key: str) -> bool:
     shown = _bearer_token(request)
     return hmac.compare_digest((shown or "").encode(), key.encode()) and shown is not None
 
@@ -46,19 +46,19 @@ def password_matches(shown: str | None, password: str) -> bool:
     return hmac.compare_digest((shown or "").encode(), password.encode())
 
 
-def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
+def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
     """Forbids frames, caches and foreign scripts in every reply, and refuses requests for other host names.
 
     `proxies` is the number of proxies before the service: the headers of that many are believed, not of more.
     """
     if trusted_hosts:
         app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]
-        app.wsgi_app = _probes_under_any_name(app.wsgi_app)  # type: ignore[method-assign,assignment]
+        app.wsgi_app = _accept_probes_for_any_host(app.wsgi_app)  # type: ignore[method-assign,assignment]
     if proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
 
     @app.after_request
-    def headers(response: Response) -> Response:
+    def add_headers(response: Response) -> Response:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers.setdefault("Referrer-Policy", "no-referrer")
@@ -73,7 +73,7 @@ def harden(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
         return response
 
 
-def _probes_under_any_name(inner: Wsgi) -> Wsgi:
+def _accept_probes_for_any_host(inner: Wsgi) -> Wsgi:
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         if environ.get("PATH_INFO") in PROBES:
             environ["HTTP_HOST"] = THIS_MACHINE[0]

@@ -18,7 +18,7 @@ LONGEST_PATH = 200
 _ASKED_OFTEN = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
-def follow_requests(app: Flask, metrics: Metrics) -> None:
+def trace_requests(app: Flask, metrics: Metrics) -> None:
     """Sets this up for an app. A caller may name its request by X-Request-Id and traceparent, which Letta gets, too."""
 
     @app.before_request
@@ -31,17 +31,17 @@ def follow_requests(app: Flask, metrics: Metrics) -> None:
         response.headers["X-Request-Id"] = trace.request_id
         if request.path.startswith("/v1"):
             response.headers["X-Bridge-Letta-Calls"] = str(trace.letta_calls)
-            response.headers["Server-Timing"] = _timing(trace)
+            response.headers["Server-Timing"] = _server_timing(trace)
         streamed = response.mimetype == "text/event-stream"
         if streamed:
-            metrics.stream_begins()
+            metrics.count_open_stream()
         route = request.url_rule.rule if request.url_rule else ""
-        count = partial(metrics.request_ended, route, request.method, response.status_code, trace, streamed=streamed)
-        line = _line(response)
+        count = partial(metrics.count_request, route, request.method, response.status_code, trace, streamed=streamed)
+        line = _log_level_and_fields(response)
 
         def leave() -> None:
             count()
-            _leave(trace, *line)
+            _log_and_leave_trace(trace, *line)
 
         if streamed:
             response.call_on_close(leave)
@@ -50,7 +50,7 @@ def follow_requests(app: Flask, metrics: Metrics) -> None:
         return response
 
 
-def _line(response: Response) -> tuple[int, dict[str, Any]]:
+def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
     """Returns the level and fields of the log line. They never contain the query: a client may have put a key there."""
     level = logging.DEBUG if request.path in _ASKED_OFTEN and response.status_code < 400 else logging.INFO
     return level, {
@@ -61,7 +61,7 @@ def _line(response: Response) -> tuple[int, dict[str, Any]]:
     }
 
 
-def _leave(trace: Trace, level: int, fields: dict[str, Any]) -> None:
+def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> None:
     """Logs the request and leaves its trace. A turn has a log line of its own, which says more."""
     if not trace.is_turn:
         costs = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
@@ -69,7 +69,7 @@ def _leave(trace: Trace, level: int, fields: dict[str, Any]) -> None:
     set_current_trace(None)
 
 
-def _timing(trace: Trace) -> str:
+def _server_timing(trace: Trace) -> str:
     """Returns the header's value, in milliseconds. For a stream, these are the times until the headers were sent."""
     total, letta, waited = trace.seconds, trace.letta_seconds, trace.waited_seconds
     parts = {"bridge": max(0.0, total - letta - waited), "letta": letta, "wait": waited, "total": total}

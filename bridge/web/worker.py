@@ -69,22 +69,22 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Gets every connection that gunicorn would give to a thread: new ones, and kept ones that can be read."""
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
-        elif self.watch(conn, self.on_readable):
+        elif self.watch_connection(conn, self.on_readable):
             self.receiving[conn] = Arrival(time.monotonic(), self.settings.max_body)
             if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
-                self.receive(conn, ahead)
+                self.receive_bytes(conn, ahead)
 
-    def watch(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
+    def watch_connection(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
         """Calls `callback` when the connection can be read. Returns False if it broke; it is closed then."""
         try:
             conn.sock.setblocking(False)
             self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
         except (OSError, ValueError):
-            self.close(conn)
+            self.close_connection(conn)
             return False
         return True
 
-    def unwatch(self, conn: TConn) -> bytearray:
+    def stop_watching(self, conn: TConn) -> bytearray:
         """Returns what has arrived of the request, if one was arriving."""
         self.poller.unregister(conn.sock)
         self.lingering.pop(conn, None)
@@ -93,11 +93,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.buffered -= len(received)
         return received
 
-    def drop(self, conn: TConn) -> None:
-        self.unwatch(conn)
-        self.close(conn)
+    def drop_connection(self, conn: TConn) -> None:
+        self.stop_watching(conn)
+        self.close_connection(conn)
 
-    def close(self, conn: TConn) -> None:
+    def close_connection(self, conn: TConn) -> None:
         self.nr_conns -= 1
         conn.close()
 
@@ -109,14 +109,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except BlockingIOError:
             pass
         except OSError:
-            self.drop(conn)
+            self.drop_connection(conn)
         else:
             if piece:
-                self.receive(conn, piece)
+                self.receive_bytes(conn, piece)
             else:
-                self.cut_off(conn)
+                self.cut_off_request(conn)
 
-    def receive(self, conn: TConn, piece: bytes) -> None:
+    def receive_bytes(self, conn: TConn, piece: bytes) -> None:
         arrival = self.receiving[conn]
         arrival.add(piece, time.monotonic())
         self.buffered += len(piece)
@@ -124,40 +124,40 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             arrival.expects_continue = False
             with suppress(OSError):
                 conn.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if arrival.is_complete and has_room(conn.sock):
-            self.start(conn)
+        if arrival.is_complete and can_write(conn.sock):
+            self.give_to_thread(conn)
         elif arrival.is_complete:
-            self.poller.modify(conn.sock, EVENT_WRITE, partial(self.on_room, conn))
+            self.poller.modify(conn.sock, EVENT_WRITE, partial(self.on_writable, conn))
         elif self.buffered > MAX_BUFFERED + self.settings.max_body:
-            self.cut_off(max(self.receiving, key=lambda one: len(self.receiving[one].received)))
+            self.cut_off_request(max(self.receiving, key=lambda one: len(self.receiving[one].received)))
 
-    def on_room(self, conn: TConn, sock: socket) -> None:
+    def on_writable(self, conn: TConn, sock: socket) -> None:
         if conn in self.receiving:
-            self.start(conn)
+            self.give_to_thread(conn)
 
-    def cut_off(self, conn: TConn) -> None:
+    def cut_off_request(self, conn: TConn) -> None:
         """Stops waiting for the rest of a request. The app gets what has arrived, and tells the client what is missing.
 
         Reading goes on after that (see on_rest): a client that is still sending does not look for our reply before it
         has finished.
         """
-        if self.receiving[conn].received and has_room(conn.sock):
-            self.start(conn)
+        if self.receiving[conn].received and can_write(conn.sock):
+            self.give_to_thread(conn)
         else:
-            self.drop(conn)
+            self.drop_connection(conn)
 
-    def start(self, conn: TConn) -> None:
+    def give_to_thread(self, conn: TConn) -> None:
         """Gives the request to a thread."""
-        received = ReceivedBytes(self.unwatch(conn))
+        received = ReceivedBytes(self.stop_watching(conn))
         try:
-            served = self.tpool.submit(self.serve, conn, received)
+            served = self.tpool.submit(self.serve_in_thread, conn, received)
         except RuntimeError as fault:
             self.log.warning("a request is not served: %s", fault)
-            self.close(conn)
+            self.close_connection(conn)
         else:
             served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn))
 
-    def serve(self, conn: TConn, received: ReceivedBytes) -> bool:
+    def serve_in_thread(self, conn: TConn, received: ReceivedBytes) -> bool:
         """Runs in a thread. Returns whether the connection can be used for another request.
 
         It can't after a request that ended too early: the place where the next one begins is unknown.
@@ -185,14 +185,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         with suppress(OSError):
             conn.sock.shutdown(SHUT_WR)
-        if self.watch(conn, self.on_rest):
+        if self.watch_connection(conn, self.on_rest):
             self.lingering[conn] = time.monotonic() + LINGER
 
     def on_rest(self, conn: TConn, sock: socket) -> None:
         """Throws away what the client sends until it closes. If we closed first, it could lose the end of its reply."""
         with suppress(OSError):  # a connection that broke can be read again, and is at its end then
             if not sock.recv(PIECE):
-                self.drop(conn)
+                self.drop_connection(conn)
 
     def murder_pending(self) -> None:
         """Called between events. Cuts off slow clients; while all places are taken, also those that only pause."""
@@ -202,7 +202,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         self.last_check = now
         for conn in [conn for conn, until in self.lingering.items() if now > until]:
-            self.drop(conn)
+            self.drop_connection(conn)
         silence = self.cfg.keepalive if self.alive else STOP_KEEPALIVE_LINGER
         pause = self.settings.read_timeout
         if self.nr_conns >= self.worker_connections:
@@ -210,9 +210,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for conn in [conn for conn, one in self.receiving.items() if one.is_overdue(now, pause, silence)]:
             with suppress(OSError):
                 conn.sock.shutdown(SHUT_RD)  # so that its place is free as soon as the reply is written
-            self.cut_off(conn)
+            self.cut_off_request(conn)
 
 
-def has_room(sock: socket) -> bool:
+def can_write(sock: socket) -> bool:
     """Returns whether a reply can be written now. It can't while the client has left many replies unread."""
     return is_ready(sock, POLLOUT)

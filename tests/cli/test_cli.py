@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from flask import Flask
 
-from app import assemble, create_app
+from app import assemble_parts, create_app
 from bridge.cli.group import commands
 from bridge.cli.showing import table
 from bridge.config import Settings
@@ -51,7 +51,7 @@ def run(settings: Settings, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cleanup, "GRACE", 0.0)
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(commands(lambda: settings, lambda known: assemble(known, letta)), arguments)
+        return CliRunner().invoke(commands(lambda: settings, lambda known: assemble_parts(known, letta)), arguments)
 
     return run
 

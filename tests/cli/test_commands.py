@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from flask import Flask
 
-from app import assemble
+from app import assemble_parts
 from bridge.cli.group import commands
 from bridge.config import Settings
 from bridge.errors import LettaConflict, LettaRefusedCredentials, LettaUnreachable, ModelFailed
@@ -61,7 +61,9 @@ def run(settings: Settings, letta: SharedLetta) -> Run:
     """Runs a command with its own parts, as a process beside the service has."""
 
     def run(*arguments: str, given: str | None = None) -> Result:
-        return CliRunner().invoke(commands(lambda: settings, lambda known: assemble(known, letta)), arguments, given)
+        return CliRunner().invoke(
+            commands(lambda: settings, lambda known: assemble_parts(known, letta)), arguments, given
+        )
 
     return run
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app import assemble
+from app import assemble_parts
 from bridge.config import Settings
 from bridge.errors import LettaUnreachable
 from bridge.letta.gateway import Results, Say, StoredMessage
@@ -37,7 +37,7 @@ CUT = LettaUnreachable("cut", code="stream_cut")
 class Attempts:
     def __init__(self, letta: FakeGateway, settings: Settings) -> None:
         self._letta = letta
-        self._conversation = assemble(settings, letta).conversation
+        self._conversation = assemble_parts(settings, letta).conversation
         (self.agent,) = letta._agents.values()
 
     def run(self, turn: Turn) -> list[TurnEvent]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from app import assemble
+from app import assemble_parts
 from bridge.cli.group import commands
 from bridge.config import read_settings
 from bridge.letta.client import LettaServer
@@ -37,7 +37,7 @@ def command(world: World, *arguments: str) -> list[Json]:
     settings = read_settings(world.bridge.environment)
     with closing(Connection(settings)) as connection:
         server = LettaServer(settings, connection)
-        group = commands(lambda: settings, lambda known: assemble(known, server))
+        group = commands(lambda: settings, lambda known: assemble_parts(known, server))
         done = CliRunner().invoke(group, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
     rows: list[Json] = json.loads(done.output)

@@ -12,7 +12,7 @@ import pytest
 from bridge.history.records import Minute
 from bridge.stubs.source import stub_source
 from bridge.web.admin import filters
-from bridge.web.admin.charts import HEIGHT, WIDTH, errors_of, latency_chart, turns_chart
+from bridge.web.admin.charts import HEIGHT, WIDTH, count_errors, latency_chart, turns_chart
 
 
 def plain(html: str) -> str:
@@ -32,7 +32,7 @@ def plain(html: str) -> str:
     ],
 )
 def test_a_duration_is_as_exact_as_it_needs_to_be(seconds: float, shown: str) -> None:
-    assert filters.duration(seconds) == shown
+    assert filters.format_duration(seconds) == shown
 
 
 @pytest.mark.parametrize(("age", "text"), [(0, "just now"), (59, "59 s ago"), (61, "1 min ago"), (90_000, "1 d ago")])
@@ -41,16 +41,16 @@ def test_a_moment_is_shown_by_its_age_with_the_exact_time_in_a_tooltip(
 ) -> None:
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now)
-    shown = filters.ago(now - age - 0.1)
+    shown = filters.show_time_ago(now - age - 0.1)
     assert plain(shown) == text
     assert re.search(r'datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"', shown)
-    assert plain(filters.ago(0)) == "never"
+    assert plain(filters.show_time_ago(0)) == "never"
 
 
 @pytest.mark.parametrize("kind", ["placeholder", "relay"])
 def test_coloured_source_keeps_every_character(kind: str) -> None:
     source = stub_source("read_file", kind)  # type: ignore[arg-type]
-    shown = filters.python(source)
+    shown = filters.highlight_python(source)
     assert plain(shown) == source
     assert '<span class="w">def</span>' in shown
     assert '<span class="c"># Made by' in shown
@@ -60,14 +60,14 @@ def test_coloured_source_keeps_every_character(kind: str) -> None:
     "source", ["", "def broken(:\n  '''", "x = <b>", "\tif:\n  \n", "'\\", "a\\\nb = '''1\n2'''\n"]
 )
 def test_source_that_cannot_be_parsed_is_shown_as_text(source: str) -> None:
-    shown = filters.python(source)
+    shown = filters.highlight_python(source)
     assert plain(shown) == source
     assert "<b>" not in shown
 
 
 def test_json_is_coloured_and_escaped() -> None:
     value = {"a<b>": ["x", 1.5, -2, True, None, {}], 'quote"': "</pre><script>"}
-    shown = filters.pretty(value)
+    shown = filters.highlight_json(value)
     assert plain(shown) == json.dumps(value, indent=2)
     assert "<script>" not in shown
     assert '<span class="k">&#34;a&lt;b&gt;&#34;</span>:' in shown
@@ -75,7 +75,7 @@ def test_json_is_coloured_and_escaped() -> None:
 
 
 def test_an_invisible_character_is_shown_by_its_code() -> None:
-    assert filters.visible("a\u202eb\x00\u2028\n\tc\u00e9\u4e2d") == "a\\u202eb\\u0000\\u2028\n\tc\u00e9\u4e2d"
+    assert filters.escape_invisible("a\u202eb\x00\u2028\n\tc\u00e9\u4e2d") == "a\\u202eb\\u0000\\u2028\n\tc\u00e9\u4e2d"
 
 
 def minute(number: int, turns: int, errors: dict[str, int] | None = None, **times: float) -> Minute:
@@ -114,4 +114,4 @@ def test_a_bar_of_time_is_split_between_letta_waiting_and_the_bridge() -> None:
 
 def test_errors_are_counted_by_kind() -> None:
     minutes = [minute(0, 3, {"busy": 1}), minute(1, 5, {"busy": 1, "letta_timeout": 4})]
-    assert errors_of(minutes) == [("letta_timeout", 4), ("busy", 2)]
+    assert count_errors(minutes) == [("letta_timeout", 4), ("busy", 2)]

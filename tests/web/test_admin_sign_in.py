@@ -99,7 +99,7 @@ def test_the_cookie_is_for_this_host_and_hidden_from_scripts(stranger: Operator)
 
 def test_the_cookie_does_not_contain_the_password(stranger: Operator) -> None:
     assert PASSWORD not in stranger.sign_in().headers["Set-Cookie"]
-    assert sessions.secret_key(PASSWORD) != sessions.secret_key(PASSWORD + "x")
+    assert sessions.key_from_password(PASSWORD) != sessions.key_from_password(PASSWORD + "x")
 
 
 @pytest.mark.parametrize("password", ["", "wrong", PASSWORD + "x", PASSWORD.upper()])

@@ -57,16 +57,16 @@ class Part:
 USED = {
     "self.accept": Part("(listener)", "Worker.accept lets new clients wait where it fails with EMFILE and the like."),
     "self.enqueue_req": Part("(conn)", "Worker.enqueue_req receives a whole request before a thread gets it."),
-    "self.handle": Part("(conn)", "Worker.serve lets it parse and answer the request that was received."),
+    "self.handle": Part("(conn)", "Worker.serve_in_thread lets it parse and answer the request that was received."),
     "self.handle_request": Part("(req, conn)", 'Worker.handle_request keeps it from sending "100 Continue" again.'),
     "self.finish_request": Part("(conn, fs)", "Worker.on_served gives it the connections that are kept."),
     "self.murder_pending": Part("()", "Worker.murder_pending cuts off slow clients when it is called."),
-    "self.poller": Part(BaseSelector, "Worker.watch registers there the connections that it reads from."),
-    "self.tpool": Part(Executor, "Worker.start submits complete requests to it."),
+    "self.poller": Part(BaseSelector, "Worker.watch_connection registers there the connections that it reads from."),
+    "self.tpool": Part(Executor, "Worker.give_to_thread submits complete requests to it."),
     "self.method_queue.defer": Part(
-        "(callback, *args)", "Worker.start has on_served called by the event loop with it."
+        "(callback, *args)", "Worker.give_to_thread has on_served called by the event loop with it."
     ),
-    "self.nr_conns": Part(int, "Worker.close subtracts each connection that it closes."),
+    "self.nr_conns": Part(int, "Worker.close_connection subtracts each connection that it closes."),
     "self.worker_connections": Part(int, "Worker.murder_pending compares nr_conns with it: are all places taken?"),
     "self.alive": Part(bool, "Worker.murder_pending gives silent clients less time while the worker stops."),
     "self.log.warning": Part("(msg, *args, **kwargs)", "The worker logs what it could not serve."),
@@ -76,15 +76,19 @@ USED = {
         int, "Worker.murder_pending lets a client be silent for so long before its first request."
     ),
     "conn.sock": Part(socket.socket, "The worker reads from it, writes to it and shuts it down."),
-    "conn.init": Part("()", "Worker.serve makes the parser with it, and handle() does not wait for bytes after it."),
+    "conn.init": Part(
+        "()", "Worker.serve_in_thread makes the parser with it, and handle() does not wait for bytes after it."
+    ),
     "conn.close": Part(
-        "(graceful=False)", "Worker.close calls it in the event loop, which must not wait for the client."
+        "(graceful=False)", "Worker.close_connection calls it in the event loop, which must not wait for the client."
     ),
     "conn.parser": Part(RequestParser, "Worker.enqueue_req finds the bytes there that came with an earlier request."),
-    "conn.parser.unreader": Part(SocketUnreader, "Worker.serve lets it read from what was received."),
-    "conn.parser.unreader.sock": Part(object, "Worker.serve puts the received bytes in its place."),
-    "conn.parser.unreader.take_buffered": Part("()", "Worker.serve and enqueue_req take the bytes after a request."),
-    "conn.parser.unreader.unread": Part("(data)", "Worker.serve puts back the bytes after a request."),
+    "conn.parser.unreader": Part(SocketUnreader, "Worker.serve_in_thread lets it read from what was received."),
+    "conn.parser.unreader.sock": Part(object, "Worker.serve_in_thread puts the received bytes in its place."),
+    "conn.parser.unreader.take_buffered": Part(
+        "()", "Worker.serve_in_thread and enqueue_req take the bytes after a request."
+    ),
+    "conn.parser.unreader.unread": Part("(data)", "Worker.serve_in_thread puts back the bytes after a request."),
     "req._expected_100_continue": Part(bool, 'Worker.handle_request sets it to False: "100 Continue" was sent before.'),
 }
 # Names in gunicorn.conf.py that are not for gunicorn.
@@ -288,11 +292,13 @@ def test_handle_parses_what_the_unreader_gives_it_and_calls_handle_request(world
     world.client.send(b"x")
     world.client.shutdown(socket.SHUT_WR)
     result = world.worker.handle(world.conn)
-    use = "Worker.serve relies on it: no thread reads from a client's socket."
+    use = "Worker.serve_in_thread relies on it: no thread reads from a client's socket."
     assert len(requests) == 1, changed("handle", "it did not call handle_request", use)
     found = (requests[0].path, requests[0]._expected_100_continue, requests[0].body.read(), world.ours.recv(9))
     assert found == ("/path", True, b"hello" * (not is_kept), b"x"), changed("handle", found, use)
-    assert result is is_kept, changed("handle", f"it returned {result}", "Worker.serve keeps the connection or not.")
+    assert result is is_kept, changed(
+        "handle", f"it returned {result}", "Worker.serve_in_thread keeps the connection or not."
+    )
 
 
 @pytest.mark.parametrize("expected", [True, False])

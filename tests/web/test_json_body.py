@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bridge.errors import InvalidRequest, TooDeep
-from bridge.web.json_body import parse_json
+from bridge.web.json_body import parse_json_body
 
 NOT_JSON: list[tuple[bytes, str]] = [
     (b"", "is empty; send a JSON object"),
@@ -32,7 +32,7 @@ NOT_JSON: list[tuple[bytes, str]] = [
 @pytest.mark.parametrize(("sent", "words"), NOT_JSON)
 def test_a_body_that_is_not_a_json_object_is_refused(sent: bytes, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words) as caught:
-        parse_json(sent)
+        parse_json_body(sent)
     assert (caught.value.status, caught.value.code, caught.value.param) == (400, "invalid_json", None)
 
 
@@ -42,15 +42,15 @@ def test_a_body_nested_too_deeply_is_refused(around: bytes) -> None:
     opening, closing = around.split(b"%s")
     depth = 100_000
     with pytest.raises(TooDeep) as caught:
-        parse_json(opening * depth + b"1" + closing * depth)
+        parse_json_body(opening * depth + b"1" + closing * depth)
     assert (caught.value.status, caught.value.code) == (400, "nesting_too_deep")
 
 
 def test_a_body_in_utf8_with_a_byte_order_mark_is_read() -> None:
-    assert parse_json(b'\xef\xbb\xbf{"a": "\xc3\xa9"}') == {"a": "\u00e9"}
+    assert parse_json_body(b'\xef\xbb\xbf{"a": "\xc3\xa9"}') == {"a": "\u00e9"}
 
 
 def test_a_body_at_the_limit_of_depth_is_read() -> None:
-    assert parse_json(b'{"a": [{}]}', deepest=3) == {"a": [{}]}
+    assert parse_json_body(b'{"a": [{}]}', deepest=3) == {"a": [{}]}
     with pytest.raises(TooDeep, match="more than 2 levels"):
-        parse_json(b'{"a": [{}]}', deepest=2)
+        parse_json_body(b'{"a": [{}]}', deepest=2)

@@ -15,7 +15,7 @@ GAP = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """A piece of a bar. Its `kind` decides its colour."""
 
     x: float
@@ -30,7 +30,7 @@ class Bar:
     """`label` says in words what the bar shows."""
 
     label: str
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ def turns_chart(minutes: Sequence[Minute]) -> Chart:
     failed = [sum(minute.errors.values()) for minute in minutes]
     pairs = list(zip(minutes, failed, strict=True))
     values = [{"good": float(minute.turns - bad), "bad": float(bad)} for minute, bad in pairs]
-    labels = [f"{_clock(minute)}: {minute.turns} turns, {bad} failed" for minute, bad in pairs]
+    labels = [f"{_clock_time(minute)}: {minute.turns} turns, {bad} failed" for minute, bad in pairs]
     summary = f"{turns} turns in {len(minutes)} minutes, {sum(failed)} of them failed"
-    return _chart("Turns a minute", values, labels, summary, lambda top: f"{top:g}" if turns else "")
+    return _make_chart("Turns a minute", values, labels, summary, lambda top: f"{top:g}" if turns else "")
 
 
 def latency_chart(minutes: Sequence[Minute]) -> Chart:
@@ -70,18 +70,20 @@ def latency_chart(minutes: Sequence[Minute]) -> Chart:
         for minute in minutes
     ]
     labels = [
-        f"{_clock(minute)}: Letta {_ms(value['letta'])}, waiting for the agent {_ms(value['wait'])},"
-        f" bridge {_ms(value['bridge'])}"
+        f"{_clock_time(minute)}: Letta {_seconds_text(value['letta'])},"
+        f" waiting for the agent {_seconds_text(value['wait'])}, bridge {_seconds_text(value['bridge'])}"
         for minute, value in zip(minutes, values, strict=True)
     ]
     turns = sum(minute.turns for minute in minutes) or 1
     letta = sum(minute.letta_seconds for minute in minutes) / turns
     bridge = sum(minute.bridge_seconds for minute in minutes) / turns
-    summary = f"On average Letta and its model take {_ms(letta)} of a turn, the bridge {_ms(bridge)}"
-    return _chart("Time of a turn", values, labels, summary, lambda top: _ms(top) if top else "")
+    summary = (
+        f"On average Letta and its model take {_seconds_text(letta)} of a turn, the bridge {_seconds_text(bridge)}"
+    )
+    return _make_chart("Time of a turn", values, labels, summary, lambda top: _seconds_text(top) if top else "")
 
 
-def errors_of(minutes: Sequence[Minute]) -> list[tuple[str, int]]:
+def count_errors(minutes: Sequence[Minute]) -> list[tuple[str, int]]:
     """Returns how often each kind of error came, the most frequent first."""
     total: Counter[str] = Counter()
     for minute in minutes:
@@ -89,35 +91,35 @@ def errors_of(minutes: Sequence[Minute]) -> list[tuple[str, int]]:
     return total.most_common()
 
 
-def _chart(
+def _make_chart(
     title: str,
     values: Sequence[dict[str, float]],
     labels: Sequence[str],
     summary: str,
     as_text: Callable[[float], str],
 ) -> Chart:
-    top = _rounded_up(max((sum(value.values()) for value in values), default=0.0))
+    top = _round_up(max((sum(value.values()) for value in values), default=0.0))
     step = WIDTH / max(1, len(values))
     bars = [
-        Bar(label, tuple(_parts(value, place * step, step * (1 - GAP), top)))
+        Bar(label, tuple(_stack_parts(value, place * step, step * (1 - GAP), top)))
         for place, (value, label) in enumerate(zip(values, labels, strict=True))
     ]
     return Chart(title, as_text(top), tuple(bars), summary)
 
 
-def _parts(value: dict[str, float], x: float, width: float, top: float) -> list[Part]:
+def _stack_parts(value: dict[str, float], x: float, width: float, top: float) -> list[BarPart]:
     """Stacks the parts of a bar from the bottom up."""
-    parts, bottom = list[Part](), HEIGHT
+    parts, bottom = list[BarPart](), HEIGHT
     for kind, amount in value.items():
         height = HEIGHT * amount / top if top else 0.0
         if height > 0:
             height = max(height, 1.0)
             bottom -= height
-            parts.append(Part(round(x, 2), round(bottom, 2), round(width, 2), round(height, 2), kind))
+            parts.append(BarPart(round(x, 2), round(bottom, 2), round(width, 2), round(height, 2), kind))
     return parts
 
 
-def _rounded_up(value: float) -> float:
+def _round_up(value: float) -> float:
     """Rounds up to 1, 2 or 5 times a power of ten."""
     if value <= 0:
         return 0.0
@@ -125,9 +127,9 @@ def _rounded_up(value: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * 0.999)
 
 
-def _clock(minute: Minute) -> str:
+def _clock_time(minute: Minute) -> str:
     return datetime.fromtimestamp(minute.start, UTC).strftime("%H:%M UTC")
 
 
-def _ms(seconds: float) -> str:
+def _seconds_text(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

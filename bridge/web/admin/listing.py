@@ -31,7 +31,7 @@ _LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "erro
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListingQuery:
     """What the address asks for. `sort` is a column, with "-" before it for falling order."""
 
     q: str = ""
@@ -41,7 +41,7 @@ class Wanted:
     page: int = 1
 
     @classmethod
-    def read(cls, arguments: Mapping[str, str]) -> Wanted:
+    def from_arguments(cls, arguments: Mapping[str, str]) -> ListingQuery:
         """Ignores values that are invalid."""
         state, sort, page = arguments.get("state", ""), arguments.get("sort", "name"), arguments.get("page", "1")
         return cls(
@@ -60,19 +60,19 @@ class Wanted:
     def falling(self) -> bool:
         return self.sort.startswith("-")
 
-    def address(self, **changes: Any) -> dict[str, str]:
+    def arguments_with(self, **changes: Any) -> dict[str, str]:
         """Returns the arguments of an address that asks for this with some changes. Defaults are left out."""
         changed = replace(self, **({"page": 1} | changes))
-        defaults = asdict(Wanted())
+        defaults = asdict(ListingQuery())
         return {name: str(value) for name, value in asdict(changed).items() if value != defaults[name]}
 
-    def sorted_by(self, column: str) -> dict[str, str]:
+    def arguments_sorted_by(self, column: str) -> dict[str, str]:
         """Returns the arguments for a click on a column. A second click reverses its order."""
         if self.column == column:
-            return self.address(sort=column if self.falling else f"-{column}")
-        return self.address(sort=f"-{column}" if column in _LARGE_FIRST else column)
+            return self.arguments_with(sort=column if self.falling else f"-{column}")
+        return self.arguments_with(sort=f"-{column}" if column in _LARGE_FIRST else column)
 
-    def order_of(self, column: str) -> str:
+    def aria_sort(self, column: str) -> str:
         """Returns the value of `aria-sort`."""
         if self.column != column:
             return "none"
@@ -91,25 +91,25 @@ class Listing:
     counts: Mapping[str, int]
 
 
-def listed(rows: Sequence[ToolRow], wanted: Wanted) -> Listing:
-    found = [row for row in rows if _fits(row, wanted)]
+def make_listing(rows: Sequence[ToolRow], wanted: ListingQuery) -> Listing:
+    found = [row for row in rows if _matches_query(row, wanted)]
     found.sort(key=lambda row: (row.client_name.lower(), row.key))
     found.sort(key=_KEYS[wanted.column], reverse=wanted.falling)
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(1, wanted.page), pages)
-    counts = {state: sum(_in_state(row, state) for row in rows) for state in (*STATES, *_FLAGS)}
+    counts = {state: sum(_has_state(row, state) for row in rows) for state in (*STATES, *_FLAGS)}
     return Listing(found[(page - 1) * PAGE : page * PAGE], len(found), len(rows), page, pages, counts)
 
 
-def _fits(row: ToolRow, wanted: Wanted) -> bool:
+def _matches_query(row: ToolRow, wanted: ListingQuery) -> bool:
     words = wanted.q.lower().split()
     text = f"{row.client_name} {row.server_name} {row.digest} {' '.join(agent.name for agent in row.agents)}".lower()
     if not all(word in text for word in words):
         return False
     if wanted.agent and all(wanted.agent not in (agent.id, agent.name) for agent in row.agents):
         return False
-    return _in_state(row, wanted.state)
+    return _has_state(row, wanted.state)
 
 
-def _in_state(row: ToolRow, state: str) -> bool:
+def _has_state(row: ToolRow, state: str) -> bool:
     return _FLAGS[state](row) if state in _FLAGS else state in ("", row.state)

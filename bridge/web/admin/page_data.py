@@ -34,7 +34,7 @@ class PageData:
             self.warnings.append(f"{view.failure.message} What you see of it is {age} s old.")
         return view.snapshot
 
-    def from_history(self, ask: Callable[[Activity], Known]) -> Known | None:
+    def read_history(self, ask: Callable[[Activity], Known]) -> Known | None:
         """Asks the history. Adds a warning and returns None if the store fails."""
         try:
             return ask(self.parts.activity)

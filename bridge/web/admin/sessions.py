@@ -45,7 +45,7 @@ def is_encrypted(request: Request) -> bool:
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
-def secret_key(password: str) -> bytes:
+def key_from_password(password: str) -> bytes:
     return hashlib.scrypt(password.encode(), salt=b"letta-tool-bridge admin session", n=2**14, r=8, p=1)
 
 
@@ -74,15 +74,15 @@ class SignIn:
         window = int(time.time() // WINDOW)
         limits = {
             f"wrong passwords {window}": MOST_FROM_ALL,
-            f"wrong passwords {window} {_address(request)}": MOST_FROM_ONE,
+            f"wrong passwords {window} {_address_digest(request)}": MOST_FROM_ONE,
         }
-        if any(self._count(key, 0) >= most for key, most in limits.items()):
+        if any(self._add_to_count(key, 0) >= most for key, most in limits.items()):
             wait = WINDOW - int(time.time()) % WINDOW
             raise Busy(f"Too many wrong passwords. Try again in {wait} seconds.", retry_after=wait)
         if password_matches(shown, self.password):
             return
         for key in limits:
-            self._count(key, 1)
+            self._add_to_count(key, 1)
         raise Unauthorized("That is not the password.", code="wrong_password")
 
     def begin_session(self, session: MutableMapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ class SignIn:
             self.store.put(f"session over {session.get('id')}", "1", LIFETIME)
         session.clear()
 
-    def is_valid(self, session: MutableMapping[str, Any]) -> bool:
+    def is_valid_session(self, session: MutableMapping[str, Any]) -> bool:
         name, begun = session.get("id"), session.get("begun")
         if not isinstance(name, str) or not isinstance(begun, int):
             return False
@@ -104,7 +104,7 @@ class SignIn:
                 return False
         return 0 <= time.time() - begun < LIFETIME
 
-    def _count(self, key: str, by: int) -> int:
+    def _add_to_count(self, key: str, by: int) -> int:
         """Counts in this worker alone if the store fails: the operator needs the page most when things are broken."""
         try:
             return self.store.count(key, by, 2 * WINDOW)
@@ -114,6 +114,6 @@ class SignIn:
                 return self._counts[key]
 
 
-def _address(request: Request) -> str:
+def _address_digest(request: Request) -> str:
     """Returns a hash of the address, as the trusted proxies report it."""
     return hashlib.sha256((request.remote_addr or "").encode()).hexdigest()[:16]

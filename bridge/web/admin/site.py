@@ -30,19 +30,19 @@ from bridge.operation.parts import Parts
 from bridge.web.admin import views
 from bridge.web.admin.filters import add_filters
 from bridge.web.admin.page_data import PageData
-from bridge.web.admin.sessions import SignedSessions, SignIn, refuse_other_sites, secret_key
-from bridge.web.faults import logged_failure
+from bridge.web.admin.sessions import SignedSessions, SignIn, key_from_password, refuse_other_sites
+from bridge.web.faults import log_fault
 
 View = Callable[..., views.Data]
 
 
-def admin(app: Flask, parts: Parts) -> Blueprint:
+def admin_routes(app: Flask, parts: Parts) -> Blueprint:
     password = parts.settings.admin_password
     site = Blueprint("admin", __name__, url_prefix="/admin", static_folder="../static", static_url_path="static")
     sign_in = SignIn(password, parts.store)
     add_filters(app)
     if password:
-        app.secret_key = secret_key(password)
+        app.secret_key = key_from_password(password)
         app.session_interface = SignedSessions()
         app.config["SESSION_COOKIE_SAMESITE"] = "Lax"
     site.before_request(partial(_require_sign_in, sign_in))
@@ -68,7 +68,7 @@ def _require_sign_in(sign_in: SignIn) -> Response | None:
         return make_response(render_template("admin/off.html"), 403)
     if request.method not in ("GET", "HEAD", "OPTIONS"):
         refuse_other_sites(request)
-    if request.endpoint in _OPEN or sign_in.is_valid(session):
+    if request.endpoint in _OPEN or sign_in.is_valid_session(session):
         return None
     if request.authorization is not None and request.authorization.type == "basic":
         sign_in.check_password(request, request.authorization.password)
@@ -76,7 +76,7 @@ def _require_sign_in(sign_in: SignIn) -> Response | None:
     if _wants_json():
         raise Unauthorized("Sign in at /admin/sign-in, or send the password with HTTP Basic authentication.")
     back = request.full_path.rstrip("?") if request.method == "GET" and request.path != url_for("admin.home") else None
-    return _see(url_for("admin.sign_in", next=back))
+    return _redirect_to(url_for("admin.sign_in", next=back))
 
 
 def _add_sign_in(site: Blueprint, sign_in: SignIn) -> None:
@@ -95,13 +95,13 @@ def _add_sign_in(site: Blueprint, sign_in: SignIn) -> None:
             return _with_retry_after(make_response(page, refusal.status), refusal)
         sign_in.begin_session(session)
         current_app.logger.info("operator: signed in")
-        return _see(request.script_root + following if following else url_for("admin.home"))
+        return _redirect_to(request.script_root + following if following else url_for("admin.home"))
 
     @site.post("/sign-out")
     def sign_out() -> Response:
         sign_in.end_session(session)
         current_app.logger.info("operator: signed out")
-        return _see(url_for("admin.sign_in"))
+        return _redirect_to(url_for("admin.sign_in"))
 
 
 def _own_path(path: str | None) -> str:
@@ -115,7 +115,7 @@ def _own_path(path: str | None) -> str:
 def _add_pages(site: Blueprint, parts: Parts) -> None:
     @site.get("/")
     def home() -> Response:
-        return _see(url_for("admin.tools"))
+        return _redirect_to(url_for("admin.tools"))
 
     def add(rule: str, name: str, view: View) -> None:
         def data(**names: str) -> views.Data:
@@ -123,7 +123,9 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
             return {**view(source, *names.values()), "warnings": source.warnings}
 
         def page(**names: str) -> str:
-            return render_template(f"admin/{name}.html", **data(**names), here=name, twin=_twin(name, names))
+            return render_template(
+                f"admin/{name}.html", **data(**names), here=name, twin=_json_twin_address(name, names)
+            )
 
         def twin(**names: str) -> Response:
             return jsonify(data(**names))
@@ -131,19 +133,19 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
         site.add_url_rule(f"{rule}.json", f"{name}_json", twin)
         site.add_url_rule(rule, name, page)
 
-    add("/tools", "tools", views.tools)
-    add("/tools/<key>", "tool", views.tool)
-    add("/agents", "agents", views.agents)
-    add("/agents/<agent_id>", "agent", views.agent)
-    add("/activity", "activity", views.activity)
-    add("/health", "health", views.health)
+    add("/tools", "tools", views.tools_data)
+    add("/tools/<key>", "tool", views.tool_data)
+    add("/agents", "agents", views.agents_data)
+    add("/agents/<agent_id>", "agent", views.agent_data)
+    add("/activity", "activity", views.activity_data)
+    add("/health", "health", views.health_data)
 
     @site.get("/<path:anything>")
     def unknown_page(anything: str) -> Response:
         raise UnknownPath("There is no such page.")
 
 
-def _twin(name: str, names: dict[str, str]) -> str:
+def _json_twin_address(name: str, names: dict[str, str]) -> str:
     """Returns the address of the JSON twin. The arguments are added as text: some of them are options of `url_for`."""
     values: dict[str, Any] = {**names}
     query = urlencode(list(request.args.items(multi=True)))
@@ -165,7 +167,7 @@ def _add_actions(site: Blueprint, parts: Parts) -> None:
     def act(action: str) -> Response:
         target = request.form.get("target", "")
         flash(parts.operator.do(action, target))
-        return _see(_page_after(action, target))
+        return _redirect_to(_page_after(action, target))
 
 
 def _page_after(action: str, target: str) -> str:
@@ -178,7 +180,7 @@ def _page_after(action: str, target: str) -> str:
 
 def _error_reply(fault: Exception) -> Response:
     """Returns a page for people, and an error object for programs."""
-    failure = logged_failure(_as_bridge_error(fault), current_app.logger)
+    failure = log_fault(_as_bridge_error(fault), current_app.logger)
     if _wants_json():
         response = jsonify(error_object(failure))
     else:
@@ -206,7 +208,7 @@ def _wants_json() -> bool:
     return request.path.endswith(".json")
 
 
-def _see(address: str) -> Response:
+def _redirect_to(address: str) -> Response:
     response = redirect(address, 303)
     assert isinstance(response, Response)
     return response

@@ -10,13 +10,13 @@ from bridge.errors import LettaError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
 from bridge.interception.close_held import held_request
 from bridge.letta.gateway import Agent
-from bridge.operation.masked import masked
+from bridge.operation.masked import mask_settings
 from bridge.operation.overview import MEANINGS, AgentRow, ToolRow, agent_row, agent_rows, tool_rows
 from bridge.operation.snapshots import Snapshot
 from bridge.sync import instructions
 from bridge.sync.ownership import client_name_of, digest_of, is_ours
-from bridge.web.admin.charts import errors_of, latency_chart, turns_chart
-from bridge.web.admin.listing import Wanted, listed
+from bridge.web.admin.charts import count_errors, latency_chart, turns_chart
+from bridge.web.admin.listing import ListingQuery, make_listing
 from bridge.web.admin.page_data import PageData
 
 Data = dict[str, Any]
@@ -24,21 +24,21 @@ CHART_MINUTES = 60
 RECENT_TURNS = 40
 
 
-def tools(page: PageData) -> Data:
+def tools_data(page: PageData) -> Data:
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
-    wanted = Wanted.read(page.arguments)
-    listing = listed(rows, wanted)
+    wanted = ListingQuery.from_arguments(page.arguments)
+    listing = make_listing(rows, wanted)
     agents = sorted({(agent.name, agent.id) for row in rows for agent in row.agents})
     return {"wanted": wanted, "listing": listing, "agents": agents, "meanings": MEANINGS, "as_of": snapshot.at}
 
 
 def _tool_rows(page: PageData, snapshot: Snapshot) -> list[ToolRow]:
-    uses = page.from_history(Activity.uses) or {}
+    uses = page.read_history(Activity.uses) or {}
     return tool_rows(snapshot.tools, snapshot.agents, uses, page.now, page.parts.settings.stub_idle)
 
 
-def tool(page: PageData, key: str) -> Data:
+def tool_data(page: PageData, key: str) -> Data:
     """One tool: as the client sent it, as Letta has it, and its last calls."""
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
@@ -47,31 +47,31 @@ def tool(page: PageData, key: str) -> Data:
         raise UnknownPath("This tool is neither on the Letta server nor in the history.")
     return {
         "row": row,
-        "card": page.from_history(lambda history: history.tool(row.digest)),
+        "card": page.read_history(lambda history: history.tool(row.digest)),
         "tool": next((one for one in snapshot.tools if one.id == row.tool_id), None),
-        "calls": page.from_history(lambda history: history.calls_of(row.digest)) or [],
+        "calls": page.read_history(lambda history: history.calls_of(row.digest)) or [],
         "namesakes": [other for other in rows if other.client_name == row.client_name and other.key != row.key],
         "meaning": MEANINGS[row.state],
     }
 
 
-def agents(page: PageData) -> Data:
+def agents_data(page: PageData) -> Data:
     snapshot = page.snapshot()
-    turns, running = page.from_history(Activity.turns) or [], page.from_history(Activity.holders) or {}
+    turns, running = page.read_history(Activity.turns) or [], page.read_history(Activity.holders) or {}
     rows = agent_rows(snapshot.agents, snapshot.features, page.parts.settings.methods, turns, running)
     query = page.arguments.get("q", "").strip()[:200]
-    found = [row for row in rows if all(word in _text_of(row) for word in query.lower().split())]
+    found = [row for row in rows if all(word in _searched_text(row) for word in query.lower().split())]
     return {"agents": found, "total": len(rows), "q": query, "as_of": snapshot.at}
 
 
-def _text_of(row: AgentRow) -> str:
+def _searched_text(row: AgentRow) -> str:
     return f"{row.name} {row.id} {row.type} {row.method} {row.model}".lower()
 
 
-def agent(page: PageData, agent_id: str) -> Data:
+def agent_data(page: PageData, agent_id: str) -> Data:
     """One agent as it is now. If Letta fails, what the history knows of it."""
-    turns = page.from_history(lambda history: history.turns_of(agent_id)) or []
-    running = (page.from_history(Activity.holders) or {}).get(agent_id)
+    turns = page.read_history(lambda history: history.turns_of(agent_id)) or []
+    running = (page.read_history(Activity.holders) or {}).get(agent_id)
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
     try:
         found, features = page.parts.gateway.agent(agent_id), page.parts.gateway.features()
@@ -87,11 +87,11 @@ def agent(page: PageData, agent_id: str) -> Data:
         "row": agent_row(found, features, page.parts.settings.methods, turns, running),
         "held": [call.name for call in held.calls] if held else [],
         "blocks": [block.value for block in found.blocks if instructions.is_ours(block)],
-        **_tools_of(found),
+        **_tool_lists(found),
     }
 
 
-def _tools_of(found: Agent) -> Data:
+def _tool_lists(found: Agent) -> Data:
     return {
         "our_tools": [
             {"key": digest_of(one) or one.id, "name": client_name_of(one)} for one in found.tools if is_ours(one)
@@ -100,31 +100,31 @@ def _tools_of(found: Agent) -> Data:
     }
 
 
-def activity(page: PageData) -> Data:
-    minutes = page.from_history(lambda history: history.minutes(page.now, CHART_MINUTES)) or []
+def activity_data(page: PageData) -> Data:
+    minutes = page.read_history(lambda history: history.minutes(page.now, CHART_MINUTES)) or []
     return {
         "charts": [turns_chart(minutes), latency_chart(minutes)],
-        "errors": errors_of(minutes),
+        "errors": count_errors(minutes),
         "minutes": minutes,
-        "running": page.from_history(Activity.running) or [],
-        "turns": (page.from_history(Activity.turns) or [])[:RECENT_TURNS],
-        "actions": (page.from_history(Activity.actions) or [])[:20],
+        "running": page.read_history(Activity.running) or [],
+        "turns": (page.read_history(Activity.turns) or [])[:RECENT_TURNS],
+        "actions": (page.read_history(Activity.actions) or [])[:20],
     }
 
 
-def health(page: PageData) -> Data:
+def health_data(page: PageData) -> Data:
     settings = page.parts.settings
     return {
         "bridge": {"version": __version__, "python": platform.python_version()},
-        "letta": _letta(page),
-        "store": _store(page),
-        "workers": page.from_history(Activity.workers) or [],
-        "settings": masked(settings),
+        "letta": _letta_state(page),
+        "store": _store_state(page),
+        "workers": page.read_history(Activity.workers) or [],
+        "settings": mask_settings(settings),
         "keys": len(settings.api_keys),
     }
 
 
-def _letta(page: PageData) -> Data:
+def _letta_state(page: PageData) -> Data:
     url = page.parts.settings.letta_base_url
     try:
         features = page.parts.gateway.features()
@@ -133,7 +133,7 @@ def _letta(page: PageData) -> Data:
     return {"url": url, "version": features.version_text, "capabilities": features.abilities_in_words()}
 
 
-def _store(page: PageData) -> Data:
+def _store_state(page: PageData) -> Data:
     kind = "Redis (REDIS_URL)" if page.parts.settings.redis_url else "SQLite file in BRIDGE_DATA_DIR"
     try:
         page.parts.store.check()
