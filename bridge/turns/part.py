@@ -43,7 +43,10 @@ class Part:
     # --- begin, join or repeat ------------------------------------------------------------------------
 
     def begin(self, lost: Claim | None = None) -> None:
-        """Takes part in the turn, in whichever way is possible now. `lost` claims an attempt that gave no answer."""
+        """Takes part in the turn, in whichever way is possible now.
+
+        `lost` is the claim of an attempt of which nothing will come.
+        """
         while True:
             mine = Claim.of(self._identity.body, self._attempts.heartbeat.id)
             there = self._claims.take(mine)

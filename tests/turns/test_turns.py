@@ -225,6 +225,23 @@ class TestTooMany:
             assert first.result(SOON).text == "Hello"
         assert chat.ask("Hello").status == 200
 
+    @pytest.mark.fault("no thread left for a moment")
+    def test_a_turn_whose_thread_cannot_start_gives_its_slot_back(
+        self, chat: Chat, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start = threading.Thread.start
+
+        def refused(thread: threading.Thread) -> None:
+            if thread.name == "turn":
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refused)
+            assert chat.ask("Hello").status == 500
+        assert chat.ask("Hello").text == "You said: Hello"
+        assert len(letta.prompts) == 1
+
     @pytest.mark.parametrize("streamed", [False, True])
     def test_every_slot_is_given_back(self, chat: Chat, letta: FakeGateway, streamed: bool) -> None:
         for number in range(4):
