@@ -1,4 +1,4 @@
-"""Turns the arguments that the model gave into those that the client's own schema asks for."""
+"""Turns the arguments of a model's tool call into the arguments that the client's own schema asks for."""
 
 from __future__ import annotations
 
@@ -9,100 +9,113 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.stubs.naming import LETTA_PARAMETERS
-from bridge.stubs.normalise import normalised
+from bridge.stubs.normalise import normalise_schema
 from bridge.stubs.references import Definitions
-from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of
+from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of_value
 from bridge.turn import ArgumentPath, Stub
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class _Number(float):
-    """A number that is written as it was read: `1.0`, `1e400`, integers of any length."""
+    """A number of a JSON text that is written back exactly as it was read: `1.0`, `1e400`, integers of any length."""
 
     literal: str
 
     @classmethod
-    def read(cls, literal: str) -> _Number:
+    def from_literal(cls, literal: str) -> _Number:
         number = cls(literal)
         number.literal = literal
         return number
 
 
 class _Integer(_Number):
-    pass
+    """A number of a JSON text without a fraction and without an exponent."""
 
 
 def restore_arguments(stub: Stub, arguments: str) -> str:
-    """Removes Letta's own arguments and nulls that mean "left out"; restores the client's names and values.
+    """Returns the JSON text of a call's arguments as the client's schema asks for them.
 
-    Anything but a JSON object is returned unchanged: the client has its own way to complain to the model.
+    Removes Letta's own arguments and nulls that mean "left out", and restores the client's names and values. A text
+    that is not a JSON object is returned unchanged, because the client has its own way to complain to the model. An
+    empty text becomes `{}`.
     """
     if not arguments.strip():
         return "{}"
     try:
-        given = _parsed(arguments)
-        written = _written(_restored(stub, given) if isinstance(given, dict) else given)
-        return arguments if written == _written(given) else written
+        given = _parse_json(arguments)
+        written = _write_json(_restore_object(stub, given) if isinstance(given, dict) else given)
+        return arguments if written == _write_json(given) else written
     except (ValueError, RecursionError):
         return arguments
 
 
-def _restored(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
+def _restore_object(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
     own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
     named = {stub.renamed.get(key, key): value for key, value in own.items()}
-    client = normalised(stub.spec.parameters or {})
-    result: dict[str, Any] = _Restoration(Definitions(client), stub.as_text).of(named, [client], ())
+    client = normalise_schema(stub.spec.parameters or {})
+    result: dict[str, Any] = _ArgumentRestorer(Definitions(client), stub.as_text).restore(named, [client], ())
     return result
 
 
 @dataclass(frozen=True, slots=True)
-class _Restoration:
+class _ArgumentRestorer:
+    """Restores the values of one call. `definitions` and `as_text` belong to the client's schema and to the stub."""
+
     definitions: Definitions
     as_text: frozenset[ArgumentPath]
 
-    def of(self, value: Any, schemas: list[Any], path: ArgumentPath) -> Any:
-        """Returns the restored value; `schemas` are those of the client that may apply to it."""
+    def restore(self, value: Any, schemas: list[Any], path: ArgumentPath) -> Any:
+        """Returns the value at `path` as the client expects it. `schemas` are the client's schemas for the value."""
         if isinstance(value, str):
-            return self._read(value, schemas, path) if path in self.as_text else value
+            return self._read_json_text(value, schemas, path) if path in self.as_text else value
         if not isinstance(value, (dict, list)):
             return value
-        possible = [part for schema in schemas for part in self._parts(schema)]
+        possible = [part for schema in schemas for part in self._applicable_parts(schema)]
         if isinstance(value, list):
-            return [self.of(item, _items(possible, index), (*path, "*")) for index, item in enumerate(value)]
-        return dict(self._members(value, possible, path))
+            return [
+                self.restore(item, _item_schemas(possible, index), (*path, "*")) for index, item in enumerate(value)
+            ]
+        return dict(self._restore_members(value, possible, path))
 
-    def _members(
+    def _restore_members(
         self, value: Mapping[str, Any], possible: list[Schema], path: ArgumentPath
     ) -> Iterator[tuple[str, Any]]:
+        """Yields the name and the restored value of each member, without nulls that mean "left out"."""
         for name, inner in value.items():
-            schemas = list(_member(possible, name))
+            schemas = list(_member_schemas(possible, name))
             declared = any(name in schema.get("properties", {}) for schema in possible)
             needed = not declared or any(name in schema.get("required", []) for schema in possible)
-            restored = self.of(inner, schemas, (*path, name))
+            restored = self.restore(inner, schemas, (*path, name))
             if restored is None and not needed and not self._takes_null(schemas):
                 continue
             yield name, restored
 
     def _takes_null(self, schemas: list[Any]) -> bool:
-        return any("null" in self.definitions.kinds(schema) for schema in schemas)
+        return any("null" in self.definitions.possible_kinds(schema) for schema in schemas)
 
-    def _read(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
-        """Reads a value that was asked for as JSON text. Text that can't be meant as JSON is the value itself."""
-        wanted = frozenset[str]().union(*map(self.definitions.kinds, schemas or [True]))
+    def _read_json_text(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
+        """Returns the value of an argument that the model was asked to give as JSON text.
+
+        Returns the text itself if only text fits, if it is not JSON, or if its JSON value does not fit the schemas.
+        The word `null` is null even if only text fits otherwise.
+        """
+        wanted = frozenset[str]().union(*map(self.definitions.possible_kinds, schemas or [True]))
         if wanted <= {"string", "null"}:
             return None if text.strip() == "null" else text
         try:
-            value = _parsed(text)
+            value = _parse_json(text)
         except (ValueError, RecursionError):
             return text
-        choices = [choice for schema in schemas for part in self._parts(schema) for choice in part.get("enum", ())]
-        if (value is not None and _kind(value) not in wanted) or (text in choices and value not in choices):
+        choices = [
+            choice for schema in schemas for part in self._applicable_parts(schema) for choice in part.get("enum", ())
+        ]
+        if (value is not None and _kind_of_argument(value) not in wanted) or (text in choices and value not in choices):
             return text
-        return value if isinstance(value, str) else self.of(value, schemas, path)
+        return value if isinstance(value, str) else self.restore(value, schemas, path)
 
-    def _parts(self, schema: Any) -> Iterator[Schema]:
-        """Yields the schema and all of its parts: what it refers to, all of `allOf`, every alternative."""
+    def _applicable_parts(self, schema: Any) -> Iterator[Schema]:
+        """Yields a schema, the targets of its references, and its `allOf`, `anyOf` and `oneOf`, at any depth."""
         waiting, followed = [schema], set[str]()
         while waiting:
             part = waiting.pop()
@@ -117,7 +130,8 @@ class _Restoration:
                 waiting.extend(part.get(key, ()))
 
 
-def _member(possible: list[Schema], name: str) -> Iterator[Any]:
+def _member_schemas(possible: list[Schema], name: str) -> Iterator[Any]:
+    """Yields what each possible schema of an object says about the member called `name`."""
     for schema in possible:
         if name in schema.get("properties", {}):
             yield schema["properties"][name]
@@ -125,35 +139,44 @@ def _member(possible: list[Schema], name: str) -> Iterator[Any]:
             yield schema["additionalProperties"]
 
 
-def _items(possible: list[Schema], index: int) -> list[Any]:
+def _item_schemas(possible: list[Schema], index: int) -> list[Any]:
+    """Returns what the possible schemas of a list say about the item at `index`."""
     tuples = [schema["prefixItems"][index] for schema in possible if index < len(schema.get("prefixItems", ()))]
     return tuples or [schema["items"] for schema in possible if "items" in schema]
 
 
-def _kind(value: Any) -> str:
+def _kind_of_argument(value: Any) -> str:
+    """Returns the JSON Schema type of a value that `_parse_json` read."""
     if isinstance(value, _Integer):
         return "integer"
-    return "number" if isinstance(value, _Number) else kind_of(value)
+    return "number" if isinstance(value, _Number) else kind_of_value(value)
 
 
-def _parsed(text: str) -> Any:
-    return json.loads(text, parse_int=_Integer.read, parse_float=_Number.read, parse_constant=_refuse)
+def _parse_json(text: str) -> Any:
+    """Reads JSON text, and keeps the literal of each number.
+
+    Raises ValueError for other text, also for NaN and Infinity.
+    """
+    return json.loads(
+        text, parse_int=_Integer.from_literal, parse_float=_Number.from_literal, parse_constant=_refuse_constant
+    )
 
 
-def _refuse(constant: str) -> Any:
+def _refuse_constant(constant: str) -> Any:
     raise ValueError(f"{constant} is not a JSON value")
 
 
-def _written(value: Any) -> str:
+def _write_json(value: Any) -> str:
+    """Returns the JSON text of a value that `_parse_json` read, with each number as it was written there."""
     if isinstance(value, _Number):
         return value.literal
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_text(key)}: {_written(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{_write_string(key)}: {_write_json(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_written(inner) for inner in value) + "]"
-    return _text(value) if isinstance(value, str) else json.dumps(value)
+        return "[" + ", ".join(_write_json(inner) for inner in value) + "]"
+    return _write_string(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _text(text: str) -> str:
-    """Escapes only text with half a surrogate pair, which could not be sent otherwise."""
+def _write_string(text: str) -> str:
+    """Returns the JSON text of a string. Only a string with half a surrogate pair is escaped, to make it sendable."""
     return json.dumps(text, ensure_ascii=bool(_HALF_PAIR.search(text)))

@@ -1,8 +1,9 @@
-"""Schemas for the servers that can show them to the model as the client sent them, with as few changes as possible.
+"""Prepares schemas for Letta servers that can show a schema to the model almost as the client sent it.
 
-Letta marks schemas of MCP tools that do not fit OpenAI's strict mode, and does not change marked ones. From 0.13.0 to
-0.16.2 it then converts every schema to the strict form, which makes each optional parameter a required one and drops
-what the form lacks. A schema on which the conversion fails is sent unchanged, so one parameter is made to fail.
+Letta marks schemas of MCP tools that do not fit OpenAI's strict mode, and does not change schemas with this mark. Letta
+0.13.0 to 0.16.2 nevertheless converts every schema to OpenAI's strict mode: each optional parameter becomes a required
+one, and keywords that strict mode lacks are dropped. Letta passes a schema on unchanged if this conversion fails, so
+the bridge makes one parameter fail.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from bridge.stubs.subschemas import Schema
 
-# OpenAI takes ten levels in a strict schema.
+# OpenAI takes ten levels of nesting in a schema in strict mode.
 MAX_STRICT_LEVELS = 8
 NON_STRICT_MARK = {"mcp:SCHEMA_STATUS": "NON_STRICT_ONLY"}
 _NOTES = ("description", "title")
@@ -26,84 +27,102 @@ _SPECIAL_TOKEN = re.compile(r"<\|(endoftext|fim_prefix|fim_middle|fim_suffix|end
 
 
 def keep_schema_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list[str]]:
-    """Returns the schema that reaches the model as `top`, and sentences about what differs."""
-    properties = {name: inner if is_countable(inner) else _wrapped(inner) for name, inner in top["properties"].items()}
+    """Returns the schema that Letta gets so that the model sees `top`, and a sentence about each difference.
+
+    `letta_converts`: this Letta converts every schema that it can to OpenAI's strict mode.
+    """
+    properties = {
+        name: inner if is_token_countable(inner) else _wrap_in_one_of(inner)
+        for name, inner in top["properties"].items()
+    }
     changes = [
         f"{name!r} is wrapped in oneOf: Letta's token count fails on its enum, items or default."
         for name, inner in properties.items()
         if inner is not top["properties"][name]
     ]
     schema = {**top, "properties": properties}
-    if letta_converts and properties and not is_strict(schema) and all(map(_is_convertible, properties.values())):
+    if (
+        letta_converts
+        and properties
+        and not is_strict_schema(schema)
+        and all(map(_letta_can_convert, properties.values()))
+    ):
         chosen = max([name for name in properties if name not in top["required"]] or properties)
-        properties[chosen] = _wrapped(properties[chosen])
+        properties[chosen] = _wrap_in_one_of(properties[chosen])
         changes.append(f"{chosen!r} is wrapped in oneOf, so that Letta passes the schema on as it is.")
     return schema, changes
 
 
-def is_strict(top: Schema) -> bool:
-    """Whether the schema is already in OpenAI's strict form: nothing is optional, and all types are plain."""
-    return _is_strict({key: value for key, value in top.items() if key not in _IGNORED_AT_THE_TOP})
+def is_strict_schema(top: Schema) -> bool:
+    """Whether a tool's schema already fits OpenAI's strict mode: nothing is optional, and each type is a single one."""
+    return _is_strict_node({key: value for key, value in top.items() if key not in _IGNORED_AT_THE_TOP})
 
 
-def is_countable(schema: Schema) -> bool:
-    """Whether Letta can count the schema's tokens: it takes only texts in `enum`, and no special tokens.
+def is_token_countable(schema: Schema) -> bool:
+    """Whether Letta can count the tokens of a parameter's schema.
 
-    It counts them for every message (0.6, 0.7), or when it streams from LM Studio. If it fails, the message fails.
+    Letta's count fails on a value in `enum` that is not text, on items of several types, and on special tokens of a
+    tokenizer; the message to the agent then fails, too. Letta 0.6 and 0.7 count for every message; Letta also counts
+    when it streams from LM Studio.
     """
     items = schema.get("items")
     return (
-        all(isinstance(value, str) and is_plain_text(value) for value in schema.get("enum", []))
+        all(isinstance(value, str) and not _has_special_token(value) for value in schema.get("enum", []))
         and not (isinstance(items, dict) and isinstance(items.get("type"), list))
-        and is_plain_text(str(schema.get("default", "")))
+        and not _has_special_token(str(schema.get("default", "")))
     )
 
 
-def is_plain_text(text: str) -> bool:
-    return not _SPECIAL_TOKEN.search(text)
+def _has_special_token(text: str) -> bool:
+    return bool(_SPECIAL_TOKEN.search(text))
 
 
-def plain_text(text: str) -> str:
-    """Puts blanks into the special tokens that a tokenizer refuses."""
+def break_special_tokens(text: str) -> str:
+    """Returns the text with blanks in special tokens such as `<|endoftext|>`, which a tokenizer refuses."""
     return _SPECIAL_TOKEN.sub(r"<| \1 |>", text)
 
 
-def _wrapped(schema: Schema) -> Schema:
+def _wrap_in_one_of(schema: Schema) -> Schema:
+    """Returns a schema of the same meaning that has only its description and title outside of a `oneOf`."""
     notes = {key: schema[key] for key in _NOTES if key in schema}
     return {**notes, "oneOf": [{key: value for key, value in schema.items() if key not in _NOTES}]}
 
 
-def _is_convertible(schema: Any) -> bool:
-    """Whether Letta's conversion to the strict form (0.13.0 to 0.16.2) succeeds."""
+def _letta_can_convert(schema: Any) -> bool:
+    """Whether the conversion to OpenAI's strict mode in Letta 0.13.0 to 0.16.2 succeeds for the schema of a value."""
     if "type" not in schema:
-        return "anyOf" in schema and (_is_flattened(schema["anyOf"]) or all(map(_is_convertible, schema["anyOf"])))
+        return "anyOf" in schema and (_letta_flattens(schema["anyOf"]) or all(map(_letta_can_convert, schema["anyOf"])))
     if schema["type"] == "object":
-        return "properties" in schema and all(map(_is_convertible, schema["properties"].values()))
+        return "properties" in schema and all(map(_letta_can_convert, schema["properties"].values()))
     if schema["type"] == "array":
-        return "items" in schema and _is_convertible(schema["items"])
+        return "items" in schema and _letta_can_convert(schema["items"])
     return True
 
 
-def _is_flattened(alternatives: list[Schema]) -> bool:
-    """Whether Letta's conversion turns the alternatives into one list of types, without looking further."""
+def _letta_flattens(alternatives: list[Schema]) -> bool:
+    """Whether Letta's conversion to strict mode turns the `anyOf` alternatives into one list of types.
+
+    Letta then does not look into the alternatives.
+    """
     named = [inner["type"] for inner in alternatives if "type" in inner]
     return bool(named) and "object" not in named and "array" not in named
 
 
-def _is_strict(schema: Schema, level: int = 0) -> bool:
+def _is_strict_node(schema: Schema, level: int = 0) -> bool:
+    """Whether a schema at this level of nesting fits OpenAI's strict mode, with all schemas inside it."""
     kind = schema.get("type")
     if not isinstance(kind, str) or not schema.keys() <= _STRICT_KEYWORDS.get(kind, _STRICT_SCALAR_KEYWORDS):
         return False
     if level > MAX_STRICT_LEVELS:
         return False
     if kind == "array":
-        return _is_strict(schema["items"], level + 1)
+        return _is_strict_node(schema["items"], level + 1)
     if kind == "object":
         properties = schema.get("properties", {})
         return (
             schema.get("additionalProperties", False) is False
             and bool(properties)
             and set(properties) == set(schema.get("required", []))
-            and all(_is_strict(inner, level + 1) for inner in properties.values())
+            and all(_is_strict_node(inner, level + 1) for inner in properties.values())
         )
     return True

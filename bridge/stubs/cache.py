@@ -1,6 +1,7 @@
-"""Remembers the tools of earlier requests: clients send the same tools with every request.
+"""Keeps the checked tools of earlier requests and their stubs in memory.
 
-Checking them and making their stubs would take longer than everything else that the bridge does for a request.
+Clients send the same tools with every request. Checking them and making their stubs would take longer than everything
+else that the bridge does for a request.
 """
 
 from __future__ import annotations
@@ -17,43 +18,44 @@ from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 MAX_TOOLS = 1024
-# In bytes. Larger tools are rare, and remembering them would make the use of memory hard to foresee.
+# In bytes. Larger tools are rare, and keeping them would make the use of memory hard to foresee.
 MAX_TOOL_SIZE = 16_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Tool:
-    """A tool whose schema was checked, with its `schema_key`, and the stubs that were made for it."""
+class _CachedTool:
+    """A tool whose schema was checked, and the stubs that were made for the tool. `spec` has its `schema_key`."""
 
     spec: ToolSpec
     stubs: dict[tuple[SchemaForm, StubKind], Stub] = field(default_factory=dict)
 
 
 class StubCache:
-    """Checks tools and makes their stubs; does each once for a tool that it remembers. Used by many threads."""
+    """Checks tools and makes their stubs, each only once while the tool is in the cache. Many threads use one cache."""
 
     def __init__(self, limits: SchemaLimits = USUAL_LIMITS) -> None:
         self._limits = limits
-        self._tools: OrderedDict[Hashable, _Tool] = OrderedDict()
+        self._tools: OrderedDict[Hashable, _CachedTool] = OrderedDict()
         self._lock = threading.Lock()
 
     def check_tool(self, spec: ToolSpec, where: str) -> ToolSpec:
-        """Returns the same tool with its `schema_key`. An invalid schema is refused as `check_schema` refuses it.
+        """Returns the same tool with its `schema_key`. Raises what `check_schema` raises for an invalid schema.
 
-        `where` is the place of the schema in the request. Refusals name it, so they are not remembered.
+        `where` is the place of the schema in the request. An error names that place, so errors are not cached.
         """
-        return self._tool(spec, where).spec
+        return self._find_or_check(spec, where).spec
 
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
-        """Returns the stub as `make_stub` makes it; `where` is the place of the tool in the request."""
-        tool = self._tool(spec, f"{where}.parameters")
+        """Returns the stub of a tool, as `make_stub` makes it. `where` is the place of the tool in the request."""
+        tool = self._find_or_check(spec, f"{where}.parameters")
         stub = tool.stubs.get((form, kind))
         if stub is None:
             stub = make_stub(tool.spec, form, kind=kind, where=where, limits=self._limits)
             tool.stubs[form, kind] = stub
         return stub
 
-    def _tool(self, spec: ToolSpec, where: str) -> _Tool:
+    def _find_or_check(self, spec: ToolSpec, where: str) -> _CachedTool:
+        """Returns the tool from the cache. Checks a new tool and adds it, if it is not too large for the cache."""
         schema_key = spec.schema_key or _schema_key(spec.parameters)
         key = spec.name, spec.description, spec.strict, schema_key
         with self._lock:
@@ -63,7 +65,7 @@ class StubCache:
                 return known
         if not spec.schema_key:
             check_schema(spec.parameters, where, self._limits)
-        tool = _Tool(replace(spec, schema_key=schema_key))
+        tool = _CachedTool(replace(spec, schema_key=schema_key))
         if len(schema_key) + len(spec.description) <= MAX_TOOL_SIZE:
             with self._lock:
                 self._tools[key] = tool
@@ -73,5 +75,5 @@ class StubCache:
 
 
 def _schema_key(parameters: Any) -> bytes:
-    """Schemas are compared as bytes, because 1, 1.0 and True are equal values in Python."""
+    """Returns bytes that identify a tool's parameters. Python takes 1, 1.0 and True for equal; their bytes differ."""
     return marshal.dumps(parameters, 2)  # from version 3 on, equal values may have different bytes

@@ -1,6 +1,7 @@
-"""Refuses what is not a usable JSON Schema, with an InvalidRequest that names the place.
+"""Checks that the parameters of a client's tool are a usable JSON Schema.
 
-Letta accepts a malformed schema silently and then fails at every message to the agent.
+An InvalidRequest names the place of the fault in the request. Letta itself accepts a malformed schema and then fails at
+every message to the agent.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.errors import InvalidRequest, TooDeep, TooLarge
-from bridge.stubs.subschemas import KINDS, is_schema, mapped
+from bridge.stubs.subschemas import KINDS, is_schema, map_subschemas
 
 # How many characters of a property's name an error shows.
 _SHOWN = 64
@@ -25,55 +26,65 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 class SchemaLimits:
     """How large a tool's schema may be. `depth` counts nested JSON arrays and objects, `size` characters of JSON.
 
-    `spelt_out` is the size of the schema that Letta gets, in which a definition may be repeated at each reference.
+    `converted_size` counts the characters of the schema that Letta gets. That schema may repeat a definition at each
+    reference.
     """
 
     depth: int = 64
     size: int = 256 * 1024
-    spelt_out: int = 1024 * 1024
+    converted_size: int = 1024 * 1024
 
 
 def schema_limits(depth: int, size: int) -> SchemaLimits:
-    """Returns the limits that an operator's settings mean."""
+    """Returns the limits for the depth and the size that the operator allows for a tool's schema."""
     return SchemaLimits(depth, size, 4 * size)
 
 
 def check_schema(parameters: Any, where: str, limits: SchemaLimits) -> None:
+    """Raises an InvalidRequest if a tool's parameters are not a JSON Schema, or are larger than the limits.
+
+    `where` is the place of the parameters in the request. None and `{}` are valid: a tool without parameters.
+    """
     _check_json(parameters, where, limits)
     size = len(json.dumps(parameters, ensure_ascii=False))
     if size > limits.size:
         raise TooLarge(f"`{where}` has {size} characters of JSON; {limits.size} are allowed.", param=where)
     if parameters is not None and not isinstance(parameters, dict):
-        _refuse(where, "must be an object (a JSON Schema)")
+        _refuse_schema(where, "must be an object (a JSON Schema)")
     if parameters:
-        _check_node(parameters, where)
+        _check_keywords(parameters, where)
 
 
 def is_well_formed(schema: dict[str, Any]) -> bool:
-    """Checks a part in a place where no schema is expected: `check_schema` did not look into it."""
+    """Whether an object is a well-formed JSON Schema. For objects in places that `check_schema` did not look into."""
     try:
-        _check_node(schema, "")
+        _check_keywords(schema, "")
     except InvalidRequest:
         return False
     return True
 
 
 def check_converted_size(schema: dict[str, Any], where: str, limits: SchemaLimits) -> None:
+    """Raises TooLarge if the schema that Letta would get is too large. `where` is the place of the client's schema."""
     size = len(json.dumps(schema, ensure_ascii=False))
-    if size > limits.spelt_out:
+    if size > limits.converted_size:
         raise TooLarge(
             f"`{where}` comes to {size} characters of JSON with its references spelt out; "
-            f"{limits.spelt_out} are allowed.",
+            f"{limits.converted_size} are allowed.",
             param=where,
         )
 
 
-def storable(text: str) -> str:
+def remove_unstorable(text: str) -> str:
+    """Returns the text without NUL, and with U+FFFD for each half of a surrogate pair."""
     return _UNSTORABLE.sub(lambda found: "" if found[0] == "\x00" else "\ufffd", text)
 
 
 def _check_json(value: Any, where: str, limits: SchemaLimits) -> None:
-    """Works without recursion, because the depth is not known yet."""
+    """Raises an InvalidRequest if a value is nested too deep, or holds something that JSON or Letta can't keep.
+
+    Works without recursion, because the depth is not known yet.
+    """
     waiting = [(value, 0)]
     while waiting:
         item, depth = waiting.pop()
@@ -90,40 +101,41 @@ def _check_json(value: Any, where: str, limits: SchemaLimits) -> None:
 
 def _check_scalar(value: Any, where: str) -> None:
     if isinstance(value, str) and _UNSTORABLE.search(value):
-        _refuse(where, f"holds text with NUL or half a surrogate pair, which can't be stored: {value!r:.80}")
+        _refuse_schema(where, f"holds text with NUL or half a surrogate pair, which can't be stored: {value!r:.80}")
     if isinstance(value, float) and not math.isfinite(value):
-        _refuse(where, "holds a number that JSON does not have (NaN or Infinity)")
+        _refuse_schema(where, "holds a number that JSON does not have (NaN or Infinity)")
     if not isinstance(value, (str, int, float, bool, type(None))):
-        _refuse(where, f"holds a {type(value).__name__}, which is no JSON value")
+        _refuse_schema(where, f"holds a {type(value).__name__}, which is no JSON value")
 
 
-def _check_node(schema: dict[str, Any], where: str) -> None:
+def _check_keywords(schema: dict[str, Any], where: str) -> None:
+    """Raises an InvalidRequest if a keyword of a schema, or of a schema inside it, has a value of a wrong type."""
     for key, (fits, wanted) in _KEYWORDS.items():
         if schema.get(key) is not None and not fits(schema[key]):
-            _refuse(f"{where}.{key}", f"must be {wanted}")
+            _refuse_schema(f"{where}.{key}", f"must be {wanted}")
 
     def check(inner: Any) -> Any:
         if isinstance(inner, dict):
-            _check_node(inner, where)
+            _check_keywords(inner, where)
         elif inner is not None and not isinstance(inner, bool):
-            _refuse(where, f"holds {json.dumps(inner)[:60]} where a schema (an object) is expected")
+            _refuse_schema(where, f"holds {json.dumps(inner)[:60]} where a schema (an object) is expected")
         return inner
 
     for name, inner in (schema.get("properties") or {}).items():
         _check_property(name, inner, f"{where}.properties.{name[:_SHOWN]}")
-    mapped({key: inner for key, inner in schema.items() if key != "properties"}, check)
+    map_subschemas({key: inner for key, inner in schema.items() if key != "properties"}, check)
 
 
 def _check_property(name: str, schema: Any, where: str) -> None:
     if not name:
-        _refuse(where, "has an empty name")
+        _refuse_schema(where, "has an empty name")
     if not is_schema(schema):
-        _refuse(where, "must be a schema (an object)")
+        _refuse_schema(where, "must be a schema (an object)")
     if isinstance(schema, dict):
-        _check_node(schema, where)
+        _check_keywords(schema, where)
 
 
-def _is(*types: type) -> Callable[[Any], bool]:
+def _is_instance_of(*types: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, types)
 
 
@@ -136,22 +148,22 @@ def _is_non_empty_list(value: Any) -> bool:
     return isinstance(value, list) and bool(value)
 
 
-def _is_names(value: Any) -> bool:
+def _is_list_of_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _refuse(where: str, fault: str) -> None:
+def _refuse_schema(where: str, fault: str) -> None:
     raise InvalidRequest(f"`{where}` {fault}.", param=where)
 
 
 _KEYWORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "type": (_is_type, "one of " + ", ".join(sorted(KINDS)) + ", or a list of them"),
-    **dict.fromkeys(("description", "title", "$ref"), (_is(str), "a string")),
-    **dict.fromkeys(("properties", "$defs", "definitions", "patternProperties"), (_is(dict), "an object")),
-    "required": (_is_names, "a list of property names"),
-    "enum": (_is(list), "a list of values"),
-    "items": (_is(dict, bool, list), "a schema"),
-    "prefixItems": (_is(list), "a list of schemas"),
+    **dict.fromkeys(("description", "title", "$ref"), (_is_instance_of(str), "a string")),
+    **dict.fromkeys(("properties", "$defs", "definitions", "patternProperties"), (_is_instance_of(dict), "an object")),
+    "required": (_is_list_of_names, "a list of property names"),
+    "enum": (_is_instance_of(list), "a list of values"),
+    "items": (_is_instance_of(dict, bool, list), "a schema"),
+    "prefixItems": (_is_instance_of(list), "a list of schemas"),
     "additionalProperties": (is_schema, "a schema, true or false"),
     **dict.fromkeys(("allOf", "anyOf", "oneOf"), (_is_non_empty_list, "a list of one or more schemas")),
 }

@@ -1,4 +1,4 @@
-"""Makes the stub that represents an OpenAI tool on a Letta server."""
+"""Makes the stub that represents a client's tool on a Letta server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from bridge.stubs.as_sent import NON_STRICT_MARK, is_strict, plain_text
-from bridge.stubs.checks import SchemaLimits, storable
+from bridge.stubs.as_sent import NON_STRICT_MARK, break_special_tokens, is_strict_schema
+from bridge.stubs.checks import SchemaLimits, remove_unstorable
 from bridge.stubs.naming import check_tool_name, server_name
-from bridge.stubs.schema import convert
+from bridge.stubs.schema import convert_schema
 from bridge.stubs.source import stub_source, template_digest
 from bridge.turn import JsonObject, SchemaForm, Stub, StubKind, ToolSpec
 
@@ -25,24 +25,27 @@ def make_stub(
     where: str = "tools[0].function",
     limits: SchemaLimits = USUAL_LIMITS,
 ) -> Stub:
-    """Raises an InvalidRequest for an invalid tool. It names `where`, the tool's place in the request."""
+    """Returns the stub for a client's tool, with its schema in the form that the Letta server needs.
+
+    Raises an InvalidRequest for an invalid tool. The error names `where`, the place of the tool in the request.
+    """
     check_tool_name(spec.name, where)
-    conversion = convert(spec.parameters, form, f"{where}.parameters", limits)
+    conversion = convert_schema(spec.parameters, form, f"{where}.parameters", limits)
     name = server_name(spec.name, form.python_names)
     changes = conversion.changes
     if name != spec.name:
         changes = (f"The tool is called {name!r} on the server.", *changes)
     json_schema: dict[str, Any] = {
         "name": name,
-        "description": _description(spec, name, conversion.sentences),
+        "description": _stub_description(spec, name, conversion.sentences),
         "parameters": conversion.parameters,
     }
-    if form.as_sent and not (spec.strict and is_strict(conversion.parameters)):
+    if form.as_sent and not (spec.strict and is_strict_schema(conversion.parameters)):
         json_schema |= NON_STRICT_MARK
     return Stub(
         spec=spec,
         name=name,
-        digest=_digest(spec.name, json_schema, kind),
+        digest=_stub_digest(spec.name, json_schema, kind),
         json_schema=json_schema,
         source_code=stub_source(name, kind),
         kind=kind,
@@ -60,17 +63,21 @@ def rename_stub(stub: Stub, name: str) -> Stub:
     return replace(stub, name=name, json_schema=json_schema, source_code=stub_source(name, stub.kind))
 
 
-def _description(spec: ToolSpec, name: str, sentences: tuple[str, ...]) -> str:
-    """Never returns "": some model providers refuse a tool without a description."""
-    given = storable(spec.description)
+def _stub_description(spec: ToolSpec, name: str, sentences: tuple[str, ...]) -> str:
+    """Returns the description that the model sees: the client's own text, then the sentences about the schema.
+
+    It is never empty, because some model providers refuse a tool without a description.
+    """
+    given = remove_unstorable(spec.description)
     has_text = bool(given.strip())
     paragraphs = [given if has_text else f"Calls the client's tool {spec.name}.", *sentences]
     if name != spec.name and has_text:
         paragraphs.append(f"(The client calls this tool {spec.name}.)")
-    return plain_text("\n\n".join(paragraphs))
+    return break_special_tokens("\n\n".join(paragraphs))
 
 
-def _digest(client_name: str, json_schema: JsonObject, kind: StubKind) -> str:
+def _stub_digest(client_name: str, json_schema: JsonObject, kind: StubKind) -> str:
+    """Returns the digest that identifies a stub, whatever its name on the server."""
     unnamed = {key: value for key, value in json_schema.items() if key != "name"}
     whole = {"client_name": client_name, "schema": unnamed, "kind": kind, "template": template_digest()}
     return hashlib.sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

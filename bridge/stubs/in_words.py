@@ -1,4 +1,4 @@
-"""Says in words what a schema asks for, for the servers that would lose it on the way to the model."""
+"""Says in words what a JSON Schema asks for. For Letta servers that do not pass all keywords on to the model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from bridge.stubs.subschemas import Schema
 
-# Keywords that are said elsewhere, or that are of no use to a model.
+# Keywords without a phrase: the schema shows them in another place, or they are of no use to a model.
 _SILENT = frozenset(
     {"type", "description", "title", "properties", "required", "items", "additionalProperties", "nullable"}
     | {"unevaluatedProperties", "$schema", "$id", "$anchor", "$comment", "$defs", "definitions"}
     | {"readOnly", "writeOnly", "examples", "example", "deprecated"}
 )
-# In the order in which they are said.
+# The phrase for each keyword, in the order in which the phrases are said.
 _PHRASES: dict[str, str] = {
     "const": "always {}",
     "minimum": "at least {}",
@@ -35,13 +35,19 @@ _PHRASES: dict[str, str] = {
 _ORDER = {keyword: place for place, keyword in enumerate(_PHRASES)}
 
 
-def compact(value: Any) -> str:
-    """Returns the same JSON text for every order of keys: a tool must not look new because only their order is."""
+def compact_json(value: Any) -> str:
+    """Returns a value as JSON text without blanks and with sorted keys.
+
+    Keys are sorted so that a tool does not look new when a client only changes their order.
+    """
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def constraints(schema: Schema, except_for: frozenset[str] = frozenset()) -> list[str]:
-    """Returns a phrase for each keyword that is not in `except_for`; keywords without a phrase stay JSON Schema."""
+def keyword_phrases(schema: Schema, except_for: frozenset[str] = frozenset()) -> list[str]:
+    """Returns a phrase for each keyword of a schema, except those in `except_for` and those that a model does not need.
+
+    The last phrase quotes all keywords that have no phrase of their own as JSON Schema.
+    """
     phrases: list[str] = []
     rest = {}
     for key in sorted(schema, key=lambda keyword: (_ORDER.get(keyword, -1), keyword)):
@@ -49,18 +55,18 @@ def constraints(schema: Schema, except_for: frozenset[str] = frozenset()) -> lis
         if key in _SILENT or key in except_for or key.startswith("x-") or (key == "default" and value is None):
             continue
         if key in _PHRASES:
-            phrases.append(_PHRASES[key].format(compact(value)))
+            phrases.append(_PHRASES[key].format(compact_json(value)))
         elif key in _SPECIAL:
             phrases.extend(_SPECIAL[key](value))
         else:
             rest[key] = value
     if isinstance(schema.get("examples"), list) and schema["examples"]:
-        phrases.append("for example " + _listed(schema["examples"]))
-    return [*phrases, f"fitting the JSON Schema {compact(rest)}"] if rest else phrases
+        phrases.append("for example " + _join_values(schema["examples"]))
+    return [*phrases, f"fitting the JSON Schema {compact_json(rest)}"] if rest else phrases
 
 
-def described(schema: Schema, *phrases: str) -> str:
-    """Returns the schema's own description (or its title), followed by the phrases in brackets."""
+def describe_schema(schema: Schema, *phrases: str) -> str:
+    """Returns a description: the schema's own one, or else its title, followed by the phrases in brackets."""
     text: str = schema.get("description") or schema.get("title") or ""
     addition = "; ".join(phrase for phrase in phrases if phrase)
     if not addition:
@@ -68,11 +74,11 @@ def described(schema: Schema, *phrases: str) -> str:
     return f"{text.rstrip()} ({addition})" if text.strip() else addition[0].upper() + addition[1:]
 
 
-def _listed(values: list[Any]) -> str:
-    return ", ".join(compact(value) for value in values)
+def _join_values(values: list[Any]) -> str:
+    return ", ".join(compact_json(value) for value in values)
 
 
 _SPECIAL: dict[str, Callable[[Any], list[str]]] = {
-    "enum": lambda values: [f"one of {_listed(values)}"],
+    "enum": lambda values: [f"one of {_join_values(values)}"],
     "uniqueItems": lambda value: ["no item twice"] if value is True else [],
 }

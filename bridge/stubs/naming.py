@@ -1,9 +1,9 @@
-"""Turns a client's names into names that Letta and every model provider behind it accept.
+"""Turns a client's names of tools and parameters into names that Letta and every model provider accept.
 
-A tool keeps its name wherever it can. Parameters keep theirs, except for three names that Letta's own arguments have,
-and for property keys that Anthropic refuses: those of more than 64 characters, or with other characters than letters,
-digits, `_`, `.` and `-`. This rule also keeps code out of the script in which Letta runs tools, because Letta writes
-the names of parameters into it unchanged.
+A tool keeps the client's name wherever that is possible. A parameter keeps the client's name, except for the three
+names of Letta's own arguments and for names that Anthropic refuses as property keys: those of more than 64 characters,
+or with other characters than letters, digits, `_`, `.` and `-`. Letta writes the names of parameters unchanged into the
+script in which it runs a tool, so this rule also keeps code out of that script.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from bridge.errors import InvalidRequest
 
 MAX_SERVER_NAME = 64
-# Letta's own limit for names that are given outside of a schema. Names that are changed anyway keep to it.
+# Letta's own limit for names that are given outside of a schema. Names that the bridge changes keep to this limit.
 MAX_CHANGED_NAME = 48
 LETTA_PARAMETERS = frozenset({"request_heartbeat", "thinking", "inner_thoughts"})
 
@@ -29,13 +29,17 @@ _SCRIPT_NAMES = frozenset(
     {"agent_state", "asyncio", "base64", "getattr", "hashlib", "int", "len", "pickle", "print", "range", "str"}
     | {"struct", "sys", "Exception", "ImportError"}
 )
-# The script's own variables begin with these: its result's, and private ones.
+# The script's own variables begin with these: the variable of its result, and private ones.
 _SCRIPT_PREFIXES = ("_", "result_")
 _DIGEST_LENGTH = 8
 
 
 def check_tool_name(name: str, where: str) -> None:
-    """Accepts what OpenAI allows and what real clients send: dots, slashes, colons, any alphabet, 128 characters."""
+    """Raises an InvalidRequest if a client's tool has an invalid name. `where` is the place of the tool in the request.
+
+    Valid are names that OpenAI allows and names that real clients send: with dots, slashes, colons, letters of any
+    alphabet, and up to 128 characters.
+    """
     if not _CLIENT_NAME.match(name):
         raise InvalidRequest(
             f"`{where}.name` is {name!r:.160}. A tool's name is made of 1 to 128 letters, digits and any of _ - . : /",
@@ -44,16 +48,19 @@ def check_tool_name(name: str, where: str) -> None:
 
 
 def server_name(client_name: str, python_names: bool) -> str:
-    """Returns the name that a tool gets on the server if no other tool has it."""
+    """Returns the name that a client's tool gets on the Letta server, if no other tool there has this name.
+
+    `python_names`: the name must be a Python name that Letta's scripts do not use.
+    """
     if _SERVER_NAME.match(client_name) and (not python_names or is_script_safe(client_name)):
         return client_name
     digest = hashlib.sha256(client_name.encode()).hexdigest()
-    return _with_suffix(_plain(client_name, "tool"), digest, MAX_CHANGED_NAME)
+    return _cut_and_append_digest(_ascii_name(client_name, "tool"), digest, MAX_CHANGED_NAME)
 
 
 def append_digest(name: str, digest: str) -> str:
-    """Returns another name, for a tool whose first name is taken."""
-    return _with_suffix(name, digest, MAX_SERVER_NAME)
+    """Returns the name with the beginning of the digest, for a stub whose own name another tool has."""
+    return _cut_and_append_digest(name, digest, MAX_SERVER_NAME)
 
 
 def is_server_name(name: str) -> bool:
@@ -61,29 +68,37 @@ def is_server_name(name: str) -> bool:
 
 
 def function_name(server_name: str) -> str:
-    """Returns the name of the stub's Python function: the tool's own name if Python allows it."""
-    plain = server_name if is_script_safe(server_name) else _plain(server_name, "tool")
+    """Returns the name of a stub's Python function: the tool's name on the server, changed if Python can't use it."""
+    plain = server_name if is_script_safe(server_name) else _ascii_name(server_name, "tool")
     return plain if is_script_safe(plain) else plain + "_"
 
 
 def parameter_names(names: Iterable[str], python_names: bool) -> dict[str, str]:
-    """Returns the name of each parameter as the model sees it: the client's name, unless that is impossible."""
-    fits = is_script_safe if python_names else _fits_everywhere
+    """Returns, for each parameter's name in the client's schema, the name that the model sees.
+
+    It is the client's name where that is possible. `python_names`: Letta's scripts must be able to use it as a
+    variable.
+    """
+    fits = is_script_safe if python_names else _is_sendable_parameter
     given = list(names)
     result = {name: name for name in given if fits(name)}
     taken = set(given) | LETTA_PARAMETERS
     for name in sorted(set(given) - result.keys()):
-        result[name] = _free(_parameter_base(name, python_names), taken)
+        result[name] = _unused_name(_wanted_parameter_name(name, python_names), taken)
         taken.add(result[name])
     return {name: result[name] for name in given}
 
 
-def _fits_everywhere(name: str) -> bool:
+def _is_sendable_parameter(name: str) -> bool:
+    """Whether every model provider accepts the name of a parameter, and Letta has no argument of this name."""
     return bool(_PARAMETER_NAME.match(name)) and name not in LETTA_PARAMETERS
 
 
 def is_script_safe(name: str) -> bool:
-    """Whether it is an identifier that no script uses, and ASCII: Python normalises others, which may then collide."""
+    """Whether a name can be a Python variable in Letta's scripts: an ASCII identifier that no script uses itself.
+
+    Python normalises other identifiers than ASCII ones, after which two of them may be equal.
+    """
     return (
         name.isascii()
         and name.isidentifier()
@@ -95,16 +110,17 @@ def is_script_safe(name: str) -> bool:
     )
 
 
-def _parameter_base(name: str, python_names: bool) -> str:
+def _wanted_parameter_name(name: str, python_names: bool) -> str:
+    """Returns the name for a parameter whose own name can't be used. Another parameter may have the same name."""
     if not python_names:
-        base = re.sub(r"[^A-Za-z0-9_.-]+", "_", _folded(name)).strip("_") or "parameter"
+        base = re.sub(r"[^A-Za-z0-9_.-]+", "_", _remove_accents(name)).strip("_") or "parameter"
         return base + "_" if base in LETTA_PARAMETERS else base
-    base = _plain(name, "parameter")
+    base = _ascii_name(name, "parameter")
     return base if is_script_safe(base) or len(base) >= MAX_SERVER_NAME else base + "_"
 
 
-def _free(base: str, taken: set[str]) -> str:
-    """Returns the base, or the base with the first number that makes it unique."""
+def _unused_name(base: str, taken: set[str]) -> str:
+    """Returns a name that is not in `taken`: the base, or the base with the first number that is free."""
     candidate, number = base[:MAX_SERVER_NAME], 2
     while candidate in taken:
         tail = f"_{number}"
@@ -112,19 +128,20 @@ def _free(base: str, taken: set[str]) -> str:
     return candidate
 
 
-def _plain(name: str, prefix: str) -> str:
-    """Keeps ASCII letters, digits and underscores. The prefix is added to names that scripts reserve.
+def _ascii_name(name: str, prefix: str) -> str:
+    """Returns the ASCII letters and digits of a name, with underscores between them.
 
-    Accents and other alphabets are dropped.
+    Accents and letters of other alphabets are dropped. A name that does not begin with a letter, or begins like the
+    script's own variables, gets the prefix.
     """
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", _folded(name)).strip("_")
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", _remove_accents(name)).strip("_")
     fits = plain[:1].isalpha() and not plain.startswith(_SCRIPT_PREFIXES)
     return plain if fits else f"{prefix}_{plain}".rstrip("_")
 
 
-def _folded(name: str) -> str:
+def _remove_accents(name: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", name) if not unicodedata.combining(char))
 
 
-def _with_suffix(base: str, digest: str, length: int) -> str:
+def _cut_and_append_digest(base: str, digest: str, length: int) -> str:
     return f"{base[: length - _DIGEST_LENGTH - 1].rstrip('_-')}_{digest[:_DIGEST_LENGTH]}"

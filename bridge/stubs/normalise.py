@@ -1,19 +1,20 @@
-"""Brings a checked schema into the one form that the later steps expect."""
+"""Normalises a JSON Schema that was checked, so that later steps have fewer cases."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bridge.stubs.subschemas import Schema, mapped
+from bridge.stubs.subschemas import Schema, map_subschemas
 
 _MAY_BE_NULL = ("const", "default")
 _MAY_BE_BOOLEAN = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
 
 
-def normalised(schema: Any) -> Schema:
-    """Returns a schema of the same meaning without nulls, without true and false as schemas, and with `items`.
+def normalise_schema(schema: Any) -> Schema:
+    """Returns a schema of the same meaning in which keywords are not null and schemas are not true or false.
 
-    An older draft's list in `items` becomes `prefixItems`.
+    `additionalProperties` and similar keywords may stay true or false, `const` and `default` may stay null. A schema of
+    a list always has `items`. A list in `items`, from an older draft of JSON Schema, becomes `prefixItems`.
     """
     if not isinstance(schema, dict):
         return {"not": {}} if schema is False else {}
@@ -28,12 +29,13 @@ def normalised(schema: Any) -> Schema:
     if clean.get("items") is False:
         clean |= {"items": {}, "maxItems": len(clean.get("prefixItems", []))}
     booleans = {key: clean[key] for key in _MAY_BE_BOOLEAN if isinstance(clean.get(key), bool)}
-    clean = mapped(clean, normalised) | booleans
-    if "array" in types(clean):
+    clean = map_subschemas(clean, normalise_schema) | booleans
+    if "array" in declared_types(clean):
         clean.setdefault("items", {})
     return clean
 
 
-def types(schema: Schema) -> list[str]:
+def declared_types(schema: Schema) -> list[str]:
+    """Returns what the keyword `type` of a schema names; an empty list without the keyword."""
     named = schema.get("type", [])
     return [named] if isinstance(named, str) else named

@@ -1,6 +1,6 @@
-"""Follows each `$ref`: keeps it, spells it out, or replaces it where it leads nowhere.
+"""Handles the references (`$ref`) in a client's schema: finds their targets, and replaces references by their targets.
 
-Definitions are beside the properties of a schema, and most of what is between the bridge and a model keeps only the
+The targets are mostly definitions beside the properties of a schema. Letta and model providers often pass on only the
 properties.
 """
 
@@ -13,15 +13,16 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from bridge.stubs.checks import is_well_formed
-from bridge.stubs.in_words import described
-from bridge.stubs.normalise import normalised
-from bridge.stubs.subschemas import KINDS, Schema, found_at, is_schema, kinds, mapped
+from bridge.stubs.in_words import describe_schema
+from bridge.stubs.normalise import normalise_schema
+from bridge.stubs.subschemas import KINDS, Schema, find_at_path, is_schema, map_subschemas, possible_kinds
 
-# How often a definition may contain itself when it is spelt out, and how much may be spelt out in all.
+# How often a definition may contain itself when it replaces a reference, and the limits for one whole schema.
 MAX_REPEATS = 2
 MAX_NODES = 1000
 MAX_DEPTH = 24
-# How many references are followed to find the kinds of their values, and how many to places that hold no schemas.
+# How many references are followed to find the kinds of their values, and how many to places that usually hold no
+# schemas.
 MAX_REFERENCES = 100
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
@@ -30,7 +31,7 @@ _ANNOTATIONS = frozenset({"description", "title", "default", "examples", "exampl
 
 @dataclass(slots=True)
 class Definitions:
-    """Finds what the references of one client's schema lead to."""
+    """Finds the targets of the references in one client's schema. `root` is the whole schema, normalised."""
 
     root: Schema
     _found: dict[str, Any] = field(default_factory=dict)
@@ -39,60 +40,76 @@ class Definitions:
     _recursive: frozenset[str] | None = None
 
     def lookup(self, reference: str) -> Any:
-        """Returns the schema at the reference; True, which allows any value, if there is none."""
+        """Returns the schema to which a reference leads.
+
+        Returns True, a schema that allows any value, if there is none.
+        """
         found = self.find(reference)
         return True if found is None else found
 
     def find(self, reference: str) -> Any:
-        """Returns the schema at a JSON Pointer from the root, or None. Other documents are not read."""
+        """Returns the schema to which a reference leads, or None.
+
+        Finds only JSON Pointers into the client's own schema.
+        """
         if not reference.startswith("#") or reference[1:2] not in ("", "/"):
             return None
         if reference not in self._found:
-            found, expected = found_at(self.root, map(_unescaped, reference[1:].split("/")[1:]))
+            found, expected = find_at_path(self.root, map(_unescape_pointer, reference[1:].split("/")[1:]))
             if not expected and isinstance(found, dict):
-                found = self._schema_in_unexpected_place(found)
+                found = self._schema_from_unexpected_place(found)
             self._found[reference] = found if is_schema(found) else None
         return self._found[reference]
 
-    def _schema_in_unexpected_place(self, found: Schema) -> Any:
-        """Checks and normalises what was not recognised as a schema before, such as OpenAPI's `components`."""
+    def _schema_from_unexpected_place(self, found: Schema) -> Any:
+        """Returns the normalised schema for an object where no schema is expected, as in OpenAPI's `components`.
+
+        Returns None if the object is not well formed, or after `MAX_REFERENCES` such objects.
+        """
         self._unexpected += 1
-        return normalised(found) if self._unexpected <= MAX_REFERENCES and is_well_formed(found) else None
+        return normalise_schema(found) if self._unexpected <= MAX_REFERENCES and is_well_formed(found) else None
 
-    def kinds(self, schema: Any) -> frozenset[str]:
-        return kinds(schema, self._kinds_of)
+    def possible_kinds(self, schema: Any) -> frozenset[str]:
+        """Returns the kinds of JSON value that can satisfy a schema, whose references are followed."""
+        return possible_kinds(schema, self._kinds_at)
 
-    def _kinds_of(self, reference: str) -> frozenset[str]:
-        """While a reference is followed, it counts as any kind, so that circles and long chains come to an end."""
+    def _kinds_at(self, reference: str) -> frozenset[str]:
+        """Returns the kinds of JSON value that can satisfy the schema at a reference.
+
+        While a reference is followed, its target counts as any kind, so that circles and long chains come to an end.
+        """
         if reference not in self._kinds:
             self._kinds[reference] = KINDS
             if len(self._kinds) < MAX_REFERENCES:
-                self._kinds[reference] = kinds(self.lookup(reference), self._kinds_of)
+                self._kinds[reference] = possible_kinds(self.lookup(reference), self._kinds_at)
         return self._kinds[reference]
 
     def is_recursive(self, reference: str) -> bool:
-        """Whether following the reference leads to it again (or whether it is between two that do)."""
+        """Whether the target of a reference contains the same reference again, directly or through other references.
+
+        A reference on a way from one such circle to another counts as well.
+        """
         if self._recursive is None:
-            reachable = self._reachable(self.root)
-            before_circles = _unsortable(reachable)
+            reachable = self._reachable_references(self.root)
+            before_circles = _nodes_up_to_circles(reachable)
             backwards: dict[str, set[str]] = {found: set() for found in before_circles}
             for found in before_circles:
                 for other in reachable[found] & before_circles:
                     backwards[other].add(found)
-            self._recursive = frozenset(_unsortable(backwards))
+            self._recursive = frozenset(_nodes_up_to_circles(backwards))
         return reference in self._recursive
 
-    def needed(self, schema: Schema) -> dict[str, Any]:
-        """Returns the definitions that the schema's references need, under the root's keywords for them."""
+    def needed_definitions(self, schema: Schema) -> dict[str, Any]:
+        """Returns the definitions that a schema's references need, under `$defs` or `definitions` as in the root."""
         result: dict[str, Any] = {}
-        for reference in filter(is_definition, self._reachable(schema)):
-            keyword, name = map(_unescaped, reference[2:].split("/")[:2])
+        for reference in filter(is_definition, self._reachable_references(schema)):
+            keyword, name = map(_unescape_pointer, reference[2:].split("/")[:2])
             if name in self.root.get(keyword, {}):
                 result.setdefault(keyword, {})[name] = self.root[keyword][name]
         return result
 
-    def _reachable(self, schema: Schema) -> dict[str, set[str]]:
-        """Returns every reference in the schema and in what they lead to, each with the references at its end."""
+    def _reachable_references(self, schema: Schema) -> dict[str, set[str]]:
+        """Returns all references in a schema and in their targets, each with the references in its own target."""
         result: dict[str, set[str]] = {}
         waiting = _references_in(schema)
         while waiting:
@@ -110,15 +127,15 @@ def _references_in(schema: Any) -> set[str]:
         if isinstance(inner, dict):
             if isinstance(inner.get("$ref"), str):
                 found.add(inner["$ref"])
-            mapped(inner, collect)
+            map_subschemas(inner, collect)
         return inner
 
     collect(schema)
     return found
 
 
-def _unsortable(graph: dict[str, set[str]]) -> set[str]:
-    """Returns the nodes that no order can put after all that they lead to: those in a circle or before one."""
+def _nodes_up_to_circles(graph: dict[str, set[str]]) -> set[str]:
+    """Returns the nodes of a graph that are in a circle, or from which a circle can be reached."""
     sorter = TopologicalSorter(graph)
     with suppress(CycleError):
         sorter.prepare()
@@ -131,10 +148,11 @@ def _unsortable(graph: dict[str, set[str]]) -> set[str]:
 
 @dataclass(slots=True)
 class Inlining:
-    """Replaces references in one schema by what they refer to.
+    """Replaces references in one schema by their targets.
 
-    `keep` says which references to definitions stay: all, those whose definitions contain themselves, or none. If
-    none stay, such definitions are spelt out to a limited depth.
+    `keep` says which references to definitions stay: all, those whose definitions contain themselves, or none. If none
+    stay, definitions that contain themselves are repeated to a limited depth. `changes` gets a sentence for each
+    reference that loses some of its meaning.
     """
 
     definitions: Definitions
@@ -142,48 +160,54 @@ class Inlining:
     changes: list[str] = field(default_factory=list)
     nodes: int = 0
 
-    def of(self, schema: Any, path: tuple[str, ...] = (), depth: int = 0) -> Any:
+    def inline(self, schema: Any, path: tuple[str, ...] = (), depth: int = 0) -> Any:
+        """Returns the schema with its references replaced. `path` has the references that led here."""
         if not isinstance(schema, dict):
             return schema
         self.nodes += 1
-        inner = mapped(schema, lambda part: self.of(part, path, depth + 1))
+        inner = map_subschemas(schema, lambda part: self.inline(part, path, depth + 1))
         reference = inner.pop("$ref", None)
-        return self._followed(inner, reference, path, depth) if isinstance(reference, str) else inner
+        return self._inline_reference(inner, reference, path, depth) if isinstance(reference, str) else inner
 
-    def _followed(self, siblings: Schema, reference: str, path: tuple[str, ...], depth: int) -> Schema:
+    def _inline_reference(self, siblings: Schema, reference: str, path: tuple[str, ...], depth: int) -> Schema:
+        """Returns the schema that takes the place of a reference with `siblings`, the other keywords beside it."""
         found = self.definitions.find(reference)
         if found is None or found is False:
             self.changes.append(f"The reference {reference!r} leads nowhere in the client's schema: any value will do.")
-            missing = f"a {_last(reference)}, which the client does not describe"
-            return {**siblings, "description": described(siblings, missing)}
-        if self._stays(reference):
+            missing = f"a {_last_name(reference)}, which the client does not describe"
+            return {**siblings, "description": describe_schema(siblings, missing)}
+        if self._is_kept(reference):
             return {"$ref": reference, **siblings}
         if path.count(reference) >= MAX_REPEATS or self.nodes > MAX_NODES or depth > MAX_DEPTH:
             self.changes.append(f"{reference!r} is spelt out for a few levels only; below them any value will do.")
-            return {"description": f"Again a value like the one around it ({_last(reference)})."}
-        target = self.of(found if isinstance(found, dict) else {}, (*path, reference), depth + 1)
-        return _joined(target, siblings)
+            return {"description": f"Again a value like the one around it ({_last_name(reference)})."}
+        target = self.inline(found if isinstance(found, dict) else {}, (*path, reference), depth + 1)
+        return _join_siblings(target, siblings)
 
-    def _stays(self, reference: str) -> bool:
+    def _is_kept(self, reference: str) -> bool:
         if self.keep == "none" or not is_definition(reference):
             return False
         return self.keep == "all" or self.definitions.is_recursive(reference)
 
 
 def is_definition(reference: str) -> bool:
+    """Whether a reference leads to a place in `$defs` or `definitions`."""
     return reference.startswith(_DEFINITIONS)
 
 
-def _joined(target: Schema, siblings: Schema) -> Schema:
-    """Keywords beside a reference count as well as what it refers to; their annotations replace the target's own."""
+def _join_siblings(target: Schema, siblings: Schema) -> Schema:
+    """Returns one schema for the target of a reference and the keywords beside the reference.
+
+    A value must fit both. Descriptions and other annotations beside the reference replace those of the target.
+    """
     if siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys():
         return {**target, **siblings}
     return {**siblings, "allOf": [*siblings.get("allOf", ()), target]}
 
 
-def _last(reference: str) -> str:
-    return _unescaped(reference.rstrip("#/").rsplit("/", 1)[-1]) or "the whole"
+def _last_name(reference: str) -> str:
+    return _unescape_pointer(reference.rstrip("#/").rsplit("/", 1)[-1]) or "the whole"
 
 
-def _unescaped(part: str) -> str:
+def _unescape_pointer(part: str) -> str:
     return unquote(part).replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,7 @@
-"""Converts a client's parameters to those that a Letta server gets, and keeps what leads back to the client's."""
+"""Converts the JSON Schema of a client's tool to the one that a Letta server gets.
+
+The result also has what is needed to turn the model's arguments back into the client's form.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bridge.stubs.as_sent import keep_schema_as_sent, plain_text
+from bridge.stubs.as_sent import break_special_tokens, keep_schema_as_sent
 from bridge.stubs.checks import SchemaLimits, check_converted_size, check_schema
-from bridge.stubs.in_words import described
+from bridge.stubs.in_words import describe_schema
 from bridge.stubs.naming import parameter_names
-from bridge.stubs.normalise import normalised
+from bridge.stubs.normalise import normalise_schema
 from bridge.stubs.references import Definitions, Inlining
 from bridge.stubs.strict_form import StrictFormBuilder
 from bridge.stubs.subschemas import Schema
-from bridge.stubs.top_level import top_level_object
+from bridge.stubs.top_level import make_top_level
 from bridge.turn import ArgumentPath, JsonObject, SchemaForm
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`sentences` are for the tool's description; the other fields are as in Stub."""
+    """A converted schema. `sentences` are to be added to the tool's description; the other fields are as in `Stub`."""
 
     parameters: Schema
     sentences: tuple[str, ...]
@@ -29,13 +32,17 @@ class Conversion:
     changes: tuple[str, ...]
 
 
-def convert(parameters: JsonObject | None, form: SchemaForm, where: str, limits: SchemaLimits) -> Conversion:
+def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, limits: SchemaLimits) -> Conversion:
+    """Returns a client's schema in the form that a Letta server needs. `where` is its place in the request.
+
+    Raises an InvalidRequest if the schema is invalid or too large.
+    """
     check_schema(parameters, where, limits)
-    client = normalised(parameters or {})
+    client = normalise_schema(parameters or {})
     definitions = Definitions(client)
-    top = top_level_object(client, definitions, where)
-    inlining = Inlining(definitions, keep=_kept_references(form))
-    schema = inlining.of(_without_definitions(top.schema, inlining.keep))
+    top = make_top_level(client, definitions, where)
+    inlining = Inlining(definitions, keep=_references_to_keep(form))
+    schema = inlining.inline(_remove_definitions(top.schema, inlining.keep))
     if form.as_sent:
         as_text: set[ArgumentPath] = set()
         schema, changes = keep_schema_as_sent(schema, form.letta_converts)
@@ -48,7 +55,7 @@ def convert(parameters: JsonObject | None, form: SchemaForm, where: str, limits:
     renamed = {server: client for client, server in names.items() if server != client}
     changes += [f"{name!r} is called {server!r} on the server." for server, name in renamed.items()]
     return Conversion(
-        parameters=_with_names(schema, names),
+        parameters=_rename_parameters(schema, names),
         sentences=tuple(top.sentences),
         renamed=renamed,
         as_text=frozenset(as_text),
@@ -56,28 +63,39 @@ def convert(parameters: JsonObject | None, form: SchemaForm, where: str, limits:
     )
 
 
-def _kept_references(form: SchemaForm) -> Literal["all", "recursive", "none"]:
-    """Letta's conversion to the strict form and its way to Anthropic drop what is beside the properties."""
+def _references_to_keep(form: SchemaForm) -> Literal["all", "recursive", "none"]:
+    """Returns which references to definitions stay in the schema that Letta gets.
+
+    Letta drops all keywords beside the properties when it converts a schema to OpenAI's strict mode, and when it sends
+    a schema to Anthropic. The bridge's own conversion to strict mode handles definitions that contain themselves.
+    """
     if not form.as_sent:
         return "recursive"
     return "none" if form.letta_converts else "all"
 
 
-def _without_definitions(schema: Schema, kept: str) -> Schema:
-    """Removes the definitions that are spelt out where they are referred to; OpenAPI's `components` always are."""
+def _remove_definitions(schema: Schema, kept: str) -> Schema:
+    """Returns the schema without the definitions that replace their references; `kept` is `Inlining.keep`.
+
+    OpenAPI's `components` are always removed.
+    """
     removed = ("components",) if kept == "all" else ("$defs", "definitions", "components")
     return {key: value for key, value in schema.items() if key not in removed}
 
 
-def _with_names(schema: Schema, names: Mapping[str, str]) -> Schema:
+def _rename_parameters(schema: Schema, names: Mapping[str, str]) -> Schema:
+    """Returns the schema with its parameters under other names. `names` maps the client's names to those."""
     return {
         **schema,
-        "properties": {names[name]: _named(inner, name, names[name]) for name, inner in schema["properties"].items()},
+        "properties": {
+            names[name]: _describe_renaming(inner, name, names[name]) for name, inner in schema["properties"].items()
+        },
         "required": [names[name] for name in schema["required"]],
     }
 
 
-def _named(schema: Schema, client_name: str, server_name: str) -> Schema:
+def _describe_renaming(schema: Schema, client_name: str, server_name: str) -> Schema:
+    """Returns a parameter's schema. The description names the client's name if the model sees another one."""
     if client_name != server_name:
-        schema = {**schema, "description": described(schema, f'the tool itself calls it "{client_name}"')}
-    return {**schema, "description": plain_text(schema["description"])} if "description" in schema else schema
+        schema = {**schema, "description": describe_schema(schema, f'the tool itself calls it "{client_name}"')}
+    return {**schema, "description": break_special_tokens(schema["description"])} if "description" in schema else schema

@@ -1,7 +1,7 @@
-"""Renders a stub's Python source from a template, and proves that it does only what it should.
+"""Renders a stub's Python source from a template, and proves that the source does only what it should.
 
-The only text of a client in it is the name of the tool, at most twice, and only after it passed an allow-list. The
-code is compared with a tree that is built from nodes.
+The only text of a client in the source is the name of the tool, at most twice, and only after the name passed an
+allow-list. The source is compared with a syntax tree that is built without the template.
 """
 
 from __future__ import annotations
@@ -36,17 +36,21 @@ _TEXTS = {
 
 
 class UnsafeSource(Exception):
-    """A stub's source is not what it should be. It must not be used; this is a fault of the bridge."""
+    """The source that was rendered for a stub is not what it should be, and must not be used. A fault of the bridge."""
 
 
 @lru_cache(maxsize=1024)
 def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
+    """Returns the Python source of a stub of this name and kind.
+
+    Raises UnsafeSource if the source is not as expected.
+    """
     if not is_server_name(server_name):
         raise UnsafeSource(f"{server_name!r} is not a name that may stand in source code")
     function = function_name(server_name)
     values = {"tool": server_name, "function": function, "kind": kind, "relay_prefix_length": len(RELAY_PREFIX)}
-    source = _environment().get_template(TEMPLATE).render(values | _TEXTS)
-    if ast.dump(ast.parse(source)) != ast.dump(_expected(function, kind)):
+    source = _template_environment().get_template(TEMPLATE).render(values | _TEXTS)
+    if ast.dump(ast.parse(source)) != ast.dump(_expected_tree(function, kind)):
         raise UnsafeSource(f"the source of {server_name!r} does more or less than it should:\n{source}")
     compile(source, f"<stub {server_name}>", "exec")
     return source
@@ -54,17 +58,17 @@ def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
 
 @cache
 def template_digest() -> str:
-    """Changes with the template, so that stubs of an older template are recognised."""
+    """Returns a digest of the template of all stubs, by which stubs of an older template are recognised."""
     text = (TEMPLATES / TEMPLATE).read_text(encoding="utf-8")
     return hashlib.sha256("\0".join((text, *_TEXTS.values())).encode()).hexdigest()
 
 
 @cache
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
-        autoescape=False,  # nosec B701 # it makes Python, which is proven below, not HTML
+        autoescape=False,  # nosec B701 # the template makes Python, which is proven below, not HTML
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -73,8 +77,8 @@ def _environment() -> Environment:
     return environment
 
 
-def _expected(function: str, kind: StubKind) -> ast.Module:
-    """Builds the tree that the source should have, without the template."""
+def _expected_tree(function: str, kind: StubKind) -> ast.Module:
+    """Returns the syntax tree that a stub's source should have. It is built without the template."""
     module = ast.parse("def f(**kwargs): pass")
     definition = module.body[0]
     assert isinstance(definition, ast.FunctionDef)

@@ -1,8 +1,9 @@
-"""Schemas for the servers that force every schema into OpenAI's strict form: everything is typed, the rest is in words.
+"""Converts schemas for Letta servers that force every schema into OpenAI's strict mode.
 
-Maps, tuples, alternatives, values of any kind, definitions that contain themselves, and values that the strict form
-does not allow to be left out are asked for as JSON text. Their own schema is then in the description, and arguments.py
-reads the text.
+Strict mode gives every value one type and has no other constraints: those are said in words in the description. Maps,
+tuples, alternatives, values of any kind, definitions that contain themselves, and values that strict mode does not
+allow to be left out are asked for as JSON text. Their own schema is then in the description, and arguments.py reads the
+text.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bridge.stubs.as_sent import MAX_STRICT_LEVELS, is_countable
-from bridge.stubs.in_words import compact, constraints, described
+from bridge.stubs.as_sent import MAX_STRICT_LEVELS, is_token_countable
+from bridge.stubs.in_words import compact_json, describe_schema, keyword_phrases
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import ALTERNATIVES, KINDS, Schema
 from bridge.turn import ArgumentPath
@@ -31,7 +32,10 @@ _NULL = ({"type": "null"}, {"const": None}, {"enum": [None]})
 
 @dataclass(slots=True)
 class StrictFormBuilder:
-    """Builds one strict schema. In the schema it is given, only definitions that contain themselves are references."""
+    """Builds the schema of one tool for OpenAI's strict mode.
+
+    `as_text`, `sentences` and `changes` are as in `Conversion`. `nullable_types` is as in `SchemaForm`.
+    """
 
     definitions: Definitions
     nullable_types: bool
@@ -40,92 +44,103 @@ class StrictFormBuilder:
     changes: list[str] = field(default_factory=list)
 
     def build(self, top: Schema) -> Schema:
+        """Returns the schema of all arguments for strict mode.
+
+        In `top`, the only references are those to definitions that contain themselves.
+        """
         if top.get("additionalProperties") not in (None, False):
             self.changes.append("Arguments beyond those that the client names can't be given.")
-        phrases = constraints(top, frozenset({"default"}))
+        phrases = keyword_phrases(top, frozenset({"default"}))
         if phrases:
             self.sentences.append(f"All arguments together: {'; '.join(phrases)}.")
             self.changes.append("What the schema says of all arguments together is said in the tool's description.")
-        return {"type": "object", "properties": self._properties(top, ()), "required": top["required"]}
+        return {"type": "object", "properties": self._property_schemas(top, ()), "required": top["required"]}
 
-    def _properties(self, schema: Schema, path: ArgumentPath) -> Schema:
+    def _property_schemas(self, schema: Schema, path: ArgumentPath) -> Schema:
         required = schema.get("required", [])
         return {
-            name: self._node(inner, (*path, name), "required" if name in required else "optional")
+            name: self._value_schema(inner, (*path, name), "required" if name in required else "optional")
             for name, inner in schema["properties"].items()
         }
 
-    def _node(self, schema: Schema, path: ArgumentPath, place: Place) -> Schema:
-        plain = _without_null(_merged(schema))
-        nullable = "null" in self.definitions.kinds(schema)
-        kind = _single(self.definitions.kinds(plain))
-        absence = _absence(place, nullable)
+    def _value_schema(self, schema: Schema, path: ArgumentPath, place: Place) -> Schema:
+        """Returns the strict schema for the value at `path`: a scalar, a list, an object, or else JSON text."""
+        plain = _remove_null(_merge_all_of(schema))
+        nullable = "null" in self.definitions.possible_kinds(schema)
+        kind = _only_kind(self.definitions.possible_kinds(plain))
+        absence = _absence_phrase(place, nullable)
         if place == "optional" and not nullable:
             self.changes.append("What is optional may be null, which leaves it out.")
         if kind in _SCALARS and ((self.nullable_types and place != "item") or not absence):
-            return self._scalar(plain, kind, path, absence)
+            return self._scalar_schema(plain, kind, path, absence)
         if not absence and len(path) < MAX_STRICT_LEVELS:
             if kind == "array" and plain.keys() <= _LIST_KEYWORDS | _NOTES:
-                phrases = self._in_words(plain, path)
-                items = self._node(plain.get("items", {}), (*path, "*"), "item")
-                return {"type": "array", **_description(plain, *phrases), "items": items}
+                phrases = self._note_phrases(plain, path)
+                items = self._value_schema(plain.get("items", {}), (*path, "*"), "item")
+                return {"type": "array", **_description_keyword(plain, *phrases), "items": items}
             if kind == "object" and _has_fixed_properties(plain):
-                properties = self._properties(plain, path)
+                properties = self._property_schemas(plain, path)
                 required = [name for name in plain.get("required", []) if name in properties]
-                description = _description(plain, *self._in_words(plain, path))
+                description = _description_keyword(plain, *self._note_phrases(plain, path))
                 return {"type": "object", **description, "properties": properties, "required": required}
-        return self._text(schema, kind, path, place, absence)
+        return self._text_schema(schema, kind, path, place, absence)
 
-    def _scalar(self, plain: Schema, kind: str, path: ArgumentPath, absence: str) -> Schema:
+    def _scalar_schema(self, plain: Schema, kind: str, path: ArgumentPath, absence: str) -> Schema:
+        """Returns the strict schema for a string, a number or a boolean.
+
+        `absence` says what null means, if anything.
+        """
         choices = [plain["const"]] if "const" in plain else plain.get("enum")
-        listed = bool(choices) and kind == "string" and not absence and is_countable({"enum": choices})
-        # Letta keeps the enum of the parameters themselves only; further in it is said in words, too.
-        phrases = self._in_words(plain, path, frozenset({"enum", "const"} if listed and len(path) == 1 else ()))
+        listed = bool(choices) and kind == "string" and not absence and is_token_countable({"enum": choices})
+        # Letta keeps `enum` only directly in a parameter; further inside, its values are said in words, too.
+        phrases = self._note_phrases(plain, path, frozenset({"enum", "const"} if listed and len(path) == 1 else ()))
         return {
             "type": [kind, "null"] if absence else kind,
-            **_description(plain, *phrases, absence),
+            **_description_keyword(plain, *phrases, absence),
             **({"enum": choices} if listed else {}),
         }
 
-    def _text(self, schema: Schema, kind: str, path: ArgumentPath, place: Place, absence: str) -> Schema:
+    def _text_schema(self, schema: Schema, kind: str, path: ArgumentPath, place: Place, absence: str) -> Schema:
+        """Returns the strict schema for a value that the model gives as JSON text, and notes its path in `as_text`."""
         self.as_text.add(path)
         nullable = bool(absence) and self.nullable_types and place != "item"
         if kind != "string":
-            self.changes.append(f"{_dotted(path)} is given as JSON text.")
+            self.changes.append(f"{_dotted_path(path)} is given as JSON text.")
         if kind in _SCALARS:
-            plain = _without_null(_merged(schema))
-            phrases = [f"{_SCALARS[kind]}, as text" if kind != "string" else "", *self._in_words(plain, path)]
+            plain = _remove_null(_merge_all_of(schema))
+            phrases = [f"{_SCALARS[kind]}, as text" if kind != "string" else "", *self._note_phrases(plain, path)]
             absence = absence.replace("null", "the bare word null")
         else:
-            phrases = [self._json_text(schema)]
-        return {"type": ["string", "null"] if nullable else "string", **_description(schema, *phrases, absence)}
+            phrases = [self._json_text_phrase(schema)]
+        return {"type": ["string", "null"] if nullable else "string", **_description_keyword(schema, *phrases, absence)}
 
-    def _json_text(self, schema: Schema) -> str:
-        """Says which JSON text is asked for."""
+    def _json_text_phrase(self, schema: Schema) -> str:
+        """Returns the phrase that tells the model which JSON text to give for a value of this schema."""
         bare = {key: value for key, value in schema.items() if key not in ("description", "title", "$schema")}
-        kinds = self.definitions.kinds(schema)
+        kinds = self.definitions.possible_kinds(schema)
         if kinds == KINDS and not bare.keys() - _NOTES:
             return "any value, as JSON text"
-        whole = compact({**bare, **self.definitions.needed(bare)})
+        whole = compact_json({**bare, **self.definitions.needed_definitions(bare)})
         text = f"fitting the JSON Schema {whole}" if len(whole) <= MAX_QUOTED else "of a form too long to be said here"
         return f"plain text, or JSON text {text}" if "string" in kinds else f"as JSON text {text}"
 
-    def _in_words(self, schema: Schema, path: ArgumentPath, except_for: frozenset[str] = frozenset()) -> list[str]:
-        phrases = constraints(schema, except_for)
+    def _note_phrases(self, schema: Schema, path: ArgumentPath, except_for: frozenset[str] = frozenset()) -> list[str]:
+        """Returns the phrases for a schema's keywords, and notes in `changes` that they are said in words."""
+        phrases = keyword_phrases(schema, except_for)
         if phrases:
-            self.changes.append(f"{_dotted(path)}: said in words: {'; '.join(phrases)}.")
+            self.changes.append(f"{_dotted_path(path)}: said in words: {'; '.join(phrases)}.")
         return phrases
 
 
-def _absence(place: Place, nullable: bool) -> str:
-    """Returns what the description says about null; "" if there must be a value."""
+def _absence_phrase(place: Place, nullable: bool) -> str:
+    """Returns the phrase that tells the model what null means for a value; "" if null is not allowed."""
     if nullable:
         return "null if there is none"
     return "optional: null leaves it out" if place == "optional" else ""
 
 
-def _single(kinds: frozenset[str]) -> str:
-    """Returns the only kind beside null; "" if there are several."""
+def _only_kind(kinds: frozenset[str]) -> str:
+    """Returns the only kind of value beside null; "" if there are several. A number and an integer are one kind."""
     kinds -= {"null"}
     if kinds == {"number", "integer"}:
         return "number"
@@ -133,6 +148,7 @@ def _single(kinds: frozenset[str]) -> str:
 
 
 def _has_fixed_properties(schema: Schema) -> bool:
+    """Whether a schema of an object names all of its properties, and says nothing else that strict mode lacks."""
     return (
         bool(schema.get("properties"))
         and schema.keys() <= _OBJECT_KEYWORDS | _NOTES
@@ -140,17 +156,23 @@ def _has_fixed_properties(schema: Schema) -> bool:
     )
 
 
-def _description(schema: Schema, *phrases: str) -> Schema:
-    text = described(schema, *phrases)
+def _description_keyword(schema: Schema, *phrases: str) -> Schema:
+    """Returns a schema with only the description: the schema's own, with the phrases. Empty without any text."""
+    text = describe_schema(schema, *phrases)
     return {"description": text} if text else {}
 
 
-def _dotted(path: ArgumentPath) -> str:
+def _dotted_path(path: ArgumentPath) -> str:
+    """Returns a path as sentences show it, such as `'files[].name'`."""
     return repr(".".join(path).replace(".*", "[]"))
 
 
-def _merged(schema: Schema) -> Schema:
-    """Merges into one schema: all of `allOf`, a single alternative that is not null, and constants as an enum."""
+def _merge_all_of(schema: Schema) -> Schema:
+    """Returns a schema of the same meaning with fewer schemas inside it.
+
+    Merges all of `allOf`, and an alternative that is the only one beside null. Turns alternatives that are all
+    constants into an `enum`.
+    """
     result = dict(schema)
     parts = result.pop("allOf", [])
     for key in ALTERNATIVES:
@@ -162,12 +184,12 @@ def _merged(schema: Schema) -> Schema:
             del result[key]
             parts = [*parts, {"enum": [inner["const"] for inner in values]}]
     for part in parts:
-        result = _joined(result, _merged(part))
+        result = _add_part(result, _merge_all_of(part))
     return result
 
 
-def _joined(schema: Schema, part: Schema) -> Schema:
-    """Adds the part to the schema; what contradicts it stays in `allOf`."""
+def _add_part(schema: Schema, part: Schema) -> Schema:
+    """Returns the schema with the keywords of the part added. Keywords that contradict the schema go to its `allOf`."""
     result = dict(schema)
     rest: Schema = {}
     for key, value in part.items():
@@ -175,7 +197,7 @@ def _joined(schema: Schema, part: Schema) -> Schema:
             known = result.get("properties", {})
             different = {name: inner for name, inner in value.items() if known.get(name, inner) != inner}
             rest |= {"properties": different} if different else {}
-            result["properties"] = {**known, **value, **known}  # in the order of the known, which win
+            result["properties"] = {**known, **value, **known}  # in the order of the known ones, which are kept
         elif key == "required":
             result["required"] = list(dict.fromkeys([*result.get("required", []), *value]))
         elif key in _NOTES:
@@ -185,7 +207,8 @@ def _joined(schema: Schema, part: Schema) -> Schema:
     return {**result, "allOf": [*result.get("allOf", []), rest]} if rest else result
 
 
-def _without_null(schema: Schema) -> Schema:
+def _remove_null(schema: Schema) -> Schema:
+    """Returns the schema without null in `type` and `enum`."""
     result = dict(schema)
     if isinstance(result.get("type"), list):
         named = [name for name in result["type"] if name != "null"]

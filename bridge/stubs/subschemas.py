@@ -1,4 +1,4 @@
-"""Where a JSON Schema holds further schemas, and which kinds of value it takes."""
+"""Finds the schemas inside a JSON Schema, and the kinds of JSON value that can satisfy a schema."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ _SINGLE = frozenset(
 _LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
 
 
-def mapped(schema: Schema, change: Callable[[Any], Any]) -> Schema:
-    """Returns the schema with `change` applied to every schema directly inside it; booleans are schemas, too."""
+def map_subschemas(schema: Schema, change: Callable[[Any], Any]) -> Schema:
+    """Returns a schema in which every schema directly inside it is replaced by `change` of that schema.
+
+    True and false are schemas, too.
+    """
     result = dict(schema)
     for key, value in schema.items():
         if key in _BY_NAME and isinstance(value, dict):
@@ -39,8 +42,11 @@ def mapped(schema: Schema, change: Callable[[Any], Any]) -> Schema:
     return result
 
 
-def found_at(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
-    """Returns the value at the end of the path (None if nothing is there), and whether a schema is expected there."""
+def find_at_path(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
+    """Returns the value at a path in a schema, and whether JSON Schema expects a schema there.
+
+    Returns None and False if the path leads nowhere.
+    """
     here, expected, holds_schemas = schema, True, False
     for name in path:
         if isinstance(here, dict) and name in here:
@@ -62,12 +68,16 @@ def is_schema(value: Any) -> bool:
     return isinstance(value, (dict, bool))
 
 
-def kind_of(value: Any) -> str:
+def kind_of_value(value: Any) -> str:
+    """Returns the JSON Schema type of a JSON value."""
     return _KIND_OF_TYPE[type(value)]
 
 
-def kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozenset[str]:
-    """Returns the kinds of JSON value that can satisfy the schema: every kind if it names none."""
+def possible_kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozenset[str]:
+    """Returns the kinds of JSON value that can satisfy a schema: every kind, if the schema names none.
+
+    `of_reference` returns the kinds for the target of a reference.
+    """
     if not isinstance(schema, dict):
         return frozenset() if schema is False else KINDS
     result = _declared_kinds(schema)
@@ -75,27 +85,28 @@ def kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozens
         result &= of_reference(schema["$ref"])
     for key in ALTERNATIVES:
         if isinstance(schema.get(key), list):
-            result &= frozenset().union(*(kinds(inner, of_reference) for inner in schema[key]))
+            result &= frozenset().union(*(possible_kinds(inner, of_reference) for inner in schema[key]))
     for inner in schema.get("allOf", ()):
-        result &= kinds(inner, of_reference)
+        result &= possible_kinds(inner, of_reference)
     return result
 
 
 def _declared_kinds(schema: Schema) -> frozenset[str]:
-    """Returns the kinds that `type`, `enum` and `const` allow."""
+    """Returns the kinds of JSON value that the keywords `type`, `enum` and `const` of a schema allow."""
     result = KINDS
     named = schema.get("type")
     if named is not None:
-        result = _with_integers([named] if isinstance(named, str) else named)
+        result = _add_integer([named] if isinstance(named, str) else named)
         if schema.get("nullable") is True:
             result |= {"null"}
     if isinstance(schema.get("enum"), list):
-        result &= _with_integers(kind_of(value) for value in schema["enum"])
+        result &= _add_integer(kind_of_value(value) for value in schema["enum"])
     if "const" in schema:
-        result &= _with_integers([kind_of(schema["const"])])
+        result &= _add_integer([kind_of_value(schema["const"])])
     return result
 
 
-def _with_integers(names: Iterable[str]) -> frozenset[str]:
+def _add_integer(names: Iterable[str]) -> frozenset[str]:
+    """Returns the kinds, with "integer" if "number" is one of them."""
     found = frozenset(names)
     return found | {"integer"} if "number" in found else found

@@ -1,6 +1,7 @@
-"""Turns whatever a client sends as a tool's parameters into one object with properties, as OpenAI and Letta want it.
+"""Turns the schema of all arguments of a client's tool into a schema of one object with properties.
 
-Both refuse alternatives at the top. Letta also fails at every message for a tool without `properties` or `required`.
+OpenAI and Letta refuse alternatives at the top level of this schema. Letta also fails at every message to an agent with
+a tool that lacks `properties` or `required`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.errors import InvalidRequest
-from bridge.stubs.in_words import compact
-from bridge.stubs.normalise import types
+from bridge.stubs.in_words import compact_json
+from bridge.stubs.normalise import declared_types
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import ALTERNATIVES, Schema
 
-# OpenAI takes none of these beside the properties.
+# OpenAI refuses these keywords beside the properties.
 _NOT_AT_THE_TOP = ("not", "enum", "const")
 # How many alternatives are searched for further alternatives.
 MAX_SEARCHED = 200
@@ -22,26 +23,33 @@ MAX_SEARCHED = 200
 
 @dataclass(slots=True)
 class TopLevel:
-    """The schema of all arguments, and sentences for the tool's description about what had to leave it."""
+    """The schema of all arguments of a tool, and what it can't express.
+
+    `sentences` say that for the tool's description. `changes` say what differs from the client's schema.
+    """
 
     schema: Schema
     sentences: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
 
 
-def top_level_object(parameters: Schema, definitions: Definitions, where: str) -> TopLevel:
-    top = TopLevel({"type": "object", **_flattened(parameters, definitions)})
-    if "object" not in types(top.schema):
+def make_top_level(parameters: Schema, definitions: Definitions, where: str) -> TopLevel:
+    """Returns the schema of all arguments as one object. `where` is the place of `parameters` in the request.
+
+    Raises an InvalidRequest if the arguments can't be an object.
+    """
+    top = TopLevel({"type": "object", **_flatten_schema(parameters, definitions)})
+    if "object" not in declared_types(top.schema):
         raise InvalidRequest(
-            f"`{where}.type` is {compact(top.schema['type'])}; the parameters of a tool must be of type object.",
+            f"`{where}.type` is {compact_json(top.schema['type'])}; the parameters of a tool must be of type object.",
             param=f"{where}.type",
         )
     top.schema["type"] = "object"
     properties = top.schema.setdefault("properties", {})
-    _take_alternatives(top, definitions)
+    _describe_alternatives(top, definitions)
     moved = {key: top.schema.pop(key) for key in _NOT_AT_THE_TOP if key in top.schema}
     if moved:
-        top.sentences.append(f"The arguments must also fit the JSON Schema {compact(moved)}.")
+        top.sentences.append(f"The arguments must also fit the JSON Schema {compact_json(moved)}.")
         top.changes.append(f"{', '.join(moved)} at the top of the schema is said in the tool's description.")
     top.schema["required"] = list(dict.fromkeys(top.schema.get("required", [])))
     for name in top.schema["required"]:
@@ -49,10 +57,10 @@ def top_level_object(parameters: Schema, definitions: Definitions, where: str) -
     return top
 
 
-def _flattened(schema: Any, definitions: Definitions) -> Schema:
-    """Merges the schema with what it refers to and with all of its `allOf`.
+def _flatten_schema(schema: Any, definitions: Definitions) -> Schema:
+    """Returns the schema merged with the targets of its references and with the schemas in its `allOf`.
 
-    `anyOf` and `oneOf` of the result hold a list of all the lists of alternatives that were found.
+    In the result, `anyOf` and `oneOf` each hold a list of all the lists of alternatives that were found.
     """
     result: Schema = {}
     waiting, followed = [schema], set[str]()
@@ -65,12 +73,13 @@ def _flattened(schema: Any, definitions: Definitions) -> Schema:
             followed.add(reference)
             waiting.append(definitions.lookup(reference))
         waiting.extend(part.get("allOf", []))
-        _merge(result, part)
+        _merge_part(result, part)
     return result
 
 
-def _merge(result: Schema, part: Schema) -> None:
-    # Each part knows only its own properties; whether others may be added is for the outermost part to say.
+def _merge_part(result: Schema, part: Schema) -> None:
+    """Adds the keywords of a part to the result, which keeps its own value of a keyword."""
+    # Each part knows only its own properties. Only the outermost part can say whether there may be others.
     ignored = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
     for key, value in part.items():
         if key == "properties":
@@ -84,7 +93,7 @@ def _merge(result: Schema, part: Schema) -> None:
 
 
 def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword: str) -> None:
-    """Adds properties; one that is described in two ways gets both descriptions under the keyword."""
+    """Adds `more` to `properties`. A property that has two different schemas gets both in a list under `keyword`."""
     for name, schema in more.items():
         known = properties.get(name, schema)
         if known == schema:
@@ -95,39 +104,40 @@ def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword:
             properties[name] = {keyword: [known, schema]}
 
 
-def _take_alternatives(top: TopLevel, definitions: Definitions) -> None:
-    """Moves the alternatives into sentences; all their properties become properties of the object."""
+def _describe_alternatives(top: TopLevel, definitions: Definitions) -> None:
+    """Replaces the alternatives of a tool's schema by sentences, and adds the properties of all alternatives to it."""
     found = [(key, members) for key in ALTERNATIVES for members in top.schema.pop(key, ())]
     searched = {id(member) for _, members in found for member in members}
     for key, members in found:
-        parts = [part for member in members for part in _without_alternatives(member, definitions, searched)]
+        parts = [part for member in members for part in _expand_alternatives(member, definitions, searched)]
         common = set.intersection(*(set(part.get("required", [])) for part in parts))
         required = [name for part in parts for name in part.get("required", []) if name in common]
         for part in parts:
             _merge_properties(top.schema["properties"], part.get("properties", {}), "anyOf")
         top.schema["required"] = [*top.schema.get("required", []), *required]
-        shapes = "; ".join(dict.fromkeys(map(_shape, parts)))
+        shapes = "; ".join(dict.fromkeys(map(_form_text, parts)))
         top.sentences.append(f"The arguments come in one of these forms ('?': may be left out): {shapes}.")
         top.changes.append(f"{key} at the top of the schema is said in the tool's description.")
 
 
-def _without_alternatives(member: Any, definitions: Definitions, searched: set[int]) -> list[Schema]:
-    """Returns the member itself, or it merged with each of its own alternatives.
+def _expand_alternatives(member: Any, definitions: Definitions, searched: set[int]) -> list[Schema]:
+    """Returns schemas without alternatives that together mean the same as `member`, which is one alternative.
 
-    Alternatives in `searched` are not searched again, so that circles come to an end.
+    `member` is merged with each of its own alternatives, at any depth. Alternatives whose id is in `searched` are not
+    searched again, so that circles come to an end.
     """
     found: list[Schema] = []
     waiting: list[tuple[Schema, Any]] = [({}, member)]
     while waiting:
         around, schema = waiting.pop()
-        own = _flattened(schema, definitions)
+        own = _flatten_schema(schema, definitions)
         lists = [members for key in ALTERNATIVES for members in own.pop(key, ())]
         inner = [one for members in lists for one in members if id(one) not in searched]
         inner = inner[: max(0, MAX_SEARCHED - len(searched))]
         searched.update(map(id, inner))
         merged: Schema = {}
-        _merge(merged, around)
-        _merge(merged, own)
+        _merge_part(merged, around)
+        _merge_part(merged, own)
         if inner:
             waiting.extend((merged, one) for one in reversed(inner))
         else:
@@ -135,14 +145,14 @@ def _without_alternatives(member: Any, definitions: Definitions, searched: set[i
     return found
 
 
-def _shape(part: Schema) -> str:
-    """`{kind: "file", path, mode?}`"""
+def _form_text(part: Schema) -> str:
+    """Returns an alternative as the model reads it, such as `{kind: "file", path, mode?}`."""
     properties = part.get("properties", {})
     required = part.get("required", [])
     names = sorted({*properties, *required}, key=lambda name: (name not in required, name))
-    return "{" + ", ".join(_argument(name, properties.get(name), name in required) for name in names) + "}"
+    return "{" + ", ".join(_argument_text(name, properties.get(name), name in required) for name in names) + "}"
 
 
-def _argument(name: str, schema: Any, required: bool) -> str:
-    value = f": {compact(schema['const'])}" if isinstance(schema, dict) and "const" in schema else ""
+def _argument_text(name: str, schema: Any, required: bool) -> str:
+    value = f": {compact_json(schema['const'])}" if isinstance(schema, dict) and "const" in schema else ""
     return name + ("" if required else "?") + value

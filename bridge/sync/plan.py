@@ -30,8 +30,9 @@ def plan_toolset(
 ) -> ToolsetChange | None:
     """Returns the change after which the agent has its own tools plus `bindings` with `rules`; None if it has them.
 
-    `detached_names` are names of stubs that the agent had: the rule of a stub stays when somebody detaches or deletes the
-    stub. It also stays when somebody puts another tool under its name; the agent would wait at each call of that tool.
+    `detached_names` are names of stubs that the agent had: the rule of a stub stays when somebody detaches or deletes
+    the stub. It also stays when somebody puts another tool under its name; the agent would wait at each call of that
+    tool.
     """
     own = [tool for tool in agent.tools if not is_ours(tool)]
     attached = [tool for tool in agent.tools if is_ours(tool)]

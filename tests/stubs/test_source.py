@@ -61,7 +61,7 @@ def test_a_template_with_additional_code_is_refused(
     template = (source.TEMPLATES / source.TEMPLATE).read_text(encoding="utf-8")
     (tmp_path / source.TEMPLATE).write_text(template + addition, encoding="utf-8")
     monkeypatch.setattr(source, "TEMPLATES", tmp_path)
-    monkeypatch.setattr(source, "_environment", source._environment.__wrapped__)
+    monkeypatch.setattr(source, "_template_environment", source._template_environment.__wrapped__)
     with pytest.raises(UnsafeSource):
         stub_source.__wrapped__("read_file")
 
