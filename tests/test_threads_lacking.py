@@ -13,7 +13,7 @@ from bridge.dialects.chat_completions.dialect import ChatCompletions
 from bridge.history.activity import Activity
 from bridge.history.recorder import Recorder
 from bridge.locks.leases import LeaseLocker
-from bridge.operation.background import Background
+from bridge.operation.background import BackgroundWork
 from bridge.operation.snapshots import FRESH, Snapshots
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.redis import RedisServer
@@ -88,7 +88,7 @@ def test_turns_are_recorded_and_no_request_fails(tmp_path: Path, fail_next_start
 
 def test_a_sweep_is_put_off(fail_next_start: FailNextStart, caplog: pytest.LogCaptureFixture) -> None:
     swept = threading.Event()
-    sweeps = Background("sweep", lambda: True, swept.set)
+    sweeps = BackgroundWork("sweep", lambda: True, swept.set)
     fail_next_start()
     sweeps.start_if_due()
     assert "a sweep is put off: can't start new thread" in caplog.text

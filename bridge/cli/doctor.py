@@ -11,7 +11,7 @@ import click
 from bridge.cli.service import Service
 from bridge.cli.showing import as_json, show_json, visible
 from bridge.errors import BridgeError, SettingsError
-from bridge.operation.doctor import Check, examine
+from bridge.operation.doctor import Check, run_checks
 
 MARKS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
 
@@ -34,7 +34,7 @@ def add_doctor(group: click.Group, service: Service) -> None:
 def _examined(service: Service, agent: str) -> Iterator[Check]:
     """Yields a failure that stops the examination as its last check, so that it is in the JSON, too."""
     try:
-        yield from examine(service.parts, agent)
+        yield from run_checks(service.parts, agent)
     except SettingsError as faults:
         yield Check("settings", "bad", str(faults), "Set them in the environment, or in a file .env.")
     except BridgeError as failure:

@@ -11,7 +11,7 @@ import click
 
 from bridge.cli.service import Service
 from bridge.cli.showing import as_json, report_failures, show, show_json
-from bridge.operation.masked import masked
+from bridge.operation.masked import mask_settings
 
 
 def add_settings(group: click.Group, service: Service) -> None:
@@ -27,7 +27,7 @@ def _add_config(group: click.Group, service: Service) -> None:
     def config(changed: bool, as_json: bool) -> None:
         for sentence in service.settings.ignored_variables:
             click.echo(f"Warning: {sentence}", err=True)
-        shown = [one for one in masked(service.settings) if one.changed or not changed]
+        shown = [one for one in mask_settings(service.settings) if one.changed or not changed]
         rows = [
             {"variable": one.variable, "value": one.value or None, "default": "no" if one.changed else "yes"}
             for one in shown

@@ -16,8 +16,8 @@ from bridge.errors import StoreUnavailable
 from bridge.history.records import PastCall, ToolUse
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
 from bridge.operation.parts import Parts
-from bridge.operation.removal import find_remains, remove
-from bridge.operation.wording import counted
+from bridge.operation.removal import find_remains, remove_all_from_server
+from bridge.operation.wording import number_with_noun
 from bridge.sync import cleanup
 from bridge.sync.ownership import client_name_of
 
@@ -59,7 +59,8 @@ def add_tools(group: click.Group, service: Service) -> None:
         changes = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
         rows = [_swept_row(what, client_name_of(tool), tool.name) for what, tools in changes.items() for tool in tools]
         rows += [_swept_row("removed helper agent", "", agent.name) for agent in done.helpers]
-        show(rows, as_json, f"Nothing to do: {counted(len(done.kept), 'tool')} of clients, none of them idle for long.")
+        kept = number_with_noun(len(done.kept), "tool")
+        show(rows, as_json, f"Nothing to do: {kept} of clients, none of them idle for long.")
 
     @group.command("purge", help="Remove all that the bridge ever put on this Letta server, before you uninstall it.")
     @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
@@ -170,9 +171,9 @@ def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
         show([], as_json, "There is nothing of the bridge on this server.")
         return
     what = (
-        f"{counted(len(found.tools), 'tool')} of clients, what the bridge added to"
-        f" {counted(len(found.agents), 'agent')}, {counted(len(found.helpers), 'helper agent')},"
-        f" {counted(len(found.blocks), 'memory block')} that no agent has"
+        f"{number_with_noun(len(found.tools), 'tool')} of clients, what the bridge added to"
+        f" {number_with_noun(len(found.agents), 'agent')}, {number_with_noun(len(found.helpers), 'helper agent')},"
+        f" {number_with_noun(len(found.blocks), 'memory block')} that no agent has"
     )
     if dry_run:
         rows = [{"tool": tool.name, "client_name": client_name_of(tool)} for tool in found.tools]
@@ -182,7 +183,7 @@ def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
     if not yes:
         question = f"Remove {what}? Bridges that still run create their tools again with the next request."
         click.confirm(question, abort=True, err=True)
-    done = _with_progress(remove(parts.gateway, found, parts.offering, parts.hold), found.steps)
+    done = _with_progress(remove_all_from_server(parts.gateway, found, parts.offering, parts.hold), found.steps)
     parts.snapshots.outdate()
     show([{"done": one} for one in done], as_json, "")
 

@@ -1,4 +1,4 @@
-"""What the operator can do on the Letta server. Each action first says what it will do.
+"""The actions by which the operator changes the Letta server. Each action first shows what it will change.
 
 No action changes a tool, rule, block or setting that the bridge did not make. An action on an agent waits until the
 agent's running turn has ended.
@@ -21,7 +21,7 @@ from bridge.interception.parallel_calls import is_switched_on, switched_back
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.offering import Offering
 from bridge.operation.snapshots import Snapshots
-from bridge.operation.wording import counted, in_brackets, listed
+from bridge.operation.wording import list_names, names_in_brackets, number_with_noun
 from bridge.sync import instructions
 from bridge.sync.cleanup import sweep_server
 from bridge.sync.inventory import OwnTool, list_own_tools
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What an action will do, for the operator to confirm. Without a `button` there is nothing to do."""
+    """A page that tells the operator what an action will change. Without a `button` there is nothing to change."""
 
     title: str
     sentences: tuple[str, ...]
@@ -43,14 +43,17 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`plan` changes nothing; `do` returns one sentence that says what was done."""
+    """One action on an agent or a stub, whose id or key both functions get.
+
+    `plan` changes nothing and returns what the action will change. `do` returns one sentence about what was changed.
+    """
 
     plan: Callable[[str], Intent]
     do: Callable[[str], str]
 
 
 class Operator:
-    """The actions by name. `hold` locks an agent."""
+    """Plans and does the operator's actions, by name. `hold` returns a context manager that locks an agent."""
 
     def __init__(
         self,
@@ -68,20 +71,24 @@ class Operator:
         self._activity = activity
         self._settings = settings
         self._actions: Mapping[str, Action] = {
-            "resync": Action(self._plan_resync, self._resync),
-            "detach": Action(self._plan_detach, self._detach),
-            "close": Action(self._plan_close, self._close),
-            "delete": Action(self._plan_delete, self._delete),
-            "sweep": Action(self._plan_sweep, self._sweep),
+            "resync": Action(self._plan_resync_agent, self._resync_agent),
+            "detach": Action(self._plan_detach_agent, self._detach_agent),
+            "close": Action(self._plan_close_call, self._close_call),
+            "delete": Action(self._plan_delete_stub, self._delete_stub),
+            "sweep": Action(self._plan_sweep_stubs, self._sweep_stubs),
         }
 
     def plan(self, action: str, target: str) -> Intent:
-        return self._find(action).plan(target)
+        """Returns what the action will change. `target` is an agent's id or a stub's key."""
+        return self._find_action(action).plan(target)
 
     def do(self, action: str, target: str) -> str:
-        """Does the action on what is there now, which may differ from what its plan saw."""
+        """Does the action and returns one sentence about it. Writes the sentence to the log and the history.
+
+        The action reads the server again, because the server may have changed after `plan`.
+        """
         try:
-            done = self._find(action).do(target)
+            done = self._find_action(action).do(target)
         except BridgeError as failure:
             log.warning("operator: %s %r failed: %s", action, target, failure.message)
             raise
@@ -94,42 +101,47 @@ class Operator:
             log.warning("an action of the operator is missing in the history: %s", fault.message)
         return done
 
-    def _find(self, action: str) -> Action:
+    def _find_action(self, action: str) -> Action:
+        """Returns the action with this name. Raises UnknownPath if there is none."""
         if action not in self._actions:
             raise UnknownPath(f"There is no action {action!r:.40}.")
         return self._actions[action]
 
     # --- an agent's toolset ---------------------------------------------------------------------------
 
-    def _plan_resync(self, agent_id: str) -> Intent:
+    def _plan_resync_agent(self, agent_id: str) -> Intent:
+        """Tells the operator which of the agent's client tools can be repaired, and which will be detached."""
         agent = self._gateway.agent(agent_id)
-        _, unknown = self._cards(agent)
+        _, unknown = self._tool_cards(agent)
         names = [client_name_of(tool) for tool in agent.tools if is_ours(tool)]
         sentences = [
             "The tools of clients that the agent has are compared with what they should be, and repaired: stubs that"
             " somebody changed or deleted by hand, and rules that were left behind.",
-            f"It has {_of_clients(len(names))} now{in_brackets(names)}.",
+            f"It has {_number_of_client_tools(len(names))} now{names_in_brackets(names)}.",
         ]
         if unknown:
+            names = [client_name_of(tool) for tool in unknown]
             sentences.append(
-                f"What the client sent for {listed([client_name_of(tool) for tool in unknown])} is not known any more."
+                f"What the client sent for {list_names(names)} is not known any more."
                 " These are detached; the next request that offers them brings them back."
             )
         sentences.append("The agent's own tools and rules stay as they are.")
         return Intent(f"Resync {agent.name}", tuple(sentences), "Resync")
 
-    def _resync(self, agent_id: str) -> str:
+    def _resync_agent(self, agent_id: str) -> str:
+        """Gives the agent again, in good order, the stubs whose tools are in the history. Detaches other stubs."""
         agent = self._gateway.agent(agent_id)
-        known, _ = self._cards(agent)
+        known, _ = self._tool_cards(agent)
         specs = [ToolSpec(card.client_name, card.description, card.parameters, card.strict) for card in known]
-        return f"Resynced {agent.name}: it has {_of_clients(self._offering.resync(agent_id, specs))}."
+        return f"Resynced {agent.name}: it has {_number_of_client_tools(self._offering.resync(agent_id, specs))}."
 
-    def _cards(self, agent: Agent) -> tuple[list[ToolCard], list[Tool]]:
-        """Returns what clients sent for the agent's stubs, and the stubs for which that is not known any more."""
+    def _tool_cards(self, agent: Agent) -> tuple[list[ToolCard], list[Tool]]:
+        """Looks up the agent's stubs in the history. Returns the tools as clients sent them, and the unknown stubs."""
         found = [(tool, self._activity.tool(digest_of(tool))) for tool in agent.tools if is_ours(tool)]
         return [card for _, card in found if card is not None], [tool for tool, card in found if card is None]
 
-    def _plan_detach(self, agent_id: str) -> Intent:
+    def _plan_detach_agent(self, agent_id: str) -> Intent:
+        """Tells the operator which tools, rules, block and setting of the bridge the agent will lose."""
         agent = self._gateway.agent(agent_id)
         title = f"Detach the bridge's tools from {agent.name}"
         names = [client_name_of(tool) for tool in agent.tools if is_ours(tool)]
@@ -138,9 +150,11 @@ class Operator:
         parallel = is_switched_on(agent)
         if not (names or left or block or parallel):
             return Intent(title, ("The agent has nothing of the bridge.",))
-        sentences = [f"The agent loses {_of_clients(len(names))}{in_brackets(names)}, with their rules."]
+        sentences = [
+            f"The agent loses {_number_of_client_tools(len(names))}{names_in_brackets(names)}, with their rules."
+        ]
         if left:
-            sentences.append(f"Rules that earlier tools left behind go, too: {listed(sorted(left))}.")
+            sentences.append(f"Rules that earlier tools left behind go, too: {list_names(sorted(left))}.")
         if block:
             sentences.append("It loses the memory block with the client's system prompt.")
         if parallel:
@@ -151,16 +165,18 @@ class Operator:
         ]
         return Intent(title, tuple(sentences), "Detach")
 
-    def _detach(self, agent_id: str) -> str:
-        self._gateway.agent(agent_id)  # an unknown id must not make a lock
+    def _detach_agent(self, agent_id: str) -> str:
+        """Removes everything of the bridge from the agent, while the agent is locked."""
+        self._gateway.agent(agent_id)  # raises an error for an unknown id, for which no lock must be made
         with self._hold(agent_id):
             agent = self._gateway.agent(agent_id)
-            detach_all(self._gateway, agent, self._offering.detached_stub_names(agent))
-        return f"Detached {_of_clients(sum(map(is_ours, agent.tools)))} from {agent.name}."
+            remove_all_from_agent(self._gateway, agent, self._offering.detached_stub_names(agent))
+        return f"Detached {_number_of_client_tools(sum(map(is_ours, agent.tools)))} from {agent.name}."
 
     # --- a pending call -------------------------------------------------------------------------------
 
-    def _plan_close(self, agent_id: str) -> Intent:
+    def _plan_close_call(self, agent_id: str) -> Intent:
+        """Tells the operator which client's tool call the agent waits for, if the bridge may close that call."""
         agent = self._gateway.agent(agent_id)
         title = f"Close the pending call of {agent.name}"
         request = held_request(self._gateway, agent)
@@ -171,22 +187,24 @@ class Operator:
             sentence = f"The agent waits for somebody to approve its own tool {own[0]!r}. Decide about that in Letta."
             return Intent(title, (sentence,))
         sentences = (
-            f"The agent waits for the client's result of {listed([call.name for call in request.calls])}.",
+            f"The agent waits for the client's result of {list_names([call.name for call in request.calls])}.",
             "The call is closed without a result, and the agent takes messages again. No model is asked.",
             "A client that sends the result later gets an error: no call waits for it.",
         )
         return Intent(title, sentences, "Close the call")
 
-    def _close(self, agent_id: str) -> str:
+    def _close_call(self, agent_id: str) -> str:
+        """Closes the client's tool call that the agent waits for, without a result."""
         agent = self._gateway.agent(agent_id)
-        return f"Closed the call of {listed(self._offering.close_call(agent_id))} that held {agent.name}."
+        return f"Closed the call of {list_names(self._offering.close_call(agent_id))} that held {agent.name}."
 
     # --- a stub ---------------------------------------------------------------------------------------
 
-    def _plan_delete(self, key: str) -> Intent:
-        own = self._stub(key)
+    def _plan_delete_stub(self, key: str) -> Intent:
+        """Tells the operator which stub will be deleted from the Letta server, and which agents lose it."""
+        own = self._find_stub(key)
         users = [agent.name for agent in (*own.agents, *own.ruled)]
-        lose = f"{counted(len(users), 'agent')} lose it, with its rules{in_brackets(users)}."
+        lose = f"{number_with_noun(len(users), 'agent')} lose it, with its rules{names_in_brackets(users)}."
         sentences = (
             f"The stub {own.tool.name!r} is deleted from the Letta server.",
             lose if users else "No agent has it.",
@@ -194,15 +212,17 @@ class Operator:
         )
         return Intent(f"Delete the stub of {client_name_of(own.tool)}", sentences, "Delete")
 
-    def _delete(self, key: str) -> str:
-        own = self._stub(key)
+    def _delete_stub(self, key: str) -> str:
+        """Removes a stub from all agents, each of which is locked for that, then deletes it from the Letta server."""
+        own = self._find_stub(key)
         for agent in (*own.agents, *own.ruled):
             with self._hold(agent.id):
-                _detach_one(self._gateway, self._gateway.agent(agent.id), own.tool)
+                _remove_stub_from_agent(self._gateway, self._gateway.agent(agent.id), own.tool)
         self._gateway.delete_tool(own.tool.id)
         return f"Deleted the stub {own.tool.name} ({client_name_of(own.tool)})."
 
-    def _stub(self, key: str) -> OwnTool:
+    def _find_stub(self, key: str) -> OwnTool:
+        """Returns the stub with this digest or tool id. Raises UnknownPath if none is on the Letta server."""
         own = next((own for own in list_own_tools(self._gateway) if key in (digest_of(own.tool), own.tool.id)), None)
         if own is None:
             raise UnknownPath("No tool of a client with this key is on the Letta server.")
@@ -210,28 +230,33 @@ class Operator:
 
     # --- all stubs ------------------------------------------------------------------------------------
 
-    def _plan_sweep(self, _: str) -> Intent:
+    def _plan_sweep_stubs(self, _: str) -> Intent:
+        """Tells the operator which stubs a sweep will delete, mark as idle, or not mark any more."""
         plan = sweep_server(self._gateway, self._settings.stub_idle, dry_run=True)
         parts = (
             ("Deleted, as no agent has had them for too long", plan.deleted),
             ("Marked as idle, as no agent has them now", plan.marked),
             ("Not marked as idle any more, as an agent has them again", plan.unmarked),
         )
-        sentences = [f"{words}: {listed(list(map(client_name_of, tools)))}." for words, tools in parts if tools]
-        unchanged = f"Unchanged: {_of_clients(len(plan.kept))}."
+        sentences = [f"{words}: {list_names(list(map(client_name_of, tools)))}." for words, tools in parts if tools]
+        unchanged = f"Unchanged: {_number_of_client_tools(len(plan.kept))}."
         if not sentences:
             return Intent("Sweep now", ("There is nothing to sweep.", unchanged))
         return Intent("Sweep now", (*sentences, unchanged, "Other tools are not touched."), "Sweep")
 
-    def _sweep(self, _: str) -> str:
+    def _sweep_stubs(self, _: str) -> str:
+        """Marks stubs that no agent has as idle, and deletes those that were idle for too long."""
         done = sweep_server(self._gateway, self._settings.stub_idle)
         return (
             f"Swept: {len(done.deleted)} deleted, {len(done.marked)} marked as idle, {len(done.unmarked)} in use again."
         )
 
 
-def detach_all(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None:
-    """Removes everything of the bridge from the agent: tools, rules, the system prompt's block, parallel calls."""
+def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None:
+    """Removes everything of the bridge from the agent: tools, rules, the system prompt's block, parallel calls.
+
+    `detached_names` are names of stubs that the agent does not have any more, but may still have rules for.
+    """
     change = plan_toolset(agent, (), (), detached_names)
     if change is not None:
         gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
@@ -240,12 +265,12 @@ def detach_all(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None
     instructions.apply_instructions(gateway, agent, instructions.plan_instructions(agent, ""))
 
 
-def _detach_one(gateway: Gateway, agent: Agent, tool: Tool) -> None:
-    """Removes one stub and the bridge's rules for it from the agent."""
+def _remove_stub_from_agent(gateway: Gateway, agent: Agent, tool: Tool) -> None:
+    """Removes one stub and the bridge's rules for this stub from the agent."""
     tool_ids = [one.id for one in agent.tools if one.id != tool.id]
     rules = [rule for rule in agent.rules if rule.get("type") not in OUR_RULES or rule.get("tool_name") != tool.name]
     gateway.change_agent(agent.id, AgentChange(tool_ids=tool_ids, rules=rules))
 
 
-def _of_clients(number: int) -> str:
-    return f"{counted(number, 'tool')} of clients"
+def _number_of_client_tools(number: int) -> str:
+    return f"{number_with_noun(number, 'tool')} of clients"

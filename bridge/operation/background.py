@@ -1,4 +1,4 @@
-"""Runs due work in a thread of its own."""
+"""Runs work that is due in a thread of its own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bridge.errors import BridgeError
 log = logging.getLogger(__name__)
 
 
-class Background:
-    """Work that no turn waits for. When it fails, only the log says so."""
+class BackgroundWork:
+    """Work that runs in a thread of its own when it is due, such as a sweep. A failure is only logged."""
 
     def __init__(self, name: str, is_due: Callable[[], bool], work: Callable[[], object]) -> None:
         self._name = name
@@ -20,6 +20,7 @@ class Background:
         self._work = work
 
     def start_if_due(self) -> None:
+        """Starts the work in a new thread if it is due. Logs a failure to start it."""
         try:
             if self._is_due():
                 threading.Thread(target=self._run, name=self._name, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Checks everything that a turn needs, one thing after the other, then tries a whole tool round trip."""
+"""Checks everything that a turn needs: settings, store, Letta, agents. Then tries a whole tool round trip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridge.letta.capabilities import NEWEST, OLDEST
 from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
-from bridge.operation.wording import counted
+from bridge.operation.wording import number_with_noun
 from bridge.sync.inventory import list_own_tools
 from bridge.turn import (
     MethodChosen,
@@ -45,7 +45,7 @@ Verdict = Literal["good", "warning", "bad"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found. If it is not good, `advice` says what to do."""
+    """The outcome of one check: what was found, and `advice` if that is not good."""
 
     name: str
     verdict: Verdict
@@ -54,34 +54,35 @@ class Check:
 
 
 class RoundTripFailed(Exception):
-    """The agent did not do its part of the round trip."""
+    """The agent did not call the tool, or did not answer after the tool's result."""
 
 
-def examine(parts: Parts, agent_id: str = "") -> Iterator[Check]:
-    """Checks one thing after the other, and stops if all further checks need what is missing.
+def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
+    """Yields the outcome of each check of the command `doctor`. Stops if Letta, which later checks need, can't be used.
 
-    The round trip uses the model of the agent with this id.
+    The last check is a round trip of a tool call, with the model of the agent `agent_id`, otherwise of the first agent.
     """
-    yield from _settings(parts)
-    yield _store(parts)
-    version = _letta(parts)
+    yield from _check_settings(parts)
+    yield _check_store(parts)
+    version = _check_letta(parts)
     yield version
     if version.verdict == "bad":
         return
-    listed, check = _agents(parts)
+    listed, check = _check_agents(parts)
     yield check
     if check.verdict == "bad":
         return
-    yield _clock(parts)
-    yield from _methods(parts, listed)
+    yield _check_clock(parts)
+    yield from _check_methods(parts, listed)
     if agent_id or listed:
-        yield _round_trip(parts, agent_id or listed[0].id)
+        yield _check_round_trip(parts, agent_id or listed[0].id)
     else:
         found = "not tried: there is no agent whose model it could use"
         yield Check(ROUND_TRIP, "warning", found, "Make an agent.")
 
 
-def _settings(parts: Parts) -> Iterator[Check]:
+def _check_settings(parts: Parts) -> Iterator[Check]:
+    """Checks for former variables, clients' keys and the admin page's password."""
     settings = parts.settings
     for sentence in settings.ignored_variables:
         yield Check("settings", "warning", sentence, "Remove it from the environment.")
@@ -98,7 +99,8 @@ def _settings(parts: Parts) -> Iterator[Check]:
         yield Check("admin page", "warning", "off", "Set BRIDGE_ADMIN_PASSWORD to turn it on.")
 
 
-def _store(parts: Parts) -> Check:
+def _check_store(parts: Parts) -> Check:
+    """Checks that the store which the workers share can be read and written."""
     where = "Redis" if parts.settings.redis_url else f"SQLite in {parts.settings.data_dir}"
     try:
         parts.store.check()
@@ -107,7 +109,8 @@ def _store(parts: Parts) -> Check:
     return Check("store", "good", where)
 
 
-def _letta(parts: Parts) -> Check:
+def _check_letta(parts: Parts) -> Check:
+    """Checks that the Letta server answers, and that its version is one on which the bridge was tested."""
     try:
         features = parts.gateway.features()
     except LettaRefusedCredentials as failure:
@@ -122,8 +125,11 @@ def _letta(parts: Parts) -> Check:
     return Check("Letta", "good", found)
 
 
-def _agents(parts: Parts) -> tuple[list[Agent], Check]:
-    """Reading agents and tools also checks the credentials, which Letta does not ask for to show its version."""
+def _check_agents(parts: Parts) -> tuple[list[Agent], Check]:
+    """Reads all agents and stubs. Returns the agents, without the bridge's own, and a check of the credentials.
+
+    Letta shows its version without credentials, so only this check finds that they are wrong.
+    """
     try:
         whole = [agent for agent in parts.gateway.whole_agents() if not agent.name.startswith(HELPER_PREFIX)]
         tools = list_own_tools(parts.gateway)
@@ -131,11 +137,12 @@ def _agents(parts: Parts) -> tuple[list[Agent], Check]:
         return [], Check("credentials", "bad", failure.message, "Set LETTA_API_KEY to the server's password.")
     except LettaError as failure:
         return [], Check("credentials", "bad", failure.message, "Look at the log of the Letta server.")
-    found = f"{counted(len(whole), 'agent')} and {counted(len(tools), 'tool')} of clients can be read"
+    found = f"{number_with_noun(len(whole), 'agent')} and {number_with_noun(len(tools), 'tool')} of clients can be read"
     return whole, Check("credentials", "good", found)
 
 
-def _clock(parts: Parts) -> Check:
+def _check_clock(parts: Parts) -> Check:
+    """Compares this machine's clock with that of the Letta server."""
     try:
         theirs = parts.gateway.server_time()
     except LettaError as failure:
@@ -149,7 +156,8 @@ def _clock(parts: Parts) -> Check:
     return Check("clock", "good", "as Letta's" if abs(difference) < 2 else found)
 
 
-def _methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
+def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
+    """Yields for each agent the method that catches its tool calls. Agents after MOST_AGENTS_NAMED are only counted."""
     features = parts.gateway.features()
     for agent in agents[:MOST_AGENTS_NAMED]:
         row = agent_row(agent, features, parts.settings.methods, [], None)
@@ -165,8 +173,11 @@ def _methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
 # --- the round trip ---------------------------------------------------------------------------------------
 
 
-def _round_trip(parts: Parts, agent_id: str) -> Check:
-    """Uses an agent that is made for it. The agent and the stub are deleted afterwards."""
+def _check_round_trip(parts: Parts, agent_id: str) -> Check:
+    """Checks that an agent calls a tool and gets its result. Times the round trip.
+
+    The agent is made for this check with the model of the agent `agent_id`. It and the stub are deleted afterwards.
+    """
     begun = time.perf_counter()
     try:
         helper = parts.gateway.make_helper(agent_id, "You test a tool. Do what the user asks for.")
@@ -174,7 +185,7 @@ def _round_trip(parts: Parts, agent_id: str) -> Check:
         found = f"no agent could be made: {failure.message}"
         return Check(ROUND_TRIP, "bad", found, "Look at the log of the Letta server.")
     try:
-        method, answer = _talk(parts.conversation, helper.id)
+        method, answer = _try_tool(parts.conversation, helper.id)
     except BridgeError as failure:
         advice = "Does the agent's model answer? The log of the Letta server says more."
         return Check(ROUND_TRIP, "bad", failure.message, advice)
@@ -182,17 +193,21 @@ def _round_trip(parts: Parts, agent_id: str) -> Check:
         advice = "Does the model of this agent support tools? Try `--agent` with another one."
         return Check(ROUND_TRIP, "bad", str(failure), advice)
     finally:
-        _clean_up(parts, helper.id)
+        _delete_helper_and_stub(parts, helper.id)
     took = time.perf_counter() - begun
     found = f"call, result and answer by {method} in {took:.1f} s; the agent said: {answer:.60}"
     return Check(ROUND_TRIP, "good", found)
 
 
-def _talk(conversation: Conversation, model: str) -> tuple[str, str]:
-    """Returns the method and the answer. If the model does not call the tool when asked, the tool choice forces it."""
+def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
+    """Lets the agent `model` call the tool and sends the result. Returns the method and the agent's answer.
+
+    If the model does not call the tool when asked, `tool_choice` forces it. Raises RoundTripFailed if the agent
+    does not call the tool or does not answer.
+    """
     question = NewInput((UserMessage(QUESTION),))
     for choice in (ToolChoice(), ToolChoice("function", TOOL.name)):
-        events = _turn(conversation, Turn(model, question, (TOOL,), choice))
+        events = _run_turn(conversation, Turn(model, question, (TOOL,), choice))
         call = next((event for event in events if isinstance(event, ToolCall)), None)
         if call is not None:
             break
@@ -200,19 +215,23 @@ def _talk(conversation: Conversation, model: str) -> tuple[str, str]:
         raise RoundTripFailed("the agent did not call the tool")
     method = next(event.method for event in events if isinstance(event, MethodChosen))
     result = NewInput((), (ToolResult(call.id, ANSWER, name=TOOL.name),), opens_conversation=False)
-    events = _turn(conversation, Turn(model, result, (TOOL,), known_calls=frozenset([call.id])))
+    events = _run_turn(conversation, Turn(model, result, (TOOL,), known_calls=frozenset([call.id])))
     answer = "".join(event.text for event in events if isinstance(event, Text)).strip()
     if not answer:
         raise RoundTripFailed("the agent was given the result and said nothing")
     return method, answer
 
 
-def _turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
+def _run_turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
+    """Runs one turn with the agent and returns all of its events."""
     return list(conversation.events(turn, threading.Event()))
 
 
-def _clean_up(parts: Parts, helper_id: str) -> None:
-    """Deletes the agent and the stub. The stub stays if agents use it: a client may offer the very same tool."""
+def _delete_helper_and_stub(parts: Parts, helper_id: str) -> None:
+    """Deletes the agent that was made for the round trip, and the tool's stub.
+
+    The stub stays if other agents have it: a client may offer the very same tool.
+    """
     parts.gateway.delete_agent(helper_id)
     for own in list_own_tools(parts.gateway):
         if not own.is_used and own.tool.name.startswith(TOOL.name):

@@ -1,4 +1,4 @@
-"""Work that one of many workers does once in an interval."""
+"""Lets one of many workers do some work once in an interval."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 
 
 class OnceAnInterval:
-    """Measures the interval by the age of a file that all workers share.
+    """Says when work is due that one of the workers does once in an interval.
 
-    The first time is one interval after the file was made. `interval` is in seconds; 0 means never.
+    The age of a file that all workers share measures the interval, so the work is first due one interval after the file
+    was made. `interval` is in seconds; 0 means never.
     """
 
     def __init__(self, path: Path, interval: float) -> None:
@@ -20,7 +21,10 @@ class OnceAnInterval:
         self._next_look = 0.0
 
     def is_due(self) -> bool:
-        """Returns True to one caller of all workers, once in each interval. Until then, it does not read the file."""
+        """Returns whether the caller shall do the work now: True once in each interval, to one caller of all workers.
+
+        Before the interval has passed, the file is not read.
+        """
         if not self._interval or time.monotonic() < self._next_look:
             return False
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

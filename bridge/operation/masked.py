@@ -1,4 +1,4 @@
-"""The settings as they may be shown. Of a secret, only the fact that it is set."""
+"""The settings as the operator may see them. Of a secret, only the fact that it is set is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HIDDEN = "(set, not shown)"
 
 @dataclass(frozen=True, slots=True)
 class ShownSetting:
-    """One setting. `changed`: its value is not the default."""
+    """One setting as the operator sees it. `changed` means that the value is not the default."""
 
     variable: str
     value: str
@@ -24,18 +24,21 @@ class ShownSetting:
     meaning: str
 
 
-def masked(settings: Settings) -> list[ShownSetting]:
-    return [_shown(item.metadata, getattr(settings, item.name)) for item in fields(settings) if item.metadata]
+def mask_settings(settings: Settings) -> list[ShownSetting]:
+    """Returns every setting that has an environment variable, with the values of secrets hidden."""
+    return [_shown_setting(item.metadata, getattr(settings, item.name)) for item in fields(settings) if item.metadata]
 
 
-def _shown(metadata: Mapping[str, Any], value: Any) -> ShownSetting:
+def _shown_setting(metadata: Mapping[str, Any], value: Any) -> ShownSetting:
+    """Returns the setting of one field of Settings, whose `metadata` holds variable, default, meaning and parser."""
     default = metadata["default"]
     changed = default is None or value != metadata["parse"](default)
     hidden = metadata["secret"] and value and not _are_keys(value)
-    return ShownSetting(metadata["variable"], HIDDEN if hidden else _text(value), changed, metadata["meaning"])
+    return ShownSetting(metadata["variable"], HIDDEN if hidden else _value_as_text(value), changed, metadata["meaning"])
 
 
-def _text(value: Any) -> str:
+def _value_as_text(value: Any) -> str:
+    """Returns a setting's value in the form in which the environment variable has it."""
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)
@@ -46,14 +49,15 @@ def _are_keys(value: Any) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, ApiKey) for item in value)
 
 
-def _listed(value: Any) -> str:
-    """The names of keys, which are not secret, or the number of rules."""
+def _list_as_text(value: Any) -> str:
+    """Returns the names of clients' keys, which are not secret, or the number of rules for side requests."""
     if _are_keys(value):
         return ", ".join(f"{key.name} (not shown)" for key in value)
     return f"{len(value)} rules"
 
 
-def _methods(value: Methods) -> str:
+def _methods_as_text(value: Methods) -> str:
+    """Returns the value of BRIDGE_METHOD: `auto, my-agent=prompt`."""
     return ", ".join([value.default, *(f"{agent}={method}" for agent, method in value.by_agent.items())])
 
 
@@ -61,8 +65,8 @@ _WRITERS: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (bool, lambda value: "1" if value else "0"),
     (float, lambda value: f"{value:.15g}"),
     (frozenset, lambda value: ", ".join(sorted(value))),
-    (Methods, _methods),
-    (tuple, _listed),
+    (Methods, _methods_as_text),
+    (tuple, _list_as_text),
     (Path, str),
     (type(None), lambda value: ""),
 )

@@ -1,4 +1,4 @@
-"""What the operator sees of tools and agents, made from the server's state and the history. Pure."""
+"""Rows about tools and agents for the operator, made from the Letta server's state and the history. Pure."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ MEANINGS: Mapping[State, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AgentName:
+    """The id and the name of an agent that has a tool."""
+
     id: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A client's tool. `key` identifies it: its digest, or the tool's id where it has no digest.
+    """A client's tool as the operator sees it. `key` is the stub's digest, or the stub's id if it has no digest.
 
     `taken_by` says whose tool already uses the plain name, so that the stub got a suffix; "" if the stub has no suffix.
     """
@@ -63,7 +65,11 @@ class ToolRow:
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent. `waits_for` are the calls that the client has not answered, since `waits_since`."""
+    """An agent as the operator sees it.
+
+    `method` is how its tool calls are caught, and `why` the reason. `block` is the length of the client's system prompt
+    in the agent's memory block. Since `waits_since` the agent waits for results of the tools in `waits_for`.
+    """
 
     id: str
     name: str
@@ -93,13 +99,14 @@ def tool_rows(
     """Returns every client tool that is on the server or was offered lately, sorted by the client's name."""
     owned = own_tools_with_agents([tool for tool in tools if is_ours(tool)], agents)
     owners = {tool.name: "ours" if is_ours(tool) else "foreign" for tool in tools}
-    rows = [_row_on_server(own, uses.get(digest_of(own.tool)), owners, now, longest_idle) for own in owned]
+    rows = [_row_of_stub(own, uses.get(digest_of(own.tool)), owners, now, longest_idle) for own in owned]
     on_server = {row.digest for row in rows}
     rows += [_row_of_history(digest, use) for digest, use in uses.items() if digest not in on_server]
     return sorted(rows, key=lambda row: (row.client_name.lower(), row.server_name, row.digest))
 
 
-def state_of(own: OwnTool, now: float, longest_idle: float) -> State:
+def stub_state(own: OwnTool, now: float, longest_idle: float) -> State:
+    """Returns the state of a stub. A stub is stale after `longest_idle` seconds without an agent."""
     if own.agents:
         return "attached"
     if own.ruled:
@@ -109,9 +116,10 @@ def state_of(own: OwnTool, now: float, longest_idle: float) -> State:
     return "stale" if overdue or is_leaving(own.tool) else "idle"
 
 
-def _row_on_server(
+def _row_of_stub(
     own: OwnTool, use: ToolUse | None, owners: Mapping[str, str], now: float, longest_idle: float
 ) -> ToolRow:
+    """Returns the row of a tool whose stub is on the Letta server. `use` is what the history knows of the tool."""
     tool, client_name = own.tool, client_name_of(own.tool)
     known = _row_of_history(digest_of(tool), use or ToolUse(client_name))
     return replace(
@@ -120,16 +128,20 @@ def _row_on_server(
         client_name=client_name,
         server_name=tool.name,
         tool_id=tool.id,
-        state=state_of(own, now, longest_idle),
-        taken_by=_taken_by(client_name, tool.name, owners),
+        state=stub_state(own, now, longest_idle),
+        taken_by=_owner_of_plain_name(client_name, tool.name, owners),
         agents=tuple(AgentName(agent.id, agent.name) for agent in own.agents or own.ruled),
         created=float(creation_time(tool)) or known.created,
         idle_since=float(idle_since(tool) or 0),
     )
 
 
-def _taken_by(client_name: str, name: str, owners: Mapping[str, str]) -> Literal["", "foreign", "ours"]:
-    """Returns whose tool uses the plain name, which has two forms: servers differ in the names that they allow."""
+def _owner_of_plain_name(client_name: str, name: str, owners: Mapping[str, str]) -> Literal["", "foreign", "ours"]:
+    """Returns whose tool has the plain name of a client's tool, if the stub had to get another name. "" if it did not.
+
+    The plain name has two forms, because Letta servers differ in the names that they allow. `owners` says for each tool
+    on the server, by name, whose it is.
+    """
     plain = {server_name(client_name, identifiers) for identifiers in (True, False)}
     if name in plain:
         return ""
@@ -138,6 +150,7 @@ def _taken_by(client_name: str, name: str, owners: Mapping[str, str]) -> Literal
 
 
 def _row_of_history(digest: str, use: ToolUse) -> ToolRow:
+    """Returns the row of a tool that is not on the Letta server, from what the history knows of it."""
     return ToolRow(
         key=digest,
         client_name=use.client_name,
@@ -165,7 +178,11 @@ def agent_rows(
     turns: Sequence[TurnRecord],
     running: Mapping[str, tuple[TurnRecord, str]],
 ) -> list[AgentRow]:
-    """`turns` has the newest first. `running` maps an agent's id to its running turn and the worker that runs it."""
+    """Returns the rows of all agents, sorted by name, without the bridge's own helper agents.
+
+    `turns` are recent turns, the newest first. `running` maps an agent's id to its running turn and the worker that
+    runs the turn.
+    """
     rows = [
         agent_row(
             agent,
@@ -187,9 +204,13 @@ def agent_row(
     turns: Sequence[TurnRecord],
     running: tuple[TurnRecord, str] | None,
 ) -> AgentRow:
+    """Returns the row of one agent. `turns` are the agent's own turns, the newest first.
+
+    The agent waits for the client if its last turn has ended with calls and no turn runs now.
+    """
     loop = agent_loop(features.version, agent.type)
     suited = features_for_agent(features, sleeptime=agent.sleeptime)
-    method, why = _method(suited, loop, methods.for_agent(agent.id, agent.name))
+    method, why = _method_and_reason(suited, loop, methods.for_agent(agent.id, agent.name))
     last = turns[0] if turns else None
     waits = last is not None and running is None and last.ended and last.called > 0
     return AgentRow(
@@ -213,7 +234,8 @@ def agent_row(
     )
 
 
-def _method(features: ServerFeatures, loop: Loop, wanted: Method) -> tuple[str, str]:
+def _method_and_reason(features: ServerFeatures, loop: Loop, wanted: Method) -> tuple[str, str]:
+    """Returns the method that catches an agent's tool calls, and the reason. Method "none" if the wanted one can't."""
     try:
         method = choose_method(features, loop, wanted, ToolChoice()).name
     except InvalidRequest as refusal:

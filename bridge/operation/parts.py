@@ -1,4 +1,4 @@
-"""The parts of the service that both the web and the commands use."""
+"""The parts of the bridge that both the web service and the commands use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bridge.stubs.cache import StubCache
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`hold` locks an agent."""
+    """The objects that the bridge is made of. `hold` returns a context manager that locks an agent."""
 
     settings: Settings
     gateway: Gateway

@@ -12,7 +12,7 @@ from bridge.interception.parallel_calls import is_switched_on
 from bridge.interception.relay import remove_relayed
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Gateway, Tool
 from bridge.offering import Offering
-from bridge.operation.actions import detach_all
+from bridge.operation.actions import remove_all_from_agent
 from bridge.sync import instructions
 from bridge.sync.inventory import list_own_tools
 from bridge.sync.ownership import is_ours
@@ -20,10 +20,10 @@ from bridge.sync.ownership import is_ours
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What the bridge put on the server.
+    """Everything that the bridge put on the Letta server and that is still there.
 
-    `agents` are not the bridge's, but have tools, rules, a block or a setting of it. `helpers` are its own agents, and
-    `blocks` are its memory blocks that no agent has.
+    `tools` are the stubs. `agents` are the users' agents that have tools, rules, a block or a setting of the bridge.
+    `helpers` are the bridge's own agents. `blocks` are the bridge's memory blocks that no agent has.
     """
 
     tools: Sequence[Tool]
@@ -33,10 +33,12 @@ class Remains:
 
     @property
     def steps(self) -> int:
+        """The number of steps that the removal takes: one for each tool, agent and block."""
         return len(self.tools) + len(self.agents) + len(self.helpers) + len(self.blocks)
 
 
 def find_remains(gateway: Gateway) -> Remains:
+    """Searches the Letta server for everything that the bridge put on it. Changes nothing."""
     owned = list_own_tools(gateway)
     agents = gateway.whole_agents(blocks=True)
     ruled = {agent.id for own in owned for agent in own.ruled}
@@ -54,13 +56,16 @@ def find_remains(gateway: Gateway) -> Remains:
     return Remains([own.tool for own in owned], [agent for agent in touched if agent not in helpers], helpers, loose)
 
 
-def remove(
+def remove_all_from_server(
     gateway: Gateway, found: Remains, offering: Offering, hold: Callable[[str], AbstractContextManager[object]]
 ) -> Iterator[str]:
-    """Removes it step by step, and says after each step what was done."""
+    """Removes everything that `find_remains` found from the Letta server. Yields a sentence after each step.
+
+    Each agent is locked while the bridge's tools are detached from it.
+    """
     for agent in found.agents:
         with hold(agent.id):
-            yield _detached(gateway, agent, offering)
+            yield _clean_agent(gateway, agent, offering)
     for helper in found.helpers:
         gateway.delete_agent(helper.id)
         yield f"deleted the agent {helper.name}"
@@ -72,19 +77,26 @@ def remove(
         yield f"deleted a memory block {block.label}"
 
 
-def _detached(gateway: Gateway, listed: Agent, offering: Offering) -> str:
+def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
+    """Closes the call that the agent waits for and removes everything of the bridge from it. Returns what was done.
+
+    The agent is read again, as it may have changed or been deleted after the search.
+    """
     try:
         agent = gateway.agent(listed.id)
     except LettaNotFound:
         return f"the agent {listed.name} is gone"
-    agent = _without_pending_call(gateway, agent)
-    detach_all(gateway, agent, offering.detached_stub_names(agent))
+    agent = _close_pending_call(gateway, agent)
+    remove_all_from_agent(gateway, agent, offering.detached_stub_names(agent))
     remove_relayed(gateway, agent)
     return f"detached the bridge's tools from {agent.name}"
 
 
-def _without_pending_call(gateway: Gateway, agent: Agent) -> Agent:
-    """Closes the client's call that the agent waits for: without the bridge no client can send the result."""
+def _close_pending_call(gateway: Gateway, agent: Agent) -> Agent:
+    """Closes the client's tool call that the agent waits for, and returns the agent as it is then.
+
+    Without the bridge no client could send the result. A call of the agent's own tools stays open.
+    """
     request = held_request(gateway, agent)
     if request is None or own_calls(agent, request):
         return agent

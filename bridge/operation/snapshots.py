@@ -1,4 +1,4 @@
-"""Copies of what is on the Letta server, read in a few calls whatever its size, and shared by all pages."""
+"""Snapshots of the tools and agents on the Letta server, which all admin pages share. A snapshot takes a few calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ CHANGED = "letta changed"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All tools and agents, also those that the bridge did not make. `at` is in seconds since 1970."""
+    """All tools and agents that were on the Letta server at one time, also those that the bridge did not make.
+
+    `at` is that time in seconds since 1970.
+    """
 
     at: float
     features: ServerFeatures
@@ -30,14 +33,17 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The newest snapshot there is, and the failure if a newer one could not be made."""
+    """The newest snapshot, if there is one, and the failure if a newer snapshot could not be made."""
 
     snapshot: Snapshot | None
     failure: LettaError | None = None
 
 
 class Snapshots:
-    """The snapshots of one worker. A counter in the store tells it that another worker changed something."""
+    """Makes and keeps the snapshots of one worker.
+
+    A counter in the shared store grows with every change on the server. A snapshot with an older count is out of date.
+    """
 
     def __init__(self, gateway: Gateway, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._gateway = gateway
@@ -47,8 +53,11 @@ class Snapshots:
         self._making = threading.Lock()
 
     def view(self) -> View:
-        """Returns the kept snapshot if it is not too old, else waits for a new one."""
-        changes = self._changes()
+        """Returns the kept snapshot if it is not too old, otherwise waits for a new snapshot.
+
+        A snapshot older than FRESH seconds is returned while a thread makes a new one.
+        """
+        changes = self._change_count()
         if self._kept is not None and self._kept[1] == changes:
             snapshot = self._kept[0]
             age = self._clock() - snapshot.at
@@ -57,23 +66,25 @@ class Snapshots:
             if age < STALE:
                 self._renew_in_background()
                 return View(snapshot)
-        return self._renewed()
+        return self._renew()
 
     def outdate(self) -> None:
-        """Makes all workers read the server again: something on it was changed."""
+        """Marks the snapshots of all workers as out of date, because something on the Letta server was changed."""
         try:
             self._store.count(CHANGED, 1, 86_400)
         except StoreUnavailable:
             self._kept = None
 
-    def _renewed(self) -> View:
+    def _renew(self) -> View:
+        """Makes a new snapshot and waits for it. If that fails, returns the kept snapshot with the failure."""
         with self._making:
             try:
-                return View(self._make())
+                return View(self._make_snapshot())
             except LettaError as failure:
                 return View(self._kept[0] if self._kept else None, failure)
 
     def _renew_in_background(self) -> None:
+        """Starts a thread that makes a new snapshot, unless a snapshot is being made already."""
         if not self._making.acquire(blocking=False):
             return
         try:
@@ -84,20 +95,22 @@ class Snapshots:
 
     def _renew_and_release(self) -> None:
         try:
-            self._make()
+            self._make_snapshot()
         except LettaError:
             return  # once the kept snapshot is too old, view() shows the failure
         finally:
             self._making.release()
 
-    def _make(self) -> Snapshot:
-        changes = self._changes()
+    def _make_snapshot(self) -> Snapshot:
+        """Reads tools and agents from the Letta server, and keeps the snapshot with the count of changes before it."""
+        changes = self._change_count()
         features, at = self._gateway.features(), self._clock()
         snapshot = Snapshot(at, features, self._gateway.tools(), self._gateway.whole_agents(blocks=True))
         self._kept = snapshot, changes
         return snapshot
 
-    def _changes(self) -> str | None:
+    def _change_count(self) -> str | None:
+        """Returns the shared counter of changes. None if nothing was changed lately or the store can't be read."""
         try:
             return self._store.get(CHANGED)
         except StoreUnavailable:

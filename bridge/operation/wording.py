@@ -1,4 +1,4 @@
-"""Numbers and names in sentences for the operator."""
+"""Writes numbers and names into sentences for the operator."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Sequence
 NAMED = 12
 
 
-def counted(number: int, noun: str) -> str:
+def number_with_noun(number: int, noun: str) -> str:
+    """Returns "1 tool", "2 tools"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Returns the first names, and how many more there are."""
+def list_names(names: Sequence[str]) -> str:
+    """Returns the first NAMED names with commas between, and the number of further names."""
     shown = ", ".join(f"{name:.60}" for name in names[:NAMED])
     return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
 
 
-def in_brackets(names: Sequence[str]) -> str:
-    return f" ({listed(names)})" if names else ""
+def names_in_brackets(names: Sequence[str]) -> str:
+    """Returns the names as an addition to a sentence: " (a, b)". "" if there are no names."""
+    return f" ({list_names(names)})" if names else ""

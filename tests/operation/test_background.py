@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bridge.errors import LettaUnreachable
-from bridge.operation.background import Background
+from bridge.operation.background import BackgroundWork
 from bridge.operation.interval import OnceAnInterval
 
 
-def work_of(background: Background) -> None:
+def work_of(background: BackgroundWork) -> None:
     """Starts it, and waits until its thread has ended."""
     background.start_if_due()
     for thread in threading.enumerate():
@@ -22,7 +22,7 @@ def work_of(background: Background) -> None:
 def test_due_work_is_done_in_its_own_thread() -> None:
     done: list[str] = []
     answers = iter([False, True, False])
-    background = Background("sweep", lambda: next(answers), lambda: done.append(threading.current_thread().name))
+    background = BackgroundWork("sweep", lambda: next(answers), lambda: done.append(threading.current_thread().name))
     for _ in range(3):
         work_of(background)
     assert done == ["sweep"]
@@ -30,7 +30,7 @@ def test_due_work_is_done_in_its_own_thread() -> None:
 
 def test_the_caller_does_not_wait_for_the_work() -> None:
     go_on = threading.Event()
-    background = Background("sweep", lambda: True, go_on.wait)
+    background = BackgroundWork("sweep", lambda: True, go_on.wait)
     background.start_if_due()
     assert any(thread.name == "sweep" for thread in threading.enumerate())
     go_on.set()
@@ -41,8 +41,8 @@ def test_only_the_log_reports_work_that_fails(caplog: pytest.LogCaptureFixture) 
         raise LettaUnreachable("It is down.")
 
     with caplog.at_level(logging.WARNING):
-        work_of(Background("sweep", lambda: True, fail))
-    logged = [record.getMessage() for record in caplog.records if record.name == Background.__module__]
+        work_of(BackgroundWork("sweep", lambda: True, fail))
+    logged = [record.getMessage() for record in caplog.records if record.name == BackgroundWork.__module__]
     assert logged == ["a sweep failed: It is down."]  # threads of other tests may log something, too
 
 
@@ -51,6 +51,6 @@ def test_a_missing_folder_does_not_fail_a_turn(tmp_path: Path, caplog: pytest.Lo
     done: list[int] = []
     due = OnceAnInterval(tmp_path / "gone" / "last-sweep", 3600)
     with caplog.at_level(logging.WARNING):
-        work_of(Background("sweep", due.is_due, lambda: done.append(1)))
+        work_of(BackgroundWork("sweep", due.is_due, lambda: done.append(1)))
     assert done == []
     assert "cannot find out whether a sweep is due" in caplog.text
