@@ -1,7 +1,7 @@
-"""What a Letta server, and an agent on it, can do.
+"""What a Letta server, and an agent on a Letta server, can do.
 
-This is read from the server's version and its OpenAPI document; nothing is tried out. Every test of a version is here:
-a new version of Letta changes this file only.
+All of this is read from the server's version and its OpenAPI document; nothing is tried out on the server. Every test
+of a Letta version is in this module: a new version of Letta changes only this file.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ Version = tuple[int, int, int]
 OLDEST: Version = (0, 6, 54)
 NEWEST: Version = (0, 16, 8)
 V1_AGENT = "letta_v1_agent"
-# Up to 0.16.2 these go through OpenAI's Responses API, where Letta makes every tool strict.
+# Models whose names begin so. Up to Letta 0.16.2, Letta calls them by OpenAI's Responses API, with every tool in
+# OpenAI's strict mode.
 _RESPONSES_MODELS = ("o1", "o3", "o4", "gpt-5")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentModel:
-    """The model of an agent. `endpoint` is the kind of API that Letta calls."""
+    """The language model of an agent. `endpoint` is the kind of API by which Letta calls the model, as in "openai"."""
 
     name: str = ""
     endpoint: str = ""
@@ -34,12 +35,12 @@ class AgentModel:
 
 @dataclass(frozen=True, slots=True)
 class ServerFeatures:
-    """The abilities of one server. Each of them is missing from some generation of Letta.
+    """The features of one Letta server. Each feature is missing from some generation of Letta.
 
-    `client_tools`: tools can be sent with a message. `approvals`: calls can be held for an approval. `tool_returns`:
-    the answer to a held call can carry its result. `message_rewrite`: stored messages can be changed. `recompile`: an
-    agent's memory can be compiled again. `tools_by_names`: one read finds tools by several names. `rule_prompts`: a
-    tool rule can have its own prompt.
+    `client_tools`: schemas of tools can be sent with a message. `approvals`: the server can hold a tool call until the
+    call is approved or denied. `tool_returns`: the answer to a held call can carry the call's result.
+    `message_rewrite`: stored messages can be changed. `recompile`: an agent's memory can be compiled into its prompt
+    again. `tools_by_names`: one call finds tools by several names. `rule_prompts`: a tool rule can have its own prompt.
     """
 
     version: Version
@@ -57,76 +58,82 @@ class ServerFeatures:
 
     @property
     def continues_without_message(self) -> bool:
-        """`messages: []` continues the run (measured up to 0.8.17; 0.11.7 and later answer 400)."""
+        """Whether `messages: []` continues a run (measured up to Letta 0.8.17; Letta 0.11.7 and later answer 400)."""
         return self.version < (0, 9, 0)
 
     @property
     def takes_images(self) -> bool:
-        """Messages may have pictures (0.6.54 refuses them, 0.8.17 accepts them)."""
+        """Whether messages may have pictures. Letta 0.6.54 refuses pictures, Letta 0.8.17 accepts them."""
         return self.version >= (0, 8, 0)
 
     @property
     def cancels_runs(self) -> bool:
-        """A cancelled run really stops. Earlier servers answer "cancelled" and continue the run."""
+        """Whether a cancelled run really stops. Before Letta 0.14 the server says "cancelled" and continues the run."""
         return self.version >= (0, 14, 0)
 
     @property
     def lists_active_runs(self) -> bool:
-        """The list of active runs is right. 0.8 lists a run for ever when its client has left; 0.7 has no runs."""
+        """Whether the server's list of active runs is right.
+
+        Letta 0.8 lists a run for ever when the run's client has left. Letta 0.7 has no runs.
+        """
         return self.version >= (0, 11, 0)
 
     @property
     def lists_runs_of_one_agent(self) -> bool:
-        """The list of active runs takes `agent_id`. 0.11 ignores that, lists all agents' runs, and has `agent_ids`."""
+        """Whether the server's list of active runs can be limited by the parameter `agent_id`.
+
+        Letta 0.11 ignores `agent_id` and lists the runs of all agents; its parameter is `agent_ids`.
+        """
         return self.version >= (0, 12, 0)
 
     @property
     def has_v1_agents(self) -> bool:
-        """Agents can have the type `letta_v1_agent`, which answers without calling a tool."""
+        """Whether agents can have the type `letta_v1_agent`. Such an agent answers without calling a tool."""
         return self.version >= (0, 12, 0)
 
     @property
     def parallel_calls(self) -> bool:
-        """`letta_v1_agent` can make several calls in one step. 0.13 has the setting, but it can't be changed there."""
+        """Whether a `letta_v1_agent` can make several calls in a step. Letta 0.13 does not let this setting change."""
         return self.version >= (0, 14, 0)
 
     @property
     def takes_messages_beside_results(self) -> bool:
-        """A message sent with the results of held calls reaches the agent. 0.14 refuses it, 0.15 loses it."""
+        """Whether a message sent with results of held calls reaches the agent. Letta 0.14 refuses it, 0.15 loses it."""
         return self.version >= (0, 16, 0)
 
     @property
     def has_conversations(self) -> bool:
-        """An agent can have other conversations than the bridge's, and lists the messages of all of them."""
+        """Whether agents can have more conversations than the bridge's. Their messages are then listed together."""
         return self.version >= (0, 16, 2)
 
     @property
     def resets_parallel_calls(self) -> bool:
-        """A change of an agent that does not name `parallel_tool_calls` switches them off (0.14 only)."""
+        """Whether every change of an agent that does not set `parallel_tool_calls` switches them off (Letta 0.14)."""
         return (0, 14, 0) <= self.version < (0, 15, 0)
 
     @property
     def packs_returns(self) -> bool:
-        """Stored returns are listed in the form that the model sees: JSON with status, message and time."""
+        """Whether stored tool returns are listed as the model sees them: as JSON with status, message and time."""
         return self.version < (0, 8, 0)
 
     @property
     def hides_conflicts(self) -> bool:
-        """A message for an agent that waits for an approval breaks the connection, without an error (0.11)."""
+        """Whether a message to an agent that waits for an approval breaks the connection without error (Letta 0.11)."""
         return (0, 11, 0) <= self.version < (0, 12, 0)
 
     @property
     def block_change_needs_recompile(self) -> bool:
-        """The model sees that a block was attached or removed only after the agent is recompiled (0.16.5 and later)."""
+        """Whether the model sees attached or removed blocks only after a recompilation (from Letta 0.16.5 on)."""
         return self.recompile
 
     @property
     def attached_block_is_late(self) -> bool:
-        """The model sees a new block only from the second message on (measured on 0.6.54)."""
+        """Whether the model sees a new block only from the second message on (measured on Letta 0.6.54)."""
         return self.version < (0, 8, 0)
 
     def abilities_in_words(self) -> dict[str, bool]:
-        """Returns the main abilities as sentences, for the operator."""
+        """Returns the main features as phrases for the operator, each with whether the server has the feature."""
         return {
             "takes a client's tools with the message": self.client_tools,
             "holds calls for an approval": self.approvals,
@@ -139,18 +146,18 @@ class ServerFeatures:
 
 
 def parse_version(text: str) -> Version:
-    """Reads `0.16.1` and the like. A server that hides its version counts as the newest."""
+    """Returns the version that a text like `v0.16.1` begins with; the newest if the text has no version."""
     match = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text)
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else (0, 16, 8)
 
 
 def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
-    """Reads the abilities from the version that the server reports and from its OpenAPI document."""
-    schemas = _dig(openapi, "components", "schemas")
-    request_fields = _dig(schemas, "LettaRequest", "properties")
-    approval_fields = _dig(schemas, "ApprovalCreate", "properties")
-    paths = _dig(openapi, "paths")
-    rewrite = _dig(paths, "/v1/agents/{agent_id}/messages/{message_id}", "patch")
+    """Returns a server's features, read from the version that the server reports and from its OpenAPI document."""
+    schemas = _mapping_at(openapi, "components", "schemas")
+    request_fields = _mapping_at(schemas, "LettaRequest", "properties")
+    approval_fields = _mapping_at(schemas, "ApprovalCreate", "properties")
+    paths = _mapping_at(openapi, "paths")
+    rewrite = _mapping_at(paths, "/v1/agents/{agent_id}/messages/{message_id}", "patch")
     return ServerFeatures(
         version=parse_version(version),
         client_tools="client_tools" in request_fields,
@@ -160,17 +167,18 @@ def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
         recompile="/v1/agents/{agent_id}/recompile" in paths,
         tools_by_names=any(
             isinstance(parameter, Mapping) and parameter.get("name") == "names"
-            for parameter in _dig(paths, "/v1/tools/", "get").get("parameters", ())
+            for parameter in _mapping_at(paths, "/v1/tools/", "get").get("parameters", ())
         ),
-        rule_prompts="prompt_template" in _dig(schemas, "TerminalToolRule", "properties"),
+        rule_prompts="prompt_template" in _mapping_at(schemas, "TerminalToolRule", "properties"),
     )
 
 
 def agent_loop(version: Version, agent_type: str) -> Loop:
-    """Returns which of Letta's agent loops runs the agent. It depends on the agent's type, too.
+    """Returns which of Letta's agent loops runs an agent of this type on a server of this version.
 
-    `letta_v1_agent` runs without send_message and heartbeats (v3). Every other type runs the v2 loop from 0.8 on,
-    and the first loop before that. From 0.14 on, sleeptime agents run as v3 [read in Letta's source].
+    The loop v3 works without send_message and heartbeats; it runs `letta_v1_agent`. Every other type runs in the loop
+    v2 from Letta 0.8 on, and in the first loop ("old") before that. From Letta 0.14 on, sleeptime agents run in v3, too
+    [read in Letta's source].
     """
     if version < (0, 8, 0):
         return "old"
@@ -180,33 +188,37 @@ def agent_loop(version: Version, agent_type: str) -> Loop:
 
 
 def features_for_agent(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures:
-    """Returns what the server can do for one agent.
+    """Returns the server's features for one agent: without approvals if they fail for that agent.
 
-    Up to 0.13 it fails on every answer to a held call of an agent with sleeptime: it sets a field that the class of
-    the answer does not have [read in Letta's source, its own classes run].
+    Before Letta 0.14, the server fails on every answer to a held call of an agent with sleeptime. The server sets a
+    field that the class of the answer does not have [read in Letta's source, its own classes run].
     """
     return replace(features, approvals=False) if sleeptime and features.version < (0, 14, 0) else features
 
 
 def keeps_context_by_step(version: Version, loop: Loop) -> bool:
-    """Whether messages are in the context once they are stored. Otherwise they are when their run has ended well."""
+    """Returns whether a message is in the agent's context once the message is stored.
+
+    On other servers and in other loops, a message enters the context only when the message's run has ended well.
+    """
     return loop == "v3" and version >= (0, 16, 1)
 
 
 def can_deny_calls(features: ServerFeatures, loop: Loop) -> bool:
-    """Whether a denial closes a held call without harm: not for `letta_v1_agent` from 0.13 on."""
+    """Returns whether a denial closes a held call without harm: not for `letta_v1_agent` from Letta 0.13 on."""
     return features.approvals and (loop == "v2" or features.version < (0, 13, 0))
 
 
 def streams_tokens_faithfully(loop: Loop) -> bool:
-    """Whether text is right when it is streamed by token. The other loops lose or escape characters."""
+    """Returns whether text streamed token by token is right. Other agent loops than v3 lose or escape characters."""
     return loop == "v3"
 
 
 def schema_form(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs_stubs: bool) -> SchemaForm:
-    """Returns what happens to a tool's schema on its way to the agent's model [read in Letta's source, versions run].
+    """Returns the form in which the server needs a tool's schema, so that the agent's model sees all of the schema.
 
-    `runs_stubs`: with this method the server runs the stub, in a script that uses the tool's names as code.
+    `runs_stubs`: the server runs the stub, in a script that uses the tool's names as code. [Read in Letta's source,
+    versions run.]
     """
     if runs_stubs or features.version < (0, 8, 0):
         return SchemaForm(as_sent=False, nullable_types=False, python_names=True)
@@ -221,7 +233,8 @@ def schema_form(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs
     return SchemaForm(letta_converts=True)
 
 
-def _dig(value: Any, *keys: str) -> Mapping[str, Any]:
+def _mapping_at(value: Any, *keys: str) -> Mapping[str, Any]:
+    """Returns the mapping under these keys of nested mappings; an empty mapping if a key is missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}

@@ -1,4 +1,4 @@
-"""The Gateway to a real Letta server: its methods as calls of Letta's REST API."""
+"""The Gateway to a real Letta server: each of its methods makes calls of Letta's REST API."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from bridge import errors
 from bridge.config import Settings
 from bridge.letta import payloads, rows
 from bridge.letta.capabilities import ServerFeatures, read_features
-from bridge.letta.connection import Connection, Observer, as_object, as_objects
+from bridge.letta.connection import Connection, Observer, require_object, require_objects
 from bridge.letta.events import read_run
 from bridge.letta.gateway import (
     AGENT_ID,
@@ -34,17 +35,17 @@ from bridge.trace import bind_to_current_trace
 from bridge.turn import AgentEvent, JsonObject, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
-NAMES_AT_ONCE = 100
-CALLS_AT_ONCE = 8
+NAMES_PER_CALL = 100
+PARALLEL_CALLS = 8
 RETURN_CHAR_LIMIT = 1_000_000
-REWRITE_WINDOW = 20
-EVERYTHING = 1_000_000  # no version has an upper limit for the size of a page
-_RELATIONS = ("tools", "memory")
-_LEAST = "tags"  # without tools and blocks an agent is half as large; a query can't hold an empty list
+MESSAGES_READ_BACK = 20
+ALL_ROWS = 1_000_000  # no version of Letta limits the size of a page
+_TOOLS_AND_BLOCKS = ("tools", "memory")
+_TAGS_ONLY = "tags"  # the least: half of an agent's JSON is tools and blocks. A query can't hold an empty list
 
 
 class LettaServer:
-    """The Gateway to one server. Used by many threads; opens no connection before its first call."""
+    """The Gateway to one Letta server. Used by many threads. Opens no connection before the first call."""
 
     def __init__(
         self,
@@ -60,9 +61,10 @@ class LettaServer:
     # --- server ---------------------------------------------------------------------------------------
 
     def check_server(self) -> None:
-        as_object(self._http.call("GET", "/v1/health/"))
+        require_object(self._http.call("GET", "/v1/health/"))
 
     def features(self) -> ServerFeatures:
+        """Returns what the server can do. Reads the OpenAPI document again only if the server's version has changed."""
         known = self._features
         if known is not None and time.monotonic() < known[1]:
             return known[0]
@@ -70,16 +72,16 @@ class LettaServer:
             known = self._features
             if known is not None and time.monotonic() < known[1]:
                 return known[0]
-            version = rows.text(as_object(self._http.call("GET", "/v1/health/")).get("version"))
+            version = rows.text_of(require_object(self._http.call("GET", "/v1/health/")).get("version"))
             if known is None or known[0].version_text != version:
-                features = read_features(version, as_object(self._http.call("GET", "/openapi.json")))
+                features = read_features(version, require_object(self._http.call("GET", "/openapi.json")))
             else:
                 features = known[0]
             self._features = (features, time.monotonic() + FEATURES_KEPT_SECONDS)
             return features
 
     def server_time(self) -> float | None:
-        date = self._http.header("/v1/health/", "Date")
+        date = self._http.read_header("/v1/health/", "Date")
         try:
             return parsedate_to_datetime(date).timestamp()
         except ValueError:
@@ -88,29 +90,33 @@ class LettaServer:
     # --- agents ---------------------------------------------------------------------------------------
 
     def agents(self) -> list[AgentSummary]:
-        return [rows.agent_summary(row) for row in self._http.pages("/v1/agents/", include_relationships=_LEAST)]
+        found = self._http.read_pages("/v1/agents/", include_relationships=_TAGS_ONLY)
+        return list(map(rows.agent_summary_from_row, found))
 
     def agents_named(self, name: str) -> list[AgentSummary]:
-        found = self._http.pages("/v1/agents/", name=name, include_relationships=_LEAST)
-        return [row for row in map(rows.agent_summary, found) if row.name == name]
+        found = self._http.read_pages("/v1/agents/", name=name, include_relationships=_TAGS_ONLY)
+        return [row for row in map(rows.agent_summary_from_row, found) if row.name == name]
 
     def agent(self, agent_id: str) -> Agent:
-        return rows.agent(self._agent_row(agent_id, _RELATIONS))
+        return rows.agent_from_row(self._fetch_agent_row(agent_id, _TOOLS_AND_BLOCKS))
 
-    def _agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
-        """Operators type ids by hand. In the path of a call, text that is not an id could address something else."""
+    def _fetch_agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
+        """Returns Letta's JSON of an agent. Raises LettaNotFound for text that is not an id.
+
+        Operators type ids by hand. In the path of a call, text that is not an id could address something else.
+        """
         if not AGENT_ID.fullmatch(agent_id):
             raise errors.LettaNotFound(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
-        return as_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
+        return require_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
-        agent = self._agent_row(agent_id, _LEAST)
-        body = payloads.helper(agent, system, v1=self.features().has_v1_agents)
-        return rows.agent(as_object(self._http.call("POST", "/v1/agents/", body=body)))
+        agent = self._fetch_agent_row(agent_id, _TAGS_ONLY)
+        body = payloads.helper_payload(agent, system, v1=self.features().has_v1_agents)
+        return rows.agent_from_row(require_object(self._http.call("POST", "/v1/agents/", body=body)))
 
     def helpers(self) -> list[AgentSummary]:
-        query = {"tags": payloads.HELPER_TAG, "show_hidden_agents": "true", "include_relationships": _LEAST}
-        found = map(rows.agent_summary, self._http.pages("/v1/agents/", **query))
+        query = {"tags": payloads.HELPER_TAG, "show_hidden_agents": "true", "include_relationships": _TAGS_ONLY}
+        found = map(rows.agent_summary_from_row, self._http.read_pages("/v1/agents/", **query))
         return [agent for agent in found if agent.name.startswith(HELPER_PREFIX)]
 
     def delete_agent(self, agent_id: str) -> None:
@@ -118,9 +124,10 @@ class LettaServer:
             self._http.call("DELETE", f"/v1/agents/{agent_id}")
 
     def cancel_runs(self, agent_id: str, run_id: str) -> None:
+        """Ends the run `run_id`; with "", ends the runs of the agent's conversation with the bridge."""
         body = {"run_ids": [run_id]} if run_id else {}
         if not run_id and self.features().has_conversations:
-            # Without ids the server ends the runs of the agent's other conversations, too.
+            # Without run ids, the server also ends the runs of the agent's other conversations.
             body = {"run_ids": self.runs_under_way(agent_id)}
             if not body["run_ids"]:
                 return
@@ -128,12 +135,13 @@ class LettaServer:
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
-        """One call for all: an agent that is made or removed between two pages could hide another one."""
-        relations = _RELATIONS if blocks else "tools"
-        query = {"limit": EVERYTHING, "include_relationships": relations, "show_hidden_agents": "true"}
-        return [rows.agent(row) for row in as_objects(self._http.call("GET", "/v1/agents/", query))]
+        """Returns all agents in one call: an agent made or removed between two pages could hide another agent."""
+        relations = _TOOLS_AND_BLOCKS if blocks else "tools"
+        query = {"limit": ALL_ROWS, "include_relationships": relations, "show_hidden_agents": "true"}
+        return [rows.agent_from_row(row) for row in require_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
+        """Changes what `change` sets. Also sends `parallel_tool_calls` as they are, where Letta resets them otherwise."""
         fields = {"tool_ids": change.tool_ids, "tool_rules": change.rules, "message_ids": change.message_ids}
         body: dict[str, Any] = {name: list(value) for name, value in fields.items() if value is not None}
         if change.variables is not None:
@@ -145,33 +153,37 @@ class LettaServer:
             parallel_calls = self.agent(agent_id).parallel_calls
         if parallel_calls is not None:
             body["parallel_tool_calls"] = parallel_calls
-        return rows.agent(as_object(self._http.call("PATCH", f"/v1/agents/{agent_id}", body=body)))
+        return rows.agent_from_row(require_object(self._http.call("PATCH", f"/v1/agents/{agent_id}", body=body)))
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
-        tokens = as_object(self._http.call("GET", f"/v1/steps/{step_id}")).get("prompt_tokens")
+        tokens = require_object(self._http.call("GET", f"/v1/steps/{step_id}")).get("prompt_tokens")
         return tokens if isinstance(tokens, int) else None
 
     # --- tools ----------------------------------------------------------------------------------------
 
     def tools(self) -> list[Tool]:
-        """One call for all: paging skips tools on 0.6 to 0.8, and never ends on 0.11.7."""
-        return [rows.tool(row) for row in as_objects(self._http.call("GET", "/v1/tools/", {"limit": EVERYTHING}))]
+        """Returns all tools, by one call: paging skips tools on Letta 0.6 to 0.8, and never ends on Letta 0.11.7."""
+        found = self._http.call("GET", "/v1/tools/", {"limit": ALL_ROWS})
+        return list(map(rows.tool_from_row, require_objects(found)))
 
     def tools_named(self, names: Sequence[str]) -> list[Tool]:
-        """Servers that do not support a list of names ignore it and return all tools; there each name is one call."""
-        together = NAMES_AT_ONCE if self.features().tools_by_names else 1
-        groups = [names[start : start + together] for start in range(0, len(names), together)]
-        with ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="tools") as pool:
-            found = [tool for tools in pool.map(bind_to_current_trace(self._tools_named), groups) for tool in tools]
-        wanted = set(names)
-        return [tool for tool in found if tool.name in wanted]
+        """Returns the tools that have one of these names. Makes several calls at once.
 
-    def _tools_named(self, names: Sequence[str]) -> list[Tool]:
+        Servers that do not support a list of names ignore the list and return all tools. There each name is one call.
+        """
+        together = NAMES_PER_CALL if self.features().tools_by_names else 1
+        groups = [names[start : start + together] for start in range(0, len(names), together)]
+        with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="tools") as pool:
+            tools = list(chain.from_iterable(pool.map(bind_to_current_trace(self._fetch_tools_named), groups)))
+        wanted = set(names)
+        return [tool for tool in tools if tool.name in wanted]
+
+    def _fetch_tools_named(self, names: Sequence[str]) -> list[Tool]:
         query = {"names": list(names), "limit": len(names)} if self.features().tools_by_names else {"name": names[0]}
-        return [rows.tool(row) for row in as_objects(self._http.call("GET", "/v1/tools/", query))]
+        return [rows.tool_from_row(row) for row in require_objects(self._http.call("GET", "/v1/tools/", query))]
 
     def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
-        """Sends every field: a missing one keeps its old value on some servers and is reset on others."""
+        """Makes or overwrites a tool. Sends every field: some servers keep, and others reset, a missing field."""
         body = {
             "source_code": stub.source_code,
             "source_type": "python",
@@ -181,10 +193,10 @@ class LettaServer:
             "return_char_limit": RETURN_CHAR_LIMIT,
         }
         try:
-            return rows.tool(as_object(self._http.call("PUT", "/v1/tools/", body=body)))
+            return rows.tool_from_row(require_object(self._http.call("PUT", "/v1/tools/", body=body)))
         except errors.LettaConflict:
-            # Up to 0.13, when two requests make the same new tool, one is refused. Its second try finds the tool.
-            return rows.tool(as_object(self._http.call("PUT", "/v1/tools/", body=body)))
+            # Up to Letta 0.13, if two calls make the same new tool, one is refused. A second try finds the tool.
+            return rows.tool_from_row(require_object(self._http.call("PUT", "/v1/tools/", body=body)))
 
     def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
         self._http.call("PATCH", f"/v1/tools/{tool_id}", body={"tags": list(tags)})
@@ -193,7 +205,7 @@ class LettaServer:
         try:
             self._http.call("DELETE", f"/v1/tools/{tool_id}")
         except (errors.LettaNotFound, errors.LettaRejected):
-            # A tool that is gone: 400 "Tool with id … not found." on every version measured, never 404.
+            # A tool that does not exist: every version measured answers 400 "Tool with id … not found.", never 404.
             return
 
     # --- messages -------------------------------------------------------------------------------------
@@ -206,30 +218,34 @@ class LettaServer:
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
-        body: dict[str, Any] = {"messages": [payloads.outgoing(item) for item in messages], "stream_tokens": by_token}
+        body: dict[str, Any] = {"messages": list(map(payloads.message_payload, messages)), "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)
         return read_run(
-            _without_long_silence(self._http.stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout)
+            _limit_silence(self._http.open_stream(f"/v1/agents/{agent_id}/messages/stream", body), self._turn_timeout)
         )
 
     def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        returned = self._decide(agent_id, payloads.decision(request_id, approve=False, reason=reason))
+        returned = self._send_decision(agent_id, payloads.decision_payload(request_id, approve=False, reason=reason))
         if self.features().message_rewrite:
-            self._rewrite(agent_id, returned.id, reason, ok=False)
+            self._patch_return(agent_id, returned.id, reason, ok=False)
         return returned
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
-        return self._decide(agent_id, payloads.decision(request_id, approve=True))
+        return self._send_decision(agent_id, payloads.decision_payload(request_id, approve=True))
 
     def give_results(self, agent_id: str, results: Results) -> None:
-        self._decide(agent_id, payloads.outgoing(results))
+        self._send_decision(agent_id, payloads.message_payload(results))
 
-    def _decide(self, agent_id: str, decision: JsonObject) -> StoredMessage:
-        """The decision itself takes the one step that is allowed, so the model is not asked."""
+    def _send_decision(self, agent_id: str, decision: JsonObject) -> StoredMessage:
+        """Sends an approval or denial, or results, of held calls. Returns the stored tool return of a call.
+
+        The model is not asked, because the decision itself takes the one step that is allowed. Raises LettaRejected if
+        the server's answer has no tool return.
+        """
         body = {"messages": [decision], "max_steps": 1}
-        answer = as_object(self._http.call("POST", f"/v1/agents/{agent_id}/messages", body=body))
-        stored = map(rows.stored_message, as_objects(answer.get("messages")))
+        answer = require_object(self._http.call("POST", f"/v1/agents/{agent_id}/messages", body=body))
+        stored = map(rows.message_from_row, require_objects(answer.get("messages")))
         found = next((message for message in stored if message.kind == "tool_return_message"), None)
         if found is None:
             raise errors.LettaRejected("The Letta server did not close a held tool call.")
@@ -237,56 +253,68 @@ class LettaServer:
 
     def variables(self, agent_id: str) -> dict[str, str]:
         query = {"include_relationships": "tool_exec_environment_variables"}
-        return rows.variables(as_object(self._http.call("GET", f"/v1/agents/{agent_id}", query)))
+        return rows.variables_from_row(require_object(self._http.call("GET", f"/v1/agents/{agent_id}", query)))
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
-        """Reads the message back: up to 0.16.6 the server answers 400 "Message type got modified" and yet stores it."""
-        self._rewrite(agent_id, message_id, text, ok)
-        newest = self.newest_messages(agent_id, REWRITE_WINDOW, including=message_id)
+        """Changes the text of a stored tool return. Returns whether the server stores the new text afterwards.
+
+        Reads the message again, because up to Letta 0.16.6 the server stores the text and yet answers 400 "Message type
+        got modified".
+        """
+        self._patch_return(agent_id, message_id, text, ok)
+        newest = self.newest_messages(agent_id, MESSAGES_READ_BACK, including=message_id)
         return any(message.id == message_id and message.text == text for message in newest)
 
-    def _rewrite(self, agent_id: str, message_id: str, text: str, ok: bool) -> None:
+    def _patch_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> None:
         path = f"/v1/agents/{agent_id}/messages/{message_id}"
         with suppress(errors.LettaRejected):
-            self._http.call("PATCH", path, body=payloads.rewritten_return(text, ok))
+            self._http.call("PATCH", path, body=payloads.rewritten_return_payload(text, ok))
 
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
-        """First asks without the conversation: with it, the server leaves out messages that a forked one shares."""
-        newest = self._messages(agent_id, {"limit": limit})
+        """Returns the agent's newest messages of all conversations; of the bridge's, if `including` is not among them.
+
+        Does not ask for the bridge's conversation first, because then the server leaves out messages that a forked
+        conversation shares.
+        """
+        newest = self._fetch_messages(agent_id, {"limit": limit})
         missing = including and all(message.id != including for message in newest)
         if missing and self.features().has_conversations:
-            return self._messages(agent_id, {"limit": limit, "conversation_id": "default"})
+            return self._fetch_messages(agent_id, {"limit": limit, "conversation_id": "default"})
         return newest
 
-    def _messages(self, agent_id: str, query: Mapping[str, Any]) -> list[StoredMessage]:
+    def _fetch_messages(self, agent_id: str, query: Mapping[str, Any]) -> list[StoredMessage]:
         answer = self._http.call("GET", f"/v1/agents/{agent_id}/messages", query)
         packed = self.features().packs_returns
-        return [rows.stored_message(row, packed=packed) for row in as_objects(answer)]
+        return [rows.message_from_row(row, packed=packed) for row in require_objects(answer)]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """Leaves out runs of the agent's other conversations: they do not block this one."""
+        """Returns the ids of the active runs that block the bridge: not those of the agent's other conversations."""
         features = self.features()
         if not features.lists_active_runs:
             return []
         query = {"agent_id": agent_id} if features.lists_runs_of_one_agent else {"agent_ids": [agent_id]}
-        listed = as_objects(self._http.call("GET", "/v1/runs/active", query))
-        return [rows.text(run.get("id")) for run in listed if not run.get("conversation_id")]
+        listed = require_objects(self._http.call("GET", "/v1/runs/active", query))
+        return [rows.text_of(run.get("id")) for run in listed if not run.get("conversation_id")]
 
     # --- blocks ---------------------------------------------------------------------------------------
 
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
-        """Where attaching is not enough, the value is set last: so the model sees every block that has its value."""
+        """Makes a read-only block, attaches the block to the agent, and returns the block.
+
+        On servers where attaching is not enough for the model to see the block, the value is set last. So the model
+        sees every block that has its value.
+        """
         features = self.features()
         needs_more = features.attached_block_is_late or features.block_change_needs_recompile
         body = {
             "label": label,
             "value": "" if needs_more else value,
-            "limit": _limit(value),
+            "limit": _block_limit(value),
             "description": description,
             "read_only": True,
             "metadata": dict(metadata),
         }
-        block = rows.block(as_object(self._http.call("POST", "/v1/blocks/", body=body)))
+        block = rows.block_from_row(require_object(self._http.call("POST", "/v1/blocks/", body=body)))
         try:
             self._http.call("PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/attach/{block.id}")
         except errors.LettaError:
@@ -298,12 +326,14 @@ class LettaServer:
         return replace(block, value=value)
 
     def set_block(self, agent_id: str, label: str, value: str) -> None:
-        self._http.call(
-            "PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/{label}", body={"value": value, "limit": _limit(value)}
-        )
+        body = {"value": value, "limit": _block_limit(value)}
+        self._http.call("PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/{label}", body=body)
 
     def remove_block(self, agent_id: str, block: Block) -> None:
-        """Where the model does not see the removal itself, the block is emptied first: the next calls may fail."""
+        """Removes a block from the agent and the server.
+
+        If the model does not notice the removal, empties the block first: the next calls to Letta may fail.
+        """
         features = self.features()
         if features.attached_block_is_late or features.block_change_needs_recompile:
             self.set_block(agent_id, block.label, "")
@@ -311,32 +341,36 @@ class LettaServer:
         if features.attached_block_is_late:
             self._touch_a_block(agent_id)
         elif features.block_change_needs_recompile:
-            self._recompile(agent_id)
+            self._recompile_memory(agent_id)
 
     def blocks(self) -> list[Block]:
-        return [rows.block(row) for row in as_objects(self._http.call("GET", "/v1/blocks/", {"limit": EVERYTHING}))]
+        found = self._http.call("GET", "/v1/blocks/", {"limit": ALL_ROWS})
+        return list(map(rows.block_from_row, require_objects(found)))
 
     def delete_block(self, block_id: str) -> None:
         with suppress(errors.LettaNotFound):
             self._http.call("DELETE", f"/v1/blocks/{block_id}")
 
     def _touch_a_block(self, agent_id: str) -> None:
-        """Makes 0.6 and 0.7 compile all blocks again, by an empty change. Else the label of a removed block stays."""
-        blocks = f"/v1/agents/{agent_id}/core-memory/blocks"
-        for row in as_objects(self._http.call("GET", blocks))[:1]:
-            self._http.call("PATCH", f"{blocks}/{quote(rows.text(row.get('label')), safe='')}", body={})
+        """Makes Letta 0.6 and 0.7 compile all blocks again, by an empty change of one block.
 
-    def _recompile(self, agent_id: str) -> None:
+        Without that, the model still sees the label of a removed block.
+        """
+        blocks = f"/v1/agents/{agent_id}/core-memory/blocks"
+        for row in require_objects(self._http.call("GET", blocks))[:1]:
+            self._http.call("PATCH", f"{blocks}/{quote(rows.text_of(row.get('label')), safe='')}", body={})
+
+    def _recompile_memory(self, agent_id: str) -> None:
         self._http.call("POST", f"/v1/agents/{agent_id}/recompile")
 
 
-def _limit(value: str) -> int:
-    """Returns the limit of characters to set for a block: Letta's default where that is enough."""
+def _block_limit(value: str) -> int:
+    """Returns the limit of characters to set for a block: Letta's default, or more if the value needs more."""
     return max(20_000, len(value) + 1)
 
 
-def _without_long_silence(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
-    """Passes messages on; raises when only pings came for too long. They come from Letta also while the agent hangs."""
+def _limit_silence(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
+    """Yields a stream's messages. Raises if only pings come for too long: pings come even while the agent hangs."""
     last = time.monotonic()
     for message in messages:
         if message is None or message.get("message_type") != "ping":

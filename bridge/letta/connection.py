@@ -1,8 +1,8 @@
-"""HTTP to one Letta server: the only module that knows the HTTP libraries and their exceptions.
+"""HTTP to one Letta server. This is the only module that knows the HTTP libraries and their exceptions.
 
-What every turn does, reads and message streams, goes through `requests`, which costs less per call. All other changes
-go through letta-client, by the verbs that its documentation gives for any path: its typed answers drop fields that
-later servers add, and its paging does not end on servers that ignore `after`.
+The reads and message streams, which every turn makes, go through `requests`, because a call costs less there. All other
+changes go through letta-client, by its methods for any path. The typed answers of letta-client drop fields that later
+servers add, and its paging does not end on servers that ignore `after`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from bridge.trace import Trace, current_trace
 from bridge.turn import JsonObject
 
 PAGE_SIZE = 200
-IDEMPOTENT = ("GET", "PUT", "DELETE")
-# Seconds between two tries. Random, so that many turns do not come back at the same moment.
+IDEMPOTENT_VERBS = ("GET", "PUT", "DELETE")
+# The least and the most seconds between two tries. Random, so that many turns do not try again at the same moment.
 RETRY_PAUSE = (0.05, 0.25)
-# So many bytes of a refused message are read for its reason.
-REASON = 20_000
-PIECE = 65_536
+# How many bytes of Letta's answer to a refused message are read, for the reason.
+REASON_BYTES = 20_000
+PIECE_BYTES = 65_536
 # The fixed words of Letta's paths. Every other part of a path is an id or a label.
 _FIXED_WORDS = frozenset(
     {
@@ -47,10 +47,10 @@ T = TypeVar("T")
 
 
 class Connection:
-    """Calls one server. Used by many threads; opens no connection before its first call.
+    """Makes calls to one Letta server. Many threads use one Connection, which opens no socket before its first call.
 
-    `observe` gets the template of every call, as in "GET /v1/agents/{id}", and the seconds until its answer began.
-    `transport` replaces the network for the changes (tests).
+    `observe` gets the template of every call, as in "GET /v1/agents/{id}", and the seconds until the answer began.
+    `transport` replaces the network for calls other than reads and message streams (tests).
     """
 
     def __init__(
@@ -71,29 +71,29 @@ class Connection:
             timeout=letta_client.Timeout(settings.letta_timeout, connect=settings.connect_timeout),
             http_client=letta_client.DefaultHttpxClient(transport=transport, trust_env=False, follow_redirects=False),
         )
-        self._session = _session(settings)
+        self._session = _make_session(settings)
 
     def close(self) -> None:
-        """Closes the connections that are kept open for the next call."""
+        """Closes the sockets that are kept open for the next call."""
         self._letta.close()
         self._session.close()
 
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """Makes a call and returns the decoded answer; only a GET has `params`, only a change has a `body`."""
-        content = self._answer(verb, path, params, body).content
-        with _named_faults(self._base_url):
+        """Makes a call and returns the answer's JSON, or None. `params` is for a GET, `body` for the other verbs."""
+        content = self._call_with_retry(verb, path, params, body).content
+        with _translate_call_errors(self._base_url):
             return json.loads(content) if content else None
 
-    def header(self, path: str, name: str) -> str:
-        """Returns a header of the answer to a GET; "" when the answer does not have it."""
-        return str(self._answer("GET", path).headers.get(name, ""))
+    def read_header(self, path: str, name: str) -> str:
+        """Returns a header of Letta's answer to a GET; "" when the answer does not have the header."""
+        return str(self._call_with_retry("GET", path).headers.get(name, ""))
 
-    def pages(self, path: str, **params: Any) -> list[JsonObject]:
-        """Returns all rows of a list. A server that ignores `after` repeats itself: then a larger page is read."""
+    def read_pages(self, path: str, **params: Any) -> list[JsonObject]:
+        """Returns all rows of a list. A server that ignores `after` sends a page again: then a larger page is read."""
         found: dict[str, JsonObject] = {}
         limit, after = PAGE_SIZE, dict[str, str]()
         while True:
-            page = as_objects(self.call("GET", path, {"limit": limit, **params, **after}))
+            page = require_objects(self.call("GET", path, {"limit": limit, **params, **after}))
             fresh = {str(row.get("id")): row for row in page if str(row.get("id")) not in found}
             found.update(fresh)
             if len(page) < limit:
@@ -103,42 +103,45 @@ class Connection:
             else:
                 limit, after = limit * 10, {}
 
-    def stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
-        """Yields the messages of a stream as they come, then None when the server says that it is done.
+    def open_stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
+        """Sends `body` to Letta and returns the messages of the streamed answer, as they come.
 
-        Raises before it returns when the server refuses; then the run has not begun.
+        The last value is None if the server says that the stream is complete. Raises before it returns when the server
+        refuses; then the run has not begun.
         """
         sent, trace = json.dumps(body).encode(), current_trace()
-        answer = _safely_again(lambda: self._open_stream(path, sent, trace), idempotent=False)
+        answer = _retry_if_safe(lambda: self._post_message(path, sent, trace), idempotent=False)
         if answer.status_code != 200:
             reason = b""
-            # 0.11 refuses with a 500 and closes the connection at once: then the status is all there is.
-            with answer, suppress(errors.LettaError), _named_breaks():
-                reason = answer.raw.read(REASON, decode_content=True)
-            raise _refusal(answer.status_code, reason)
-        return self._messages(answer, trace)
+            # Letta 0.11 refuses with a 500 and closes the connection at once: then only the status is known.
+            with answer, suppress(errors.LettaError), _translate_stream_errors():
+                reason = answer.raw.read(REASON_BYTES, decode_content=True)
+            raise _error_for_answer(answer.status_code, reason)
+        return self._read_messages(answer, trace)
 
-    def _answer(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Answer:
-        return _safely_again(lambda: self._answer_once(verb, path, params, body), idempotent=verb in IDEMPOTENT)
+    def _call_with_retry(
+        self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None
+    ) -> Answer:
+        return _retry_if_safe(lambda: self._call_once(verb, path, params, body), idempotent=verb in IDEMPOTENT_VERBS)
 
-    def _answer_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Answer:
+    def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Answer:
         trace = current_trace()
-        with _named_faults(self._base_url), self._counted(trace, verb, path):
-            return self._read(path, params, trace) if verb == "GET" else self._change(verb, path, body, trace)
+        with _translate_call_errors(self._base_url), self._measure_call(trace, verb, path):
+            return self._send_get(path, params, trace) if verb == "GET" else self._send_change(verb, path, body, trace)
 
-    def _read(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
+    def _send_get(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
         answer = self._session.get(
             self._base_url + path,
             params=params,
-            headers=_request_ids(trace),
+            headers=_request_id_headers(trace),
             timeout=self._read_limits,
             allow_redirects=False,
         )
         if not 200 <= answer.status_code < 300:
-            raise _refusal(answer.status_code, answer.content)
+            raise _error_for_answer(answer.status_code, answer.content)
         return answer
 
-    def _change(self, verb: str, path: str, body: Any, trace: Trace) -> httpx.Response:
+    def _send_change(self, verb: str, path: str, body: Any, trace: Trace) -> httpx.Response:
         verbs: dict[str, Callable[..., httpx.Response]] = {
             "POST": self._letta.post,
             "PUT": self._letta.put,
@@ -146,11 +149,11 @@ class Connection:
             "DELETE": self._letta.delete,
         }
         sent = {} if body is None else {"body": body}
-        return verbs[verb](path, cast_to=httpx.Response, options={"headers": _request_ids(trace)}, **sent)
+        return verbs[verb](path, cast_to=httpx.Response, options={"headers": _request_id_headers(trace)}, **sent)
 
-    def _open_stream(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_ids(trace)}
-        with _named_faults(self._base_url), self._counted(trace, "POST", path):
+    def _post_message(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_id_headers(trace)}
+        with _translate_call_errors(self._base_url), self._measure_call(trace, "POST", path):
             return self._session.post(
                 self._base_url + path,
                 data=sent,
@@ -160,19 +163,19 @@ class Connection:
                 stream=True,
             )
 
-    def _messages(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
-        with answer, _named_faults(self._base_url):
-            for _, data in self._events(answer, trace):
-                yield None if data == sse.DONE else as_object(json.loads(data))
+    def _read_messages(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
+        with answer, _translate_call_errors(self._base_url):
+            for _, data in self._read_events(answer, trace):
+                yield None if data == sse.DONE else require_object(json.loads(data))
 
-    def _events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
-        """Yields the events of a stream. The time limit is for whole events: bytes alone do not extend it."""
+    def _read_events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
+        """Yields (event name, data) of a stream's events. Raises LettaTimeout if no whole event comes in time."""
         latest = time.monotonic() + self._turn_timeout
 
         def pieces() -> Iterator[bytes]:
-            for piece in _pieces(answer, trace):
+            for piece in _read_pieces(answer, trace):
                 if time.monotonic() > latest:
-                    raise errors.LettaTimeout(failures.SILENT)
+                    raise errors.LettaTimeout(failures.NO_ANSWER_IN_TIME)
                 yield piece
 
         for event in sse.decode_events(pieces()):
@@ -180,7 +183,8 @@ class Connection:
             latest = time.monotonic() + self._turn_timeout
 
     @contextmanager
-    def _counted(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
+    def _measure_call(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
+        """Counts a call in the trace, and gives `observe` the seconds that the block of the `with` statement took."""
         call = f"{verb} {path_template(path)}"
         trace.count_letta_call(call)
         begun = time.perf_counter()
@@ -191,16 +195,16 @@ class Connection:
             self._observe(call, time.perf_counter() - begun)
 
 
-def _session(settings: Settings) -> requests.Session:
-    """Returns the one Session of all threads.
+def _make_session(settings: Settings) -> requests.Session:
+    """Returns the requests.Session that all threads share.
 
-    Threads may share it because no call changes it: its connection pools have locks, and the cookie jar, which every
-    answer would change, takes no cookies. Letta sets none.
+    Threads may share the session because no call changes it. Its connection pools have locks. Its cookie jar, which
+    every answer would change, takes no cookies; Letta sets no cookies.
     """
     session = requests.Session()
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-    # A proxy that compresses a stream holds events back.
+    # A proxy that compresses a stream delays its events.
     session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})
     if settings.letta_api_key:
         session.headers["Authorization"] = f"Bearer {settings.letta_api_key}"
@@ -210,8 +214,11 @@ def _session(settings: Settings) -> requests.Session:
     return session
 
 
-def _safely_again(call: Callable[[], T], *, idempotent: bool) -> T:
-    """Tries once more where nothing can be done twice. Letta closes kept-alive connections after its own errors."""
+def _retry_if_safe(call: Callable[[], T], *, idempotent: bool) -> T:
+    """Makes a call to Letta, and again if the server was not reached and nothing can be done twice.
+
+    Letta closes kept-alive connections after its own errors.
+    """
     try:
         return call()
     except errors.LettaUnreachable as fault:
@@ -222,51 +229,58 @@ def _safely_again(call: Callable[[], T], *, idempotent: bool) -> T:
 
 
 @contextmanager
-def _named_faults(base_url: str) -> Iterator[None]:
-    """Turns the exceptions of letta-client and requests, and those of decoding an answer, into named errors."""
+def _translate_call_errors(base_url: str) -> Iterator[None]:
+    """Turns the exceptions of letta-client and requests, and of decoding an answer, into the bridge's errors."""
     try:
         yield
     except letta_client.APIStatusError as fault:
-        raise _refusal(fault.status_code, fault.response.content) from fault
+        raise _error_for_answer(fault.status_code, fault.response.content) from fault
     except (letta_client.APIConnectionError, requests.RequestException) as fault:
-        if _timed_out(fault):
-            raise errors.LettaTimeout(failures.SILENT) from fault
+        if _is_timeout(fault):
+            raise errors.LettaTimeout(failures.NO_ANSWER_IN_TIME) from fault
         failure = errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.")
-        failure.nothing_sent = _never_connected(fault)
+        failure.nothing_sent = _is_failed_connect(fault)
         raise failure from fault
     except (ValueError, RecursionError) as fault:
         raise errors.LettaError(failures.NOT_LETTA) from fault
 
 
 @contextmanager
-def _named_breaks() -> Iterator[None]:
-    """Turns the exceptions of reading from an open stream into named errors. They are urllib3's own."""
+def _translate_stream_errors() -> Iterator[None]:
+    """Turns the exceptions of reading from an open stream, which are urllib3's, into the bridge's errors."""
     try:
         yield
     except urllib3.exceptions.ReadTimeoutError as fault:
-        raise errors.LettaTimeout(failures.SILENT) from fault
+        raise errors.LettaTimeout(failures.NO_ANSWER_IN_TIME) from fault
     except urllib3.exceptions.HTTPError as fault:
-        raise errors.LettaUnreachable(failures.CUT, code="stream_cut") from fault
+        raise errors.LettaUnreachable(failures.CONNECTION_BROKE, code="stream_cut") from fault
 
 
-def _timed_out(fault: Exception) -> bool:
-    """Silence in the middle of an answer is a ConnectionError of requests, around the exception of urllib3."""
+def _is_timeout(fault: Exception) -> bool:
+    """Returns whether an exception of an HTTP library means that the server did not answer in time.
+
+    Silence in the middle of an answer is a ConnectionError of `requests` around urllib3's exception.
+    """
     inner = fault.args[0] if fault.args else None
     timeouts = (letta_client.APITimeoutError, requests.Timeout)
     return isinstance(fault, timeouts) or isinstance(inner, urllib3.exceptions.ReadTimeoutError)
 
 
-def _never_connected(fault: Exception) -> bool:
+def _is_failed_connect(fault: Exception) -> bool:
+    """Returns whether an HTTP library's exception means that no connection was made, so nothing was sent."""
     inner = fault.args[0] if fault.args else None
     refused = isinstance(getattr(inner, "reason", None), urllib3.exceptions.NewConnectionError)
     return refused or isinstance(fault.__cause__, httpx.ConnectError)
 
 
-def _pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
-    """Yields bytes as they arrive. `iter_content` waits for the end of the stream where the server does not chunk."""
+def _read_pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
+    """Yields the bytes of a streamed answer as they arrive.
+
+    Does not use `iter_content`, which waits for the end of the stream if the server does not send the stream in chunks.
+    """
     while True:
-        with trace.measure_letta_call(), _named_breaks():
-            piece = answer.raw.read1(PIECE, decode_content=True)
+        with trace.measure_letta_call(), _translate_stream_errors():
+            piece = answer.raw.read1(PIECE_BYTES, decode_content=True)
         if not piece:
             return
         yield piece
@@ -277,27 +291,29 @@ def path_template(path: str) -> str:
     return "/".join(word if word in _FIXED_WORDS or not word else "{id}" for word in path.split("/"))
 
 
-def _request_ids(trace: Trace) -> dict[str, str]:
+def _request_id_headers(trace: Trace) -> dict[str, str]:
     """Returns the headers by which Letta's logs and traces can be matched with the bridge's."""
     headers = {"X-Request-Id": trace.request_id}
     return {**headers, "traceparent": trace.traceparent} if trace.traceparent else headers
 
 
-def _refusal(status: int, content: bytes) -> errors.BridgeError:
-    """Returns the error for an answer other than 2xx. Letta's own words are in its note only, for the log."""
-    words = content[:REASON].decode("utf-8", "replace")
+def _error_for_answer(status: int, content: bytes) -> errors.BridgeError:
+    """Returns the error for an answer other than 2xx. Letta's words are only in the error's note, for the log."""
+    words = content[:REASON_BYTES].decode("utf-8", "replace")
     failure = failures.error_from_status(status, words)
     failure.add_note(f"Letta said: {words:.2000}")
     return failure
 
 
-def as_object(value: Any) -> JsonObject:
+def require_object(value: Any) -> JsonObject:
+    """Returns the value if it is a JSON object. Raises LettaError for any other value."""
     if not isinstance(value, dict):
         raise errors.LettaError(failures.NOT_LETTA)
     return value
 
 
-def as_objects(value: Any) -> list[JsonObject]:
+def require_objects(value: Any) -> list[JsonObject]:
+    """Returns the value if it is a list of JSON objects. Raises LettaError for any other value."""
     if not isinstance(value, list):
         raise errors.LettaError(failures.NOT_LETTA)
-    return [as_object(item) for item in value]
+    return [require_object(item) for item in value]

@@ -1,4 +1,4 @@
-"""Turns what Letta reports into one of our errors. Letta's own words go to the log, not to a client."""
+"""Turns what Letta reports into one of the bridge's errors. Letta's own words go to the log, not to a client."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from bridge import errors
 
 WAITS_FOR_APPROVAL = "agent_waits_for_approval"
-CUT = "The connection to the Letta server broke before the agent had finished."
-SILENT = "The Letta server did not answer in time."
+CONNECTION_BROKE = "The connection to the Letta server broke before the agent had finished."
+NO_ANSWER_IN_TIME = "The Letta server did not answer in time."
 NOT_LETTA = "The Letta server answered with something that is not its protocol. Does LETTA_BASE_URL lead to Letta?"
 
-_BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] = (
+_ERRORS_BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] = (
     (
         re.compile(
             r"context[ _]length|context[ _]window|maximum context|tokens exceed|ContextWindowExceeded"
@@ -57,16 +57,16 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] 
 
 
 def error_from_words(words: str) -> errors.BridgeError | None:
-    """Returns the error that Letta's words describe; None when they do not match a known one."""
-    for pattern, make in _BY_WORDS:
+    """Returns the error that Letta's words describe; None when the words match no known error."""
+    for pattern, make in _ERRORS_BY_WORDS:
         if pattern.search(words):
             return make()
     return None
 
 
 def error_from_status(status: int, words: str) -> errors.BridgeError:
-    """Returns the error for an answer other than 2xx. The words decide where Letta uses one status for many causes."""
-    by_status = _BY_STATUS.get(status)
+    """Returns the error for an answer other than 2xx. Its words decide if Letta uses the status for many causes."""
+    by_status = _ERRORS_BY_STATUS.get(status)
     if by_status is not None:
         return by_status()
     known = error_from_words(words) if status >= 400 else None
@@ -86,7 +86,7 @@ def error_from_status(status: int, words: str) -> errors.BridgeError:
 
 
 def error_from_stop_reason(reason: str) -> errors.BridgeError | None:
-    """Returns the failure that a stop reason means; None for a normal end."""
+    """Returns the error for the stop reason of a failed run; None for the stop reason of a normal end."""
     if reason in ORDERLY_STOPS:
         return None
     if reason == "cancelled":
@@ -102,7 +102,7 @@ ORDERLY_STOPS = frozenset(
     {"end_turn", "requires_approval", "tool_rule", "max_steps", "max_tokens_exceeded", "no_tool_call"}
 )
 
-_BY_STATUS: dict[int, Callable[[], errors.BridgeError]] = {
+_ERRORS_BY_STATUS: dict[int, Callable[[], errors.BridgeError]] = {
     401: lambda: errors.LettaRefusedCredentials(
         "The Letta server refused the bridge's credentials: see LETTA_API_KEY."
     ),

@@ -1,4 +1,4 @@
-"""Turns our values into the JSON of Letta's API. Pure."""
+"""Turns the bridge's values into the JSON of Letta's API. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,34 +14,38 @@ from bridge.turn import Image, JsonObject
 HELPER_TAG = HELPER_PREFIX.rstrip("-")
 
 
-def outgoing(item: Outgoing) -> JsonObject:
+def message_payload(item: Outgoing) -> JsonObject:
+    """Returns the JSON by which a message, or the results of held calls, are sent to an agent."""
     match item:
         case Say(role, text, images, otid):
-            content = [*_text_part(text), *map(_image, images)] if images else text
+            content = [*_text_part(text), *map(_image_part, images)] if images else text
             return {"role": role, "content": content, **({"otid": otid} if otid else {})}
         case Results(results):
-            return {"type": "approval", "approvals": [_returned(result) for result in results]}
+            return {"type": "approval", "approvals": [_result_payload(result) for result in results]}
         case _:
             assert_never(item)
 
 
-def decision(request_id: str, *, approve: bool, reason: str = "") -> JsonObject:
-    """Returns the older form of an answer to an approval request. Every loop with approvals accepts it."""
+def decision_payload(request_id: str, *, approve: bool, reason: str = "") -> JsonObject:
+    """Returns the JSON that approves or denies a held call. Every agent loop with approvals accepts this older form."""
     return {"type": "approval", "approve": approve, "approval_request_id": request_id, "reason": reason}
 
 
-def rewritten_return(text: str, ok: bool) -> JsonObject:
-    """Returns the change of a stored return to `text`.
+def rewritten_return_payload(text: str, ok: bool) -> JsonObject:
+    """Returns the JSON that changes a stored tool return to `text`.
 
-    Its content must be JSON with `message`, as Letta packs returns. Otherwise every later run of the agent fails.
+    The content must be JSON with `message`, as Letta packs tool returns. Otherwise every later run of the agent fails.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%d %I:%M:%S %p UTC%z")
     packed = {"status": "OK" if ok else "Failed", "message": text, "time": now}
     return {"message_type": "user_message", "content": json.dumps(packed)}
 
 
-def helper(agent: JsonObject, system: str, *, v1: bool) -> JsonObject:
-    """Returns an agent with the model of another `agent`. `v1`: the server has `letta_v1_agent`."""
+def helper_payload(agent: JsonObject, system: str, *, v1: bool) -> JsonObject:
+    """Returns the JSON that makes a helper agent with the model of `agent`.
+
+    `agent` is Letta's JSON of that agent. `v1`: the server has the agent type `letta_v1_agent`.
+    """
     return {
         "name": HELPER_PREFIX + secrets.token_hex(8),
         "agent_type": V1_AGENT if v1 else "memgpt_agent",
@@ -61,14 +65,14 @@ def _text_part(text: str) -> list[JsonObject]:
     return [{"type": "text", "text": text}] if text else []
 
 
-def _image(image: Image) -> JsonObject:
-    """Sends base64 where there is data: an address is fetched by the Letta server."""
+def _image_part(image: Image) -> JsonObject:
+    """Returns a picture as a part of a message: by its address, which the Letta server fetches, or else as base64."""
     if image.url:
         return {"type": "image", "source": {"type": "url", "url": image.url}}
     source = {"type": "base64", "media_type": image.media_type, "data": image.data, "detail": image.detail}
     return {"type": "image", "source": source}
 
 
-def _returned(result: CallResult) -> JsonObject:
+def _result_payload(result: CallResult) -> JsonObject:
     status = "success" if result.ok else "error"
     return {"type": "tool", "tool_call_id": result.call_id, "tool_return": result.text, "status": status}

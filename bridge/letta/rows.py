@@ -1,4 +1,4 @@
-"""Turns the JSON of Letta's agents, tools, blocks and messages into our types. Missing fields get their default."""
+"""Turns Letta's JSON of agents, tools, blocks and messages into the bridge's types. Missing fields get a default."""
 
 from __future__ import annotations
 
@@ -11,105 +11,116 @@ from bridge.letta.gateway import Agent, AgentSummary, Block, StoredMessage, Tool
 from bridge.turn import AgentCall, JsonObject
 
 
-def agent_summary(row: JsonObject) -> AgentSummary:
-    return AgentSummary(id=text(row.get("id")), name=text(row.get("name")), created=_epoch(row.get("created_at")))
+def agent_summary_from_row(row: JsonObject) -> AgentSummary:
+    return AgentSummary(text_of(row.get("id")), text_of(row.get("name")), _unix_time(row.get("created_at")))
 
 
-def agent(row: JsonObject) -> Agent:
+def agent_from_row(row: JsonObject) -> Agent:
     return Agent(
-        id=text(row.get("id")),
-        name=text(row.get("name")),
-        type=text(row.get("agent_type")),
-        tools=tuple(map(tool, _objects(row.get("tools")))),
-        rules=_objects(row.get("tool_rules")),
+        id=text_of(row.get("id")),
+        name=text_of(row.get("name")),
+        type=text_of(row.get("agent_type")),
+        tools=tuple(map(tool_from_row, _objects_of(row.get("tools")))),
+        rules=_objects_of(row.get("tool_rules")),
         message_ids=tuple(item for item in row.get("message_ids") or () if isinstance(item, str)),
-        blocks=tuple(map(block, _objects(_memory_blocks(row)))),
-        parallel_calls=_object(row.get("llm_config")).get("parallel_tool_calls") is True,
-        metadata=_object(row.get("metadata")),
-        model=_model(_object(row.get("llm_config"))),
+        blocks=tuple(map(block_from_row, _objects_of(_memory_blocks(row)))),
+        parallel_calls=_object_of(row.get("llm_config")).get("parallel_tool_calls") is True,
+        metadata=_object_of(row.get("metadata")),
+        model=_model_from_config(_object_of(row.get("llm_config"))),
         sleeptime=row.get("enable_sleeptime") is True,
     )
 
 
-def _model(config: JsonObject) -> AgentModel:
-    return AgentModel(text(config.get("model")), text(config.get("model_endpoint_type")))
+def _model_from_config(config: JsonObject) -> AgentModel:
+    return AgentModel(text_of(config.get("model")), text_of(config.get("model_endpoint_type")))
 
 
-def tool(row: JsonObject) -> Tool:
+def tool_from_row(row: JsonObject) -> Tool:
     return Tool(
-        id=text(row.get("id")),
-        name=text(row.get("name")),
-        type=text(row.get("tool_type")) or "custom",
+        id=text_of(row.get("id")),
+        name=text_of(row.get("name")),
+        type=text_of(row.get("tool_type")) or "custom",
         tags=tuple(item for item in row.get("tags") or () if isinstance(item, str)),
-        json_schema=_object(row.get("json_schema")),
-        source=text(row.get("source_code")),
+        json_schema=_object_of(row.get("json_schema")),
+        source=text_of(row.get("source_code")),
     )
 
 
-def block(row: JsonObject) -> Block:
+def block_from_row(row: JsonObject) -> Block:
     return Block(
-        id=text(row.get("id")),
-        label=text(row.get("label")),
-        value=text(row.get("value")),
-        metadata=_object(row.get("metadata")),
+        id=text_of(row.get("id")),
+        label=text_of(row.get("label")),
+        value=text_of(row.get("value")),
+        metadata=_object_of(row.get("metadata")),
     )
 
 
-def stored_message(row: JsonObject, *, packed: bool = False) -> StoredMessage:
-    """`packed`: the server lists what a tool returned in the JSON that the model sees (up to 0.7)."""
-    kind, message_id = text(row.get("message_type")), text(row.get("id"))
-    listed = _objects(row.get("tool_calls")) or _objects([row.get("tool_call")])
+def message_from_row(row: JsonObject, *, packed: bool = False) -> StoredMessage:
+    """Returns a stored message. `packed`: what a tool returned is in JSON as the model sees it (before Letta 0.8)."""
+    kind, message_id = text_of(row.get("message_type")), text_of(row.get("id"))
+    listed = _objects_of(row.get("tool_calls")) or _objects_of([row.get("tool_call")])
     calls = tuple(
         AgentCall(
-            message_id, text(call.get("tool_call_id")), text(call.get("name")), text(call.get("arguments")), True, index
+            message_id,
+            text_of(call.get("tool_call_id")),
+            text_of(call.get("name")),
+            text_of(call.get("arguments")),
+            True,
+            index,
         )
         for index, call in enumerate(listed)
     )
-    returned = text(row.get("tool_return"))
-    said = _unpacked(returned) if packed else returned
-    returns = {text(one.get("tool_call_id")): text(one.get("tool_return")) for one in _objects(row.get("tool_returns"))}
-    said = said or text(row.get("reasoning")) or _said(row.get("content"))
-    return StoredMessage(message_id, kind, calls, said, returns, text(row.get("otid")))
+    returned = text_of(row.get("tool_return"))
+    said = _unpack_return(returned) if packed else returned
+    returns = {
+        text_of(one.get("tool_call_id")): text_of(one.get("tool_return"))
+        for one in _objects_of(row.get("tool_returns"))
+    }
+    said = said or text_of(row.get("reasoning")) or join_text_parts(row.get("content"))
+    return StoredMessage(message_id, kind, calls, said, returns, text_of(row.get("otid")))
 
 
-def variables(row: JsonObject) -> dict[str, str]:
-    listed = _objects(row.get("tool_exec_environment_variables"))
-    return {text(variable.get("key")): text(variable.get("value")) for variable in listed}
+def variables_from_row(row: JsonObject) -> dict[str, str]:
+    """Returns the environment variables of the agent that Letta's JSON `row` describes."""
+    listed = _objects_of(row.get("tool_exec_environment_variables"))
+    return {text_of(variable.get("key")): text_of(variable.get("value")) for variable in listed}
 
 
-def _unpacked(returned: str) -> str:
+def _unpack_return(returned: str) -> str:
+    """Returns the text that a tool returned, without the JSON that Letta puts around the text."""
     try:
         wrapping = json.loads(returned)
     except ValueError:
         return returned
-    return text(wrapping.get("message")) if isinstance(wrapping, dict) else returned
+    return text_of(wrapping.get("message")) if isinstance(wrapping, dict) else returned
 
 
-def _said(content: Any) -> str:
-    """Reads text that is a string or a list of text parts."""
-    return text(content) or "".join(text(part.get("text")) for part in _objects(content))
+def join_text_parts(content: Any) -> str:
+    """Returns text that is a string or a list of text parts (Letta 0.12.1 streams a list)."""
+    return text_of(content) or "".join(text_of(part.get("text")) for part in _objects_of(content))
 
 
-def text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Returns the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
 def _memory_blocks(row: JsonObject) -> Any:
-    return _object(row.get("memory")).get("blocks") or row.get("blocks")
+    return _object_of(row.get("memory")).get("blocks") or row.get("blocks")
 
 
-def _object(value: Any) -> JsonObject:
+def _object_of(value: Any) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _objects(value: Any) -> tuple[JsonObject, ...]:
+def _objects_of(value: Any) -> tuple[JsonObject, ...]:
     return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
-def _epoch(value: Any) -> int:
-    """Returns seconds since 1970. Servers on SQLite leave the time zone out; it is UTC."""
+def _unix_time(value: Any) -> int:
+    """Returns an ISO time in seconds since 1970; 0 if invalid. Servers on SQLite leave the time zone out: it is UTC."""
     try:
-        moment = datetime.fromisoformat(text(value))
+        moment = datetime.fromisoformat(text_of(value))
     except ValueError:
         return 0
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())

@@ -31,7 +31,7 @@ AGENT = {
 
 
 def test_an_agent_is_read_with_its_tools_rules_messages_and_blocks() -> None:
-    assert rows.agent(AGENT) == Agent(
+    assert rows.agent_from_row(AGENT) == Agent(
         id="agent-1",
         name="Ada",
         type="memgpt_v2_agent",
@@ -44,34 +44,34 @@ def test_an_agent_is_read_with_its_tools_rules_messages_and_blocks() -> None:
 
 @pytest.mark.parametrize(("sent", "sleeptime"), [(True, True), (False, False), (None, False)])
 def test_sleeptime_is_read_from_the_agent(sent: bool | None, sleeptime: bool) -> None:
-    assert rows.agent({**AGENT, "enable_sleeptime": sent}).sleeptime is sleeptime
+    assert rows.agent_from_row({**AGENT, "enable_sleeptime": sent}).sleeptime is sleeptime
 
 
 def test_blocks_are_read_also_where_later_servers_put_them() -> None:
-    assert rows.agent({**AGENT, "memory": {}, "blocks": [BLOCK]}).blocks == rows.agent(AGENT).blocks
+    assert rows.agent_from_row({**AGENT, "memory": {}, "blocks": [BLOCK]}).blocks == rows.agent_from_row(AGENT).blocks
 
 
 @pytest.mark.parametrize("field", ["tools", "tool_rules", "message_ids", "memory"])
 @pytest.mark.parametrize("empty", [None, [], {}])
 def test_a_missing_field_counts_as_empty(field: str, empty: Any) -> None:
-    found = rows.agent({**AGENT, field: empty})
+    found = rows.agent_from_row({**AGENT, field: empty})
     parts = {"tools": found.tools, "tool_rules": found.rules, "message_ids": found.message_ids, "memory": found.blocks}
     assert [name for name, part in parts.items() if part == ()] == [field]
 
 
 def test_empty_rows_become_values_with_defaults() -> None:
-    assert rows.agent({}) == Agent("", "", "")
-    assert rows.tool({}) == Tool("", "")
-    assert rows.block({}) == Block("", "", "")
+    assert rows.agent_from_row({}) == Agent("", "", "")
+    assert rows.tool_from_row({}) == Tool("", "")
+    assert rows.block_from_row({}) == Block("", "", "")
 
 
 def test_a_tool_without_a_type_counts_as_custom() -> None:
-    assert rows.tool({**TOOL, "tool_type": None}).type == "custom"
-    assert rows.tool({**TOOL, "tool_type": "letta_core"}).type == "letta_core"
+    assert rows.tool_from_row({**TOOL, "tool_type": None}).type == "custom"
+    assert rows.tool_from_row({**TOOL, "tool_type": "letta_core"}).type == "letta_core"
 
 
 def test_a_block_without_metadata_has_no_marks() -> None:
-    assert rows.block({**BLOCK, "metadata": None}).metadata == {}
+    assert rows.block_from_row({**BLOCK, "metadata": None}).metadata == {}
 
 
 @pytest.fixture
@@ -98,5 +98,5 @@ def local_time_is_not_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_time_without_a_zone_is_utc(created: str | None, seconds: int) -> None:
     """Servers on SQLite leave the time zone out."""
-    summary = rows.agent_summary({"id": "agent-1", "name": "Ada", "created_at": created})
+    summary = rows.agent_summary_from_row({"id": "agent-1", "name": "Ada", "created_at": created})
     assert summary == AgentSummary("agent-1", "Ada", seconds)
