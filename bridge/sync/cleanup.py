@@ -1,9 +1,10 @@
 """Removes stubs that no agent has had for a while, and helper agents of requests that have ended long ago.
 
-The server is the only memory: a stub that no agent has is marked with the time, and is deleted when the mark is old
-enough. A turn may begin to use the stub at that moment, so deleting takes three steps. First the stub is marked as
-leaving. Every turn sees this mark in Letta's answer when it attaches the stub, and then uses another stub. Then the
-agents are read again: if a turn attached the stub before it was marked, the stub stays. Only then is it deleted.
+All that a sweep knows is stored on the Letta server. A stub that no agent has gets a tag with the time, and is deleted
+when this time is long enough ago. A turn may begin to use the stub at that moment, so deleting takes three steps. First
+the stub gets a tag that says that the stub is leaving. Every turn sees this tag in Letta's answer when the turn
+attaches the stub, and then uses another stub. Second, the agents are read again: if a turn attached the stub before the
+stub got the tag, the stub stays. Only then is the stub deleted.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from bridge.sync.ownership import (
 )
 from bridge.sync.races import may_be_a_race
 
-# Longer than a turn's call to Letta takes: calls sent before a stub was marked as leaving have then been answered.
+# In seconds. Longer than a turn's call to Letta takes: after that, Letta has answered all calls that were sent before
+# the stub got its tag.
 GRACE = 2.0
-# After so many seconds the request that a helper agent was made for has ended, or the bridge that served it has.
+# In seconds. After that, the request for which a helper agent was made has ended, or its worker has.
 HELPER_LIFE = 3600.0
 
 Outcome = Literal["deleted", "marked", "unmarked", "kept"]
@@ -37,9 +39,10 @@ Outcome = Literal["deleted", "marked", "unmarked", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep will do with our tools, or what it did; `kept` are those that need nothing.
+    """What a sweep will do with the bridge's tools, or what a sweep did.
 
-    `helpers` are agents of ours that are removed. They are left over from requests that were interrupted.
+    `marked` get a tag because no agent has them, `unmarked` lose this tag because an agent has them again, and `kept`
+    stay as they are. `helpers` are agents that the bridge made for requests that were interrupted; they are deleted.
     """
 
     deleted: tuple[Tool, ...] = ()
@@ -50,9 +53,13 @@ class Sweep:
 
 
 def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float) -> Sweep:
+    """Returns what a sweep will do with each of the bridge's tools.
+
+    A tool is deleted when no agent has had it for `longest_idle` seconds.
+    """
     tools: defaultdict[Outcome, list[Tool]] = defaultdict(list)
     for own in owned:
-        tools[_outcome(own, now, longest_idle)].append(own.tool)
+        tools[_sweep_outcome(own, now, longest_idle)].append(own.tool)
     deleted, marked, unmarked, kept = (tuple(tools[outcome]) for outcome in get_args(Outcome))
     return Sweep(deleted, marked, unmarked, kept)
 
@@ -65,7 +72,10 @@ def sweep_server(
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
 ) -> Sweep:
-    """Does what the plan says, as far as it is still right. It can run at any time, and several times at once."""
+    """Sweeps the Letta server, and returns what was done; with `dry_run`, returns what would be done.
+
+    Tools that changed since the plan was made are left alone. Sweeps can run at any time, also several at once.
+    """
     now = clock()
     left_over = tuple(agent for agent in gateway.helpers() if now - agent.created >= HELPER_LIFE)
     plan = replace(plan_sweep(list_own_tools(gateway), now, longest_idle), helpers=left_over)
@@ -74,16 +84,19 @@ def sweep_server(
     for agent in plan.helpers:
         gateway.delete_agent(agent.id)
     return Sweep(
-        deleted=_delete(gateway, plan.deleted, pause),
-        marked=_try_each(plan.marked, lambda tool: gateway.tag_tool(tool.id, tags_when_idle(tool, int(now)))),
-        unmarked=_try_each(plan.unmarked, lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool))),
+        deleted=_delete_unused_stubs(gateway, plan.deleted, pause),
+        marked=_change_each_tool(plan.marked, lambda tool: gateway.tag_tool(tool.id, tags_when_idle(tool, int(now)))),
+        unmarked=_change_each_tool(plan.unmarked, lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool))),
         kept=plan.kept,
         helpers=plan.helpers,
     )
 
 
-def _outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
-    """Ignores a mark from the future, which means that the clock was put back."""
+def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
+    """Returns what a sweep does with one tool of the bridge.
+
+    Ignores an idle time in the future, which means that the clock was put back.
+    """
     if own.is_used:
         return "unmarked" if has_sweep_tag(own.tool) else "kept"
     since = idle_since(own.tool)
@@ -92,22 +105,29 @@ def _outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
     return "deleted" if now - since >= longest_idle else "kept"
 
 
-def _delete(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
-    leaving = _try_each(overdue, lambda tool: gateway.tag_tool(tool.id, tags_when_leaving(tool)))
+def _delete_unused_stubs(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
+    """Deletes the overdue stubs that no agent uses, in the three steps that the module describes.
+
+    Returns the deleted stubs.
+    """
+    leaving = _change_each_tool(overdue, lambda tool: gateway.tag_tool(tool.id, tags_when_leaving(tool)))
     if not leaving:
         return ()
     pause(GRACE)
     agents = gateway.whole_agents()
     fresh = {tool.id: tool for tool in gateway.tools_named([tool.name for tool in leaving])}
     still = own_tools_with_agents([tool for tool in leaving if tool.id in fresh and is_leaving(fresh[tool.id])], agents)
-    _try_each(
+    _change_each_tool(
         [own.tool for own in still if own.is_used], lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool))
     )
-    return _try_each([own.tool for own in still if not own.is_used], lambda tool: gateway.delete_tool(tool.id))
+    return _change_each_tool([own.tool for own in still if not own.is_used], lambda tool: gateway.delete_tool(tool.id))
 
 
-def _try_each(tools: Sequence[Tool], change: Callable[[Tool], None]) -> tuple[Tool, ...]:
-    """Returns those that were changed. What somebody else changes or removes at the same time is for the next sweep."""
+def _change_each_tool(tools: Sequence[Tool], change: Callable[[Tool], None]) -> tuple[Tool, ...]:
+    """Applies a change to each tool, and returns the tools that were changed.
+
+    A tool that somebody else changes or removes at the same time is left to the next sweep.
+    """
     changed = []
     for tool in tools:
         try:

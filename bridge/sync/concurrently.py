@@ -15,7 +15,10 @@ Result = TypeVar("Result")
 
 
 def call_concurrently(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Returns the results in order. If an action fails, those that have begun end before its failure is raised."""
+    """Calls the action with each item in several threads, and returns the results in the order of the items.
+
+    If a call fails, its exception is raised after the calls that have begun have ended.
+    """
     if not items:
         return []
     with ThreadPoolExecutor(min(MAX_THREADS, len(items)), thread_name_prefix="sync") as pool:

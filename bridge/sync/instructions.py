@@ -1,7 +1,8 @@
-"""Keeps the client's system prompt in one read-only memory block of ours on the agent.
+"""Keeps the client's system prompt in one read-only memory block of the bridge on the agent.
 
-The block is written only when the prompt changed, and removed when a client sends none; both hold for the turn that
-brings the change. The agent's own blocks are never touched: ours is recognised by its metadata, not by its label.
+The block is written only when the system prompt has changed, and removed when a client sends no system prompt. Both are
+done before the agent gets the message of the same turn. The agent's own blocks are never touched: the bridge recognises
+its block by the metadata, not by the label.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ DESCRIPTION = "Instructions of the application the user talks through. They hold
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """What to do with our block. `add` and `set` are its new value; "" means that nothing is added or set."""
+    """What to do with the bridge's block on an agent. `label` is the label of that block.
+
+    `add` is the value of a new block, `set` the new value of the existing one; "" means that nothing is added or set.
+    `remove` are blocks to be removed.
+    """
 
     label: str = ""
     add: str = ""
@@ -26,6 +31,7 @@ class BlockChange:
 
 
 def plan_instructions(agent: Agent, wanted: str) -> BlockChange:
+    """Returns the change after which the agent's block holds `wanted`, the client's system prompt; "" for no block."""
     ours = tuple(block for block in agent.blocks if is_ours(block))
     if not wanted:
         return BlockChange(remove=ours)
@@ -36,6 +42,7 @@ def plan_instructions(agent: Agent, wanted: str) -> BlockChange:
 
 
 def apply_instructions(gateway: Gateway, agent: Agent, change: BlockChange) -> None:
+    """Makes the change to the agent's blocks on the Letta server."""
     for block in change.remove:
         gateway.remove_block(agent.id, block)
     if change.add:
@@ -45,10 +52,12 @@ def apply_instructions(gateway: Gateway, agent: Agent, change: BlockChange) -> N
 
 
 def is_ours(block: Block) -> bool:
+    """Whether the bridge made a memory block for a client's system prompt."""
     return all(block.metadata.get(key) == value for key, value in OWNER.items())
 
 
 def _free_label(agent: Agent) -> str:
+    """Returns a label for the bridge's block that no block of the agent has."""
     taken = {block.label for block in agent.blocks}
     labels = (LABEL, *(f"{LABEL}_{number}" for number in range(2, len(taken) + 2)))
     return next(label for label in labels if label not in taken)

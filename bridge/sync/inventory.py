@@ -1,4 +1,7 @@
-"""Lists what the bridge has on the server. It is read from the server each time; the bridge keeps no list."""
+"""Lists the tools of the bridge on the Letta server.
+
+The list is fetched from Letta each time, and not kept in memory.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from bridge.sync.plan import names_in_rules_without_tool
 
 @dataclass(frozen=True, slots=True)
 class OwnTool:
-    """A tool of ours and the agents that have it.
+    """A tool of the bridge on the Letta server, and the agents that have the tool.
 
-    `ruled` are agents that have only a rule for it, because somebody detached the tool by hand. The tool shows that
-    the rule is ours, so it stays until the agent's next turn has removed the rule.
+    `ruled` are agents that have only a rule for the tool, because somebody detached the tool by hand. The tool shows
+    that the bridge made the rule, so the tool stays until the agent's next turn has removed the rule.
     """
 
     tool: Tool
@@ -29,17 +32,21 @@ class OwnTool:
 
 
 def list_own_tools(gateway: Gateway) -> list[OwnTool]:
-    """Returns all tools of ours, sorted by name. The agents are only listed if there is such a tool."""
+    """Returns all tools of the bridge on the Letta server, sorted by name.
+
+    The agents are fetched only if there is such a tool.
+    """
     tools = sorted(filter(is_ours, gateway.tools()), key=lambda tool: tool.name)
     return own_tools_with_agents(tools, gateway.whole_agents()) if tools else []
 
 
 def own_tools_with_agents(tools: Sequence[Tool], agents: Sequence[Agent]) -> list[OwnTool]:
-    having: defaultdict[str, list[Agent]] = defaultdict(list)
+    """Returns the tools, each with those of the agents that have the tool or only a rule for the tool."""
+    holders: defaultdict[str, list[Agent]] = defaultdict(list)
     ruled: defaultdict[str, list[Agent]] = defaultdict(list)
     for agent in agents:
         for tool in agent.tools:
-            having[tool.id].append(agent)
+            holders[tool.id].append(agent)
         for name in names_in_rules_without_tool(agent):
             ruled[name].append(agent)
-    return [OwnTool(tool, tuple(having[tool.id]), tuple(ruled[tool.name])) for tool in tools]
+    return [OwnTool(tool, tuple(holders[tool.id]), tuple(ruled[tool.name])) for tool in tools]

@@ -1,4 +1,4 @@
-"""Chooses the name that a stub gets on the server. Pure functions."""
+"""Chooses the name that a stub gets on the Letta server. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from bridge.turn import Stub
 
 
 def possible_names(stub: Stub) -> tuple[str, ...]:
-    """Returns the plain name, then names with a suffix: another tool, or one that is leaving, may have a name."""
+    """Returns the names that a stub may have on the server: its plain name, then names with a part of its digest.
+
+    Another tool may have a name already, or a stub that is about to be deleted.
+    """
     return stub.name, *(append_digest(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
 
 
 def first_free_name(stub: Stub, tools: Mapping[str, Tool], given: Collection[str] = ()) -> str:
-    """Returns the first of the stub's names that no other tool has; `given` are the names that other stubs will get."""
+    """Returns the first of a stub's possible names that no other tool has.
+
+    `tools` are the tools on the server by name. `given` are names that other stubs will get. Raises LettaRejected if
+    every name is taken.
+    """
     for name in possible_names(stub):
         tool = tools.get(name)
         if name not in given and (tool is None or is_tool_of_stub(tool, rename_stub(stub, name))):

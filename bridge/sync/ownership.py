@@ -1,6 +1,6 @@
-"""How the bridge recognises its own tools on the server: by tags, which every Letta keeps with a tool, and by source.
+"""Recognises the bridge's own tools on the Letta server by their tags, which every Letta keeps, and by their source.
 
-A tool without our marks is foreign. It is never changed or removed.
+A tool without the bridge's tags belongs to somebody else. The bridge never changes or removes it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,22 @@ _LEAVING = f"{OWNER}:leaving"
 
 
 def stub_tags(stub: Stub, now: float | None = None) -> list[str]:
+    """Returns the tags with which a stub is put on the Letta server. `now` is the time of its creation."""
     made = int(time.time() if now is None else now)
     known = [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
     return [*known, f"{_MADE}{made}"]
 
 
 def is_ours(tool: Tool) -> bool:
+    """Whether the bridge made a tool on the Letta server, and nobody replaced it."""
     return _has_our_tags(tool) and not was_replaced(tool)
 
 
 def was_replaced(tool: Tool) -> bool:
-    """Whether somebody put another tool under a stub's name. Letta keeps our tags on it, and agents still have it."""
+    """Whether somebody put another tool under the name of a stub.
+
+    Letta keeps the bridge's tags on that other tool, and agents that had the stub have the other tool now.
+    """
     return _has_our_tags(tool) and tool.source != "" and OWNER not in tool.source
 
 
@@ -41,22 +46,29 @@ def _has_our_tags(tool: Tool) -> bool:
 
 
 def digest_of(tool: Tool) -> str:
-    """Returns the digest on a tool of ours; "" if it has none."""
-    return _tagged(tool, _DIGEST)
+    """Returns the digest of the stub from the tags of a tool of the bridge; "" if there is no such tag."""
+    return _tag_value(tool, _DIGEST)
 
 
 def client_name_of(tool: Tool) -> str:
-    """Returns the client's name of a tool of ours."""
-    return _tagged(tool, _CLIENT_NAME) or tool.name
+    """Returns the client's name of a tool of the bridge; its name on the server if there is no tag with the name."""
+    return _tag_value(tool, _CLIENT_NAME) or tool.name
 
 
 def creation_time(tool: Tool) -> int:
-    """Returns the Unix time at which the bridge made the tool, which Letta itself does not say; 0 without a mark."""
-    return _seconds(tool, _MADE) or 0
+    """Returns the Unix time at which the bridge made a tool; 0 if the tag with this time is missing or invalid.
+
+    Letta itself does not say when a tool was made.
+    """
+    return _time_in_tag(tool, _MADE) or 0
 
 
 def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
-    """Whether the tool is this stub: unchanged, changed by hand, or made by another version of the bridge."""
+    """Whether a tool on the server can be used as this stub, after an update if the tool differs from the stub.
+
+    The tool may have been changed by hand, or made by another version of the bridge. A tool that is about to be deleted
+    can't be used.
+    """
     if not is_ours(tool) or is_leaving(tool):
         return False
     made_alike = f"{_KIND}{stub.kind}" in tool.tags and client_name_of(tool) == stub.spec.name
@@ -64,49 +76,51 @@ def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
 
 
 def differs_from_stub(tool: Tool, stub: Stub) -> bool:
-    """Whether the stub on the server differs from what the bridge puts there."""
+    """Whether a tool on the server differs from the stub that the bridge would put there."""
     return digest_of(tool) != stub.digest or tool.json_schema != stub.json_schema or tool.source != stub.source_code
 
 
-# --- marks of the sweep -------------------------------------------------------------------------------
+# --- tags of the sweep --------------------------------------------------------------------------------
 
 
 def idle_since(tool: Tool) -> int | None:
-    """Returns when the sweep first found the tool attached to no agent; None if it did not."""
-    return _seconds(tool, _IDLE_SINCE)
+    """Returns the Unix time at which a sweep first found that no agent has the tool; None without such a tag."""
+    return _time_in_tag(tool, _IDLE_SINCE)
 
 
 def is_leaving(tool: Tool) -> bool:
-    """Whether the tool is about to be deleted: no turn may begin to use it."""
+    """Whether a sweep is about to delete a tool, so that no turn may begin to use it."""
     return _LEAVING in tool.tags
 
 
 def has_sweep_tag(tool: Tool) -> bool:
+    """Whether a sweep found that no agent has the tool, or is about to delete it."""
     return idle_since(tool) is not None or is_leaving(tool)
 
 
 def tags_when_idle(tool: Tool, since: int) -> list[str]:
-    """Returns the tool's tags with the sweep's first mark."""
+    """Returns a tool's tags with the tag that no agent has had the tool since the Unix time `since`."""
     return [*tags_without_sweep(tool), f"{_IDLE_SINCE}{since}"]
 
 
 def tags_when_leaving(tool: Tool) -> list[str]:
-    """Returns the tool's tags with the sweep's last mark added."""
+    """Returns a tool's tags with the tag that the tool is about to be deleted."""
     return [*(tag for tag in tool.tags if tag != _LEAVING), _LEAVING]
 
 
 def tags_without_sweep(tool: Tool) -> list[str]:
-    """Returns the tool's tags without the marks of the sweep."""
+    """Returns a tool's tags without those that sweeps add."""
     return [tag for tag in tool.tags if tag != _LEAVING and not tag.startswith(_IDLE_SINCE)]
 
 
-def _seconds(tool: Tool, prefix: str) -> int | None:
-    """Returns the time in a mark; None if there is no mark, or if somebody changed it to an invalid time."""
-    value = _tagged(tool, prefix)
+def _time_in_tag(tool: Tool, prefix: str) -> int | None:
+    """Returns the Unix time in a tag; None if there is no such tag, or if somebody put an invalid time there."""
+    value = _tag_value(tool, prefix)
     return int(value) if value.isdecimal() and len(value) <= MAX_TIME_DIGITS else None
 
 
-def _tagged(tool: Tool, prefix: str) -> str:
+def _tag_value(tool: Tool, prefix: str) -> str:
+    """Returns the rest of the first tag that begins with the prefix; "" if there is no such tag."""
     for tag in tool.tags:
         if tag.startswith(prefix):
             return tag.removeprefix(prefix)

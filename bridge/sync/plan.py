@@ -1,4 +1,4 @@
-"""Plans what to change on an agent, from what it has and what is wanted. Pure functions."""
+"""Plans the change of an agent's tools and tool rules from what the agent has and what is wanted. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUR_RULES = frozenset({"requires_approval", "exit_loop", "run_first"})
 
 @dataclass(frozen=True, slots=True)
 class ToolsetChange:
-    """All of the agent's tools and rules after the change: its own first, in their order, then ours."""
+    """All of an agent's tools and rules after a change: the agent's own first, in their order, then the bridge's."""
 
     tool_ids: tuple[str, ...]
     rules: tuple[JsonObject, ...]
@@ -28,7 +28,9 @@ def plan_toolset(
     rules: Sequence[JsonObject],
     detached_names: Collection[str] = (),
 ) -> ToolsetChange | None:
-    """Returns the change after which the agent has its own tools plus `bindings` with `rules`; None if it has them.
+    """Returns the change after which the agent has its own tools plus `bindings` and its own rules plus `rules`.
+
+    Returns None if the agent has exactly those.
 
     `detached_names` are names of stubs that the agent had: the rule of a stub stays when somebody detaches or deletes
     the stub. It also stays when somebody puts another tool under its name; the agent would wait at each call of that
@@ -38,24 +40,25 @@ def plan_toolset(
     attached = [tool for tool in agent.tools if is_ours(tool)]
     our_names = {tool.name for tool in attached} | {binding.stub.name for binding in bindings} | {*detached_names}
     replaced = {tool.name for tool in own if was_replaced(tool)}
-    kept = _without_ours(agent.rules, (our_names - {tool.name for tool in own}) | replaced)
+    kept = _remove_our_rules(agent.rules, (our_names - {tool.name for tool in own}) | replaced)
     same_tools = {tool.id for tool in attached} == {binding.tool_id for binding in bindings}
-    if same_tools and _counted(agent.rules) == _counted([*kept, *rules]):
+    if same_tools and _count_rules(agent.rules) == _count_rules([*kept, *rules]):
         return None
     tool_ids = dict.fromkeys([*(tool.id for tool in own), *(binding.tool_id for binding in bindings)])
     return ToolsetChange(tuple(tool_ids), (*kept, *rules))
 
 
 def names_in_rules_without_tool(agent: Agent) -> set[str]:
-    """Returns the names of tools for which the agent has rules of our types, but which it does not have."""
+    """Returns the names of tools for which the agent has a rule of the bridge's types, but which the agent lacks."""
     ruled = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES}
     return ruled - {tool.name for tool in agent.tools}
 
 
-def _without_ours(rules: Sequence[JsonObject], our_names: Collection[str]) -> list[JsonObject]:
+def _remove_our_rules(rules: Sequence[JsonObject], our_names: Collection[str]) -> list[JsonObject]:
+    """Returns the rules without those that the bridge made for tools of these names."""
     return [rule for rule in rules if rule.get("type") not in OUR_RULES or rule.get("tool_name") not in our_names]
 
 
-def _counted(rules: Sequence[JsonObject]) -> Counter[tuple[object, object]]:
-    """Counts rules by their type and tool, because Letta adds fields of its own to each."""
+def _count_rules(rules: Sequence[JsonObject]) -> Counter[tuple[object, object]]:
+    """Counts rules by type and tool. Other fields are ignored, because Letta adds fields of its own to each rule."""
     return Counter((rule.get("type"), rule.get("tool_name")) for rule in rules)

@@ -1,4 +1,7 @@
-"""Knows where each stub is on the server, by its digest. It is a cache that can be read from the server at any time."""
+"""Puts stubs on the Letta server, and keeps in memory under which id and name each stub is there.
+
+The memory is a cache: all of it can be fetched from Letta again.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ MAX_AGENTS = 5_000
 
 
 class Registry:
-    """Puts stubs on the server and remembers where they are. It never takes a name that another tool has.
+    """Puts stubs on the Letta server and keeps their ids and names. A stub never gets a name that another tool has.
 
-    `lock_names` keeps others from putting tools on the server while names are looked up and taken, because Letta
-    overwrites a tool when its name is put a second time. Without it, only threads of this process are kept out.
+    `lock_names` locks the names of tools for all workers while the registry looks names up and takes them, because
+    Letta overwrites a tool when its name is put a second time. Without `lock_names`, the lock is for this worker only.
     """
 
     def __init__(
@@ -36,52 +39,54 @@ class Registry:
         self._lock_names = lock_names or (lambda: own)
         self._places: OrderedDict[str, tuple[str, str]] = OrderedDict()  # digest: (id, name) of the tool
         self._names: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names of its stubs and their rules
-        self._foreign: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names in rules of somebody else
+        self._foreign: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names of tools in somebody else's rules
         self._lock = threading.Lock()
 
     def place_stubs(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
-        """Returns every stub's binding, in order, and whether that took calls to the server.
+        """Puts missing stubs on the Letta server.
 
-        Stubs that the agent has or that were placed before are known. The others are looked up by name.
+        Returns the bindings of all `stubs`, in order, and whether Letta had to be called.
+        Stubs that the agent has, and those that this registry placed before, need no call. The others are looked up by
+        name.
         """
-        self._learn(agent.tools)
+        self._learn_places(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
-        known = {
-            binding.stub.digest: binding for binding in self._known(stubs) if not is_unusable_stub(attached, binding)
-        }
+        found = [binding for binding in self._known_bindings(stubs) if not is_unusable_stub(attached, binding)]
+        known = {binding.stub.digest: binding for binding in found}
         missing = [stub for stub in stubs if stub.digest not in known]
         if missing:
             with self._lock_names():
-                found = self._find_or_put(missing, agent.tools)
+                found = self._find_or_put_stubs(missing, agent.tools)
             known.update((binding.stub.digest, binding) for binding in found)
         bindings = [known[stub.digest] for stub in stubs]
-        self._remember(agent, bindings)
+        self._note_names(agent, bindings)
         return bindings, bool(missing)
 
     def forget_stubs(self, stubs: Iterable[Stub]) -> None:
-        """Makes the next `place` look the stubs up again, because what is known of them may be wrong."""
+        """Forgets the ids and names of stubs, which may be wrong: the next `place_stubs` looks the stubs up again."""
         with self._lock:
             for stub in stubs:
                 self._places.pop(stub.digest, None)
 
     def detached_stub_names(self, agent: Agent) -> set[str]:
-        """Returns the names of stubs that somebody detached from the agent by hand: their rules are still there.
+        """Returns the names of stubs that somebody detached from the agent by hand, so that only their rules are there.
 
-        Names that this process has not seen on the agent are looked up once.
+        A name that this worker has not seen on the agent is looked up on the server once.
         """
-        loose = names_in_rules_without_tool(agent)
+        ruled = names_in_rules_without_tool(agent)
         with self._lock:
-            known = loose.intersection(self._names.get(agent.id, ()))
-            unknown = loose - known - self._foreign.get(agent.id, set())
+            known = ruled.intersection(self._names.get(agent.id, ()))
+            unknown = ruled - known - self._foreign.get(agent.id, set())
         if not unknown:
             return known
         ours = {tool.name for tool in self._gateway.tools_named(sorted(unknown)) if is_ours(tool)}
         with self._lock:
-            self._foreign[agent.id] = loose - known - ours
+            self._foreign[agent.id] = ruled - known - ours
             _drop_oldest(self._foreign, MAX_AGENTS)
         return known | ours
 
-    def _learn(self, tools: Iterable[Tool]) -> None:
+    def _learn_places(self, tools: Iterable[Tool]) -> None:
+        """Keeps the ids and names of the stubs among these tools of the server."""
         with self._lock:
             for tool in tools:
                 digest = digest_of(tool) if is_ours(tool) else ""
@@ -90,8 +95,11 @@ class Registry:
                     self._places.move_to_end(digest)
             _drop_oldest(self._places, MAX_STUBS)
 
-    def _known(self, stubs: Sequence[Stub]) -> list[Binding]:
-        """Returns bindings for the stubs that are on the server under a name that this method can use."""
+    def _known_bindings(self, stubs: Sequence[Stub]) -> list[Binding]:
+        """Returns the bindings of those stubs whose id and name are in memory.
+
+        A name counts only if it is one of the stub's possible names.
+        """
         with self._lock:
             found = [(stub, self._places.get(stub.digest)) for stub in stubs]
         return [
@@ -100,27 +108,35 @@ class Registry:
             if place is not None and (place[1] == stub.name or place[1] in possible_names(stub))
         ]
 
-    def _find_or_put(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:
-        """Chooses names as if unseen ones were free, looks those up, and repeats until all chosen names are seen."""
+    def _find_or_put_stubs(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:
+        """Returns the bindings of stubs that are not in memory, after putting missing ones on the server.
+
+        Chooses names as if a name that was not looked up were free, looks the chosen names up, and repeats this until
+        all chosen names were looked up. `seen` are tools that need no look-up.
+        """
         tools = {tool.name: tool for tool in seen}
         looked_up = set(tools)
         while True:
-            chosen = _named(stubs, tools)
+            chosen = _choose_names(stubs, tools)
             unseen = [name for name in chosen if name not in looked_up]
             if not unseen:
-                return self._put(chosen, tools)
+                return self._put_stubs(chosen, tools)
             tools.update((tool.name, tool) for tool in self._gateway.tools_named(unseen))
             looked_up.update(unseen)
 
-    def _put(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
-        """Puts the stubs on the server that are missing there, or that differ from what they should be."""
+    def _put_stubs(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
+        """Returns the bindings of stubs, after putting those on the server that are missing there or differ.
+
+        `chosen` are the stubs by name, `tools` the tools on the server by name.
+        """
         wanting = [stub for name, stub in chosen.items() if name not in tools or differs_from_stub(tools[name], stub)]
-        made = call_concurrently(self._put_one, wanting)
+        made = call_concurrently(self._put_stub, wanting)
         tools |= {stub.name: tool for stub, tool in zip(wanting, made, strict=True)}
-        self._learn(tools[name] for name in chosen)
+        self._learn_places(tools[name] for name in chosen)
         return [Binding(stub, tools[name].id) for name, stub in chosen.items()]
 
-    def _put_one(self, stub: Stub) -> Tool:
+    def _put_stub(self, stub: Stub) -> Tool:
+        """Puts one stub on the server, and returns its tool. A LettaRejected names the client's tool."""
         try:
             return self._gateway.put_tool(stub, stub_tags(stub))
         except LettaRejected as fault:
@@ -129,7 +145,8 @@ class Registry:
                 named.add_note(note)
             raise named from fault
 
-    def _remember(self, agent: Agent, bindings: Sequence[Binding]) -> None:
+    def _note_names(self, agent: Agent, bindings: Sequence[Binding]) -> None:
+        """Keeps the names of the stubs that the agent has, will have, or still has rules for."""
         ruled = {str(rule.get("tool_name")) for rule in agent.rules}
         with self._lock:
             names = ruled.intersection(self._names.pop(agent.id, ()))
@@ -140,17 +157,18 @@ class Registry:
 
 
 def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
+    """Removes the oldest items until at most `most` are left."""
     while len(kept) > most:
         kept.popitem(last=False)
 
 
 def bindings_beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Binding]:
-    """Returns bindings for tools that only the request names; they avoid the names of the agent's own tools."""
-    return [Binding(stub, "") for stub in _named(stubs, {tool.name: tool for tool in agent.tools}).values()]
+    """Returns bindings for stubs that are not put on the server, under names that the agent's own tools do not have."""
+    return [Binding(stub, "") for stub in _choose_names(stubs, {tool.name: tool for tool in agent.tools}).values()]
 
 
-def _named(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
-    """Returns the stubs, in order, by names that no other tool and no other of these stubs has."""
+def _choose_names(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
+    """Returns the stubs under names that none of `tools` and no other stub has, by name, in order."""
     chosen: dict[str, Stub] = {}
     for stub in stubs:
         name = first_free_name(stub, tools, chosen)
@@ -159,6 +177,9 @@ def _named(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
 
 
 def is_unusable_stub(attached: Mapping[str, Tool], binding: Binding) -> bool:
-    """Whether the stub that the agent has differs from what was put on the server, or is about to leave."""
+    """Whether the agent has the tool of a binding, but the tool differs from the stub or is about to be deleted.
+
+    `attached` are the agent's tools by id.
+    """
     tool = attached.get(binding.tool_id)
     return tool is not None and (differs_from_stub(tool, binding.stub) or is_leaving(tool))

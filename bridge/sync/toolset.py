@@ -1,4 +1,4 @@
-"""Makes the agent's toolset equal to the request's: plans, applies, and repairs what others change at that time."""
+"""Makes the stubs of an agent those of a request, and repairs what others change at the same time."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ RulesFor = Callable[[Sequence[Binding]], Sequence[JsonObject]]
 def sync_toolset(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]]:
-    """Returns the agent with exactly its own tools and `stubs`, and their bindings. An unchanged toolset costs no call.
+    """Changes the agent's tools to its own plus `stubs`. Returns the agent and the bindings of the stubs.
 
-    If somebody else removes or changes tools at the same time, the agent is read again and the stubs are put back: at
-    most twice, then a LettaUnavailable is raised.
+    `rules_for` returns the tool rules that belong to the bindings. Nothing is called if the agent has all that already.
+    If somebody else removes or changes tools at the same time, the agent is fetched and changed again, at most twice;
+    then a LettaUnavailable is raised.
     """
     last = "they are changed by somebody else at the same time"
-    for attempt in range(1 + REPAIRS):
-        if attempt:
+    for repair in range(1 + REPAIRS):
+        if repair:
             registry.forget_stubs(stubs)
             agent = gateway.agent(agent.id)
         try:
-            synced = _attempt(gateway, registry, agent, stubs, rules_for)
+            synced = _sync_once(gateway, registry, agent, stubs, rules_for)
         except LettaError as fault:
             if not may_be_a_race(fault):
                 raise
@@ -44,25 +45,29 @@ def sync_toolset(
     raise LettaUnavailable(f"The agent's tools could not be set, {1 + REPAIRS} times in a row ({last}). Try again.")
 
 
-def _attempt(
+def _sync_once(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]] | None:
-    """Returns the agent and the bindings, or None if the agent does not have them as they were wanted."""
+    """Changes the agent's tools once.
+
+    Returns the agent and the bindings, None if the agent does not have exactly those.
+    """
     bindings, called = registry.place_stubs(agent, stubs)
     if called:
-        # That took time, in which somebody may have changed the agent's own tools.
+        # Calling Letta took time, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)
     change = plan_toolset(agent, bindings, rules_for(bindings), registry.detached_stub_names(agent))
     if change is not None:
         agent = gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
-    if not _has(agent, bindings):
+    if not _has_exactly(agent, bindings):
         return None
     marked = [tool for tool in agent.tools if is_ours(tool) and has_sweep_tag(tool)]
     call_concurrently(lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool)), marked)
     return agent, bindings
 
 
-def _has(agent: Agent, bindings: Sequence[Binding]) -> bool:
+def _has_exactly(agent: Agent, bindings: Sequence[Binding]) -> bool:
+    """Whether the agent has the stubs of the bindings, unchanged, and no other stubs."""
     attached = {tool.id: tool for tool in agent.tools}
     ours = {tool.id for tool in agent.tools if is_ours(tool)}
     return ours == {binding.tool_id for binding in bindings} and not any(
