@@ -1,4 +1,4 @@
-"""How gunicorn serves the app: every number comes from the settings or has its reason here."""
+"""Configures gunicorn. Every number comes from the settings or has its reason here."""
 
 import atexit
 import gc
@@ -23,40 +23,47 @@ try:
 except SettingsError as faults:
     sys.exit(f"The bridge can't start:\n{faults}")
 
+# Seconds after which a write fails, if the client does not read its reply.
 WRITE_SECONDS = 60
 
-# The workers count in files of this folder. It is named before prometheus_client is imported, which looks for it once.
+# The workers keep the counts of the metrics in files of this folder. prometheus_client reads the variable only when it
+# is imported.
 _COUNTS = "letta-tool-bridge-counts-"
 counts = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(prefix=_COUNTS)
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
 
 
 def on_starting(server: Any) -> None:
+    """Logs a warning for each environment variable that has no effect. gunicorn calls it once, before the workers."""
     for sentence in settings.ignored_variables:
         server.log.warning(sentence)
 
 
 def child_exit(server: object, worker: Any) -> None:
-    """Keeps the counters of a dead worker, and removes its gauges."""
+    """Removes the gauges of a worker that ended from the metrics, and keeps its counters."""
     from prometheus_client import multiprocess
 
     multiprocess.mark_process_dead(worker.pid)
 
 
 def when_ready(server: Any) -> None:
-    """Connections inherit these timeouts: a client that reads no reply, or stops in a TLS request, frees its thread."""
+    """Sets the timeouts of sockets, and keeps the loaded objects out of garbage collections.
+
+    Connections inherit the timeouts from the listening sockets. So a client that does not read its reply, or that stops
+    in the middle of a request over TLS, does not keep its thread.
+    """
     for listener in server.LISTENERS:
         listener.sock.setsockopt(
             socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(settings.read_timeout), 0)
         )
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", WRITE_SECONDS, 0))
-    # Objects loaded by now are not garbage. Collections would write to their pages, which the workers share.
+    # A collection writes to the memory of each object that it looks at. The workers can't share that memory then.
     gc.collect()
     gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:
-    """Ends turns that outlast the drain with an error, not in the middle of a word."""
+    """Tells the app when this worker has to end. Turns that take longer than BRIDGE_DRAIN then end with an error."""
     shutdown = worker.wsgi.extensions[EXTENSION]
     stop = signal.getsignal(signal.SIGTERM)
 
@@ -69,6 +76,7 @@ def post_worker_init(worker: Any) -> None:
 
 
 def _remove_counts_folder(owner: int) -> None:
+    """Removes the folder of the metrics when the process `owner` ends. Its workers, which end earlier, leave it."""
     if os.getpid() == owner:
         shutil.rmtree(counts, ignore_errors=True)
 
@@ -84,16 +92,17 @@ threads = settings.threads
 # A stream holds its thread, so a worker must not accept many more connections than it has threads. But idle and silent
 # connections count too, and they hold no thread.
 worker_connections = settings.threads * 4
-# Only a worker without a heartbeat is killed. How long a turn may take is a matter of the settings.
+# Seconds without a sign of life after which gunicorn kills a worker. The main thread gives the signs, so turns may take
+# longer.
 timeout = 60
-# Five seconds more, in which the last turns answer their clients and end.
+# Five seconds more than turns have, so that the last turns can answer their clients.
 graceful_timeout = int(settings.drain) + 5
-# Longer than the 90 s that Heroku's router keeps an idle connection.
+# Seconds that an idle connection is kept. Heroku's router keeps it for 90 s, and must be the first to close it.
 keepalive = 95
 # Workers share the code's memory, and a wrong setup fails before the first worker starts.
 preload_app = True
 control_socket_disable = True
-# Only the app reads the headers of proxies, as far as BRIDGE_PROXIES allows.
+# gunicorn ignores the headers of proxies. The app reads as many of them as BRIDGE_PROXIES says.
 forwarded_allow_ips = ""
 accesslog = None
 logconfig_dict = log_config(settings.log_level, settings.secrets())

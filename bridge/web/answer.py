@@ -1,4 +1,4 @@
-"""Answers a request to a dialect's route. It is the same for every dialect, streamed or whole."""
+"""Answers the requests to the routes of all dialects: takes a slot, parses the request, begins its turn, replies."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from bridge.web.listener import Listener
 from bridge.web.shutdown import Shutdown
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
+# Levels of nesting that a request has around the schema of a tool.
 LEVELS_AROUND_SCHEMA = 8
+# "1": the request is a request aside, which must not reach the agent's memory.
 ASIDE_HEADER = "X-Bridge-Aside"
-# OpenCode and Kilo name with it the session for which a subagent works. The subagent's conversation is its own.
+# OpenCode and Kilo send this header with the requests of a subagent. A subagent has a conversation of its own, so its
+# requests are requests aside.
 PARENT_HEADER = "X-Parent-Session-Id"
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Turns requests into replies, for all routes of this worker."""
+    """Makes the response to each request for a turn. One object serves all routes of a worker."""
 
     settings: Settings
     admission: Admission
@@ -39,6 +42,10 @@ class Answers:
     log: Logger
 
     def answer_request(self, request: Request, dialect: Dialect, key: ApiKey | None) -> Response:
+        """Returns the response to a request for a turn. Raises Busy or TooManyTurns if no slot is free.
+
+        The request holds its slot until the response was sent. After that, a sweep begins if it is due.
+        """
         slot = self.admission.enter(key)
         try:
             response = self._reply_to_turn(request, dialect, key, slot)
@@ -50,6 +57,7 @@ class Answers:
         return response
 
     def _reply_to_turn(self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot) -> Response:
+        """Begins the turn that the request asks for, and returns the response that sends the reply."""
         settings = self.settings
         body = parse_json_body(read_body(request, settings.max_body), settings.max_depth + LEVELS_AROUND_SCHEMA)
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))

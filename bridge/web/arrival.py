@@ -1,28 +1,33 @@
-"""Reads from the bytes of an arriving request whether it is complete, and whether it arrives fast enough.
+"""Finds out from the bytes of a request whether all of it has arrived, and whether the client sends fast enough.
 
-A malformed request counts as complete: gunicorn parses it again and rejects it, by its head or for ending too early.
+A malformed request counts as complete. gunicorn parses every complete request again, and rejects the malformed ones:
+because of the head, or because the body ends too early.
 """
 
 from __future__ import annotations
 
 import re
 
-# gunicorn rejects a head long before it has this many bytes.
+# The most bytes of a head. gunicorn rejects much shorter ones.
 LONGEST_HEAD = 1 << 20
-# Bytes a second that a client must reach in the long run. A modem does.
+# Bytes a second that a client must send on average. A modem is faster.
 SLOWEST_RATE = 4_000
-# The chunks of one body. A body with more of them is not searched further, and counts as complete.
+# The most chunks of one body. A body with more chunks is not searched further, and counts as complete.
 MOST_CHUNKS = 50_000
-# gunicorn reads at least this many bytes of a body before it gives the app the first one.
+# gunicorn reads at least this many bytes of a body before it gives the app the first byte.
 READ_AHEAD = 1 << 10
 
 _END_OF_HEAD = b"\r\n\r\n"
 _CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\Z", re.DOTALL)
+# The most bytes of the line before a chunk, which has the size of the chunk.
 _LONGEST_CHUNK_LINE = 10_000
 
 
 class Arrival:
-    """The part of one request that has arrived. All times are seconds of one monotonic clock."""
+    """The part of one HTTP request that has arrived so far. All times are seconds of one monotonic clock.
+
+    `is_complete`: nothing more has to arrive. `expects_continue`: the client sends its body only after "100 Continue".
+    """
 
     def __init__(self, now: float, max_body: int) -> None:
         self.received = bytearray()
@@ -39,6 +44,7 @@ class Arrival:
         self._trailer_from = 0  # after the last chunk: where to go on searching for the end of the trailer
 
     def add(self, piece: bytes, now: float) -> None:
+        """Adds the bytes that arrived now, and sets `is_complete` and `expects_continue`."""
         if not self.received:
             self._began = now
         searched = max(0, len(self.received) - len(_END_OF_HEAD) + 1)
@@ -50,12 +56,16 @@ class Arrival:
             self.is_complete = self._has_body()
 
     def is_overdue(self, now: float, pause: float, silence: float) -> bool:
-        """Returns whether the client pauses too long or sends too slowly. It may be silent first, for `silence`."""
+        """Returns whether the client has paused for longer than `pause` seconds, or sends too slowly.
+
+        Before its first byte, the client may be silent for `silence` seconds.
+        """
         if not self.received:
             return now - self._began > silence
         return now - self._latest > pause or now - self._began > pause + len(self.received) / SLOWEST_RATE
 
     def _find_head(self, searched: int) -> None:
+        """Parses the head if all of it has arrived. Its end is not in the first `searched` bytes."""
         end = self.received.find(_END_OF_HEAD, searched)
         if end >= 0:
             self._head_length = end + len(_END_OF_HEAD)
@@ -64,6 +74,10 @@ class Arrival:
             self.is_complete = True
 
     def _parse_head(self, head: bytes) -> None:
+        """Reads from the head how long the body is, and whether the client waits for "100 Continue".
+
+        The request is complete if it has no body, or if its body is too large to be received.
+        """
         fields: dict[bytes, list[bytes]] = {b"content-length": [], b"transfer-encoding": [], b"expect": []}
         for line in head.split(b"\r\n")[1:]:
             name, _, value = line.partition(b":")
@@ -81,6 +95,7 @@ class Arrival:
         self.expects_continue = asks and not self.is_complete
 
     def _has_body(self) -> bool:
+        """Returns whether all of the body has arrived, or more than the largest body that is accepted."""
         if self._body_length is not None:
             return len(self.received) >= self._head_length + self._body_length
         if self._has_last_chunk():
@@ -88,6 +103,7 @@ class Arrival:
         return len(self.received) > self._head_length + self._chunk_overhead + self._max_body + READ_AHEAD
 
     def _has_last_chunk(self) -> bool:
+        """Returns whether the last chunk and the trailer have arrived. Also True if the chunks are malformed."""
         while not self._trailer_from and (end := self.received.find(b"\r\n", self._next_chunk)) >= 0:
             size = _CHUNK_SIZE.match(self.received[self._next_chunk : end])
             self._chunks += 1
@@ -107,7 +123,10 @@ class Arrival:
 
 
 class ReceivedBytes:
-    """Replaces the socket that gunicorn's parser reads from. It has only what has arrived, and never waits for more."""
+    """Gives gunicorn's parser the bytes of a request that has arrived, in place of a socket. recv() never waits.
+
+    `ended_early`: the parser wanted more bytes than have arrived.
+    """
 
     def __init__(self, received: bytearray) -> None:
         self._rest = memoryview(received)
@@ -121,6 +140,6 @@ class ReceivedBytes:
         return piece
 
     def take_rest(self) -> bytes:
-        """Returns what was not read, and keeps nothing of it."""
+        """Returns the bytes that the parser has not read, and keeps no copy of them."""
         rest, self._rest = bytes(self._rest), memoryview(b"")
         return rest

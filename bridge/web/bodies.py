@@ -1,4 +1,4 @@
-"""Reads the body of a request, and unpacks it: some clients and proxies send it compressed."""
+"""Reads the body of a request, and decompresses it: some clients and proxies send it compressed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from bridge.errors import InvalidRequest, TooLarge, TooSlow
 
-# The window sizes by which zlib knows what to read: 31 is gzip, 15 its own format.
+# The `wbits` by which zlib chooses the format: 31 is gzip, 15 is zlib's own format.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _TOO_SLOW = "The request body did not come whole, did not come in time, or came in too many small chunks."
 
 
 def read_body(request: Request, limit: int) -> bytes:
-    """Returns the body, of `limit` bytes at most. A larger one is refused, however small it was sent."""
+    """Returns the decompressed body. Raises TooLarge if the decompressed body has more than `limit` bytes.
+
+    Raises InvalidRequest if the compression is unknown or broken, and TooSlow if the body did not arrive completely.
+    """
     packed = _receive_body(request)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
@@ -35,9 +38,10 @@ def read_body(request: Request, limit: int) -> bytes:
 
 
 def _receive_body(request: Request) -> bytes:
+    """Returns the body as it was sent. Raises RequestEntityTooLarge if it is larger than Flask's limit, or TooSlow."""
     try:
         received = request.get_data(cache=False)
-        # Of a body in chunks, Flask returns as much as is allowed. One more byte shows that it is too large.
+        # Of a body in chunks, Flask returns only as much as is allowed. One more byte shows that the body is too large.
         more = "wsgi.input_terminated" in request.environ and request.environ["wsgi.input"].read(1)
     except (ClientDisconnected, OSError):
         raise TooSlow(_TOO_SLOW) from None

@@ -1,4 +1,4 @@
-"""CORS: clients that run in a browser, if the operator allows their origins."""
+"""CORS headers: they allow web pages of certain origins to call the API from a browser."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from flask import Flask, Response, request
 METHODS = "GET, POST, HEAD, OPTIONS"
 HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, traceparent, X-Bridge-Aside"
 EXPOSED = "X-Bridge-Method, X-Bridge-Letta-Calls, Server-Timing, X-Request-Id, Retry-After"
+# Seconds for which a browser remembers what is allowed.
 KEPT_SECONDS = "600"
 
 
 def allow_origins(app: Flask, origins: frozenset[str]) -> None:
-    """Never allows credentials: a page has to know its key and send it in a header.
+    """Makes the app answer preflight requests, and allow pages of these origins to read the API's responses.
 
-    So any header is allowed: OpenAI's own client for pages sends a handful of X-Stainless-... headers.
+    Browsers are not allowed to send cookies: a page must know its key, and send the key in a header. So pages may send
+    any header. OpenAI's own client for browsers sends several X-Stainless-... headers.
     """
 
     @app.before_request

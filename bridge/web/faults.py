@@ -1,4 +1,4 @@
-"""Turns every error that a route raises into a reply with the right status. No other module does that."""
+"""Makes an error response, with the right status, of every exception that a route raises."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from bridge.trace import current_trace
 
 
 def add_error_handlers(app: Flask) -> None:
+    """Makes the app answer every exception with an error response. The admin pages have a handler of their own."""
+
     @app.errorhandler(Exception)
     def answer_any_fault(fault: Exception) -> Response:
         return _error_response(log_fault(fault, app.logger))
 
     @app.errorhandler(ParseException)
     def answer_garbled_chunks(fault: Exception) -> Response:
-        """gunicorn raises it while it reads a body that is sent in chunks."""
+        """Answers 400. gunicorn raises the exception while the app reads a malformed body that is sent in chunks."""
         return answer_any_fault(InvalidRequest(f"The request body can't be read: {fault}"[:200], code="invalid_chunks"))
 
     @app.errorhandler(HTTPException)
@@ -35,7 +37,10 @@ def add_error_handlers(app: Flask) -> None:
 
 
 def log_fault(fault: Exception, log: Logger) -> BridgeError:
-    """Logs a fault, and returns it as the client sees it. The log has more than the client."""
+    """Logs a fault, and returns the error that the client sees. Only the log has the details.
+
+    A fault that is not a BridgeError is a defect of the bridge. The client sees an InternalFailure then.
+    """
     current_trace().failure = _failure_code(fault)
     if isinstance(fault, BridgeError):
         fields = {"status": fault.status, "code": fault.code, "param": fault.param}
@@ -47,11 +52,12 @@ def log_fault(fault: Exception, log: Logger) -> BridgeError:
 
 
 def _failure_code(fault: Exception) -> str:
-    """Returns the name under which the failure is counted."""
+    """Returns the code by which the metrics and the trace count the fault."""
     return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
 def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
+    """Returns the bridge's error for an exception of Flask. `limit` is the most bytes of a body."""
     if isinstance(fault, RequestEntityTooLarge):
         return TooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
@@ -66,7 +72,7 @@ def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
 
 
 def _error_response(failure: BridgeError) -> Response:
-    """Makes the reply in the form of the dialect whose route was asked, elsewhere in OpenAI's form."""
+    """Returns the response for an error: in the dialect of the route, or in OpenAI's form on other routes."""
     dialect: Dialect | None = g.get("dialect")
     response = jsonify(dialect.error(failure) if dialect else error_object(failure))
     response.status_code = failure.status

@@ -1,4 +1,7 @@
-"""Asks the socket of a client whether the client is still there. Of writes, only the second one would fail."""
+"""Finds out from a client's socket whether the client is still connected, and breaks connections.
+
+A write does not show it: the first write after the client has left succeeds, only the second one fails.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 
 
 def client_is_gone(environ: Mapping[str, Any]) -> bool:
-    """Returns whether the client has closed its connection. False if the socket can't be asked."""
+    """Returns whether the client has closed its connection. Returns False over TLS, and without gunicorn's socket."""
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket) or isinstance(connection, ssl.SSLSocket):
         return False
@@ -29,10 +32,10 @@ def is_ready(connection: socket.socket, event: int) -> bool:
 
 
 def break_connection(environ: Mapping[str, Any]) -> bool:
-    """Breaks the connection, so that the client sees an incomplete reply. False if there is no socket to break."""
+    """Breaks the connection, so that the client sees an incomplete reply. Returns False without gunicorn's socket."""
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket):
         return False
-    with suppress(OSError):  # the client has broken it before
+    with suppress(OSError):  # the client has broken the connection already
         connection.shutdown(socket.SHUT_RDWR)
     return True

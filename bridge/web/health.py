@@ -1,4 +1,4 @@
-"""Tells balancers whether the process is alive, and whether Letta and the store answer."""
+"""The routes that show load balancers whether the worker is alive, and whether Letta and the store answer."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from flask import Blueprint, Response, jsonify
 from bridge import trace
 from bridge.errors import BridgeError
 
+# Seconds for which the result of a check is used again.
 KEPT_SECONDS = 5.0
+# Seconds that a request waits for all checks.
 LONGEST_SECONDS = 5.0
 OK = "ok"
 
 
 class Readiness:
-    """The parts that the service needs. Each part has a check that raises a BridgeError if the part does not answer.
+    """Checks the parts that the service needs. A part's check raises a BridgeError if the part does not answer.
 
-    Each check runs at most once in KEPT_SECONDS, and no caller waits longer than LONGEST_SECONDS.
+    Each check runs at most once in KEPT_SECONDS. states() takes at most `longest` seconds.
     """
 
     def __init__(self, parts: Mapping[str, Callable[[], object]], longest: float = LONGEST_SECONDS) -> None:
@@ -27,7 +29,7 @@ class Readiness:
         self._longest = longest
 
     def states(self) -> dict[str, str]:
-        """Returns for each part "ok" or the name of what is wrong."""
+        """Returns the state of each part: "ok", the code of the error, "failed", or "timeout"."""
         deadline = time.monotonic() + self._longest
         for probe in self._probes.values():
             probe.start_check()
@@ -35,6 +37,8 @@ class Readiness:
 
 
 class _Probe:
+    """The check of one part, which runs in a thread of its own, and the result of its last run."""
+
     def __init__(self, check: Callable[[], object]) -> None:
         self._check = check
         self._changed = threading.Condition()
@@ -43,6 +47,7 @@ class _Probe:
         self._good_until = 0.0
 
     def start_check(self) -> None:
+        """Starts the check in a thread, unless the check is running or its last result is still used."""
         with self._changed:
             if self._running or time.monotonic() < self._good_until:
                 return
@@ -50,6 +55,7 @@ class _Probe:
             self._running = True  # set after the start, which fails if there is no thread left
 
     def wait_for_state(self, deadline: float) -> str:
+        """Waits until the check has ended, and returns its result; "timeout" if it is running at the deadline."""
         with self._changed:
             ended = self._changed.wait_for(lambda: not self._running, max(0.0, deadline - time.monotonic()))
             return self._state if ended else "timeout"
@@ -70,7 +76,10 @@ class _Probe:
 
 
 def health_routes(readiness: Readiness) -> Blueprint:
-    """Everybody may read these pages, so they show only the names of failures."""
+    """Returns the routes /healthz (the worker is alive) and /readyz (all parts answer, otherwise 503).
+
+    Everybody may read them, so they show only the codes of errors.
+    """
     routes = Blueprint("health", __name__)
 
     @routes.get("/healthz")

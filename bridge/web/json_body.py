@@ -1,4 +1,4 @@
-"""Reads the JSON of a request body, strictly."""
+"""Parses the JSON of a request body, and refuses JSON that parsers understand differently."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any, NoReturn
 from bridge.errors import InvalidRequest, TooDeep
 from bridge.turn import JsonObject
 
+# The most levels of nesting that are accepted.
 DEEPEST = 72
 
 
 def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
-    """Returns the body as a JSON object. Refuses everything that two readers could read differently.
+    """Returns the body as a JSON object. Raises InvalidRequest, or TooDeep if it has more than `deepest` levels.
 
-    NaN and Infinity are not JSON. If an object has two fields of one name, some readers take the first, some the last.
+    NaN, Infinity and numbers that are too large for a float are refused. An object with two fields of one name is
+    refused, because some parsers take the first field and some the last.
     """
     if not body.strip():
         raise InvalidRequest(
@@ -40,7 +42,10 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
 
 
 def _is_nested_deeper(value: Any, deepest: int) -> bool:
-    """Returns whether a value is nested too deeply. Before this is known, no code may use recursion on it."""
+    """Returns whether the value has more than `deepest` levels of nesting.
+
+    The function does not use recursion. All other code may, because it gets only values that were checked.
+    """
     waiting = [(value, 1)]
     while waiting:
         item, depth = waiting.pop()

@@ -1,4 +1,7 @@
-"""Serves the client that waits for a turn: sends frames as they come, comments between them, and sees it leave."""
+"""Sends the reply of a turn to the client that waits for it, as a stream or whole.
+
+While the client waits, the listener checks whether the client has left and whether the worker has to end.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from logging import Logger
-from typing import Any, NoReturn
+from typing import Any
 
 from bridge import sse
 from bridge.dialects.base import Reply
@@ -18,12 +21,13 @@ from bridge.web.faults import log_fault
 from bridge.web.hangup import break_connection, client_is_gone
 from bridge.web.shutdown import Shutdown
 
+# Seconds between two checks.
 TICK = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One connected client and its part in a turn."""
+    """A connected client, and the part of its request in a turn."""
 
     part: Part
     reply: Reply
@@ -32,7 +36,10 @@ class Listener:
     shutdown: Shutdown
 
     def wait_before_headers(self, seconds: float) -> None:
-        """Waits for the first sign, at most `seconds`. So a failure before it has its true status in the headers."""
+        """Waits until the stream has something to send, at most `seconds`. Raises a failure that happens before.
+
+        A failure that is raised here gets its own HTTP status. Later, the status 200 has been sent.
+        """
         deadline = time.monotonic() + seconds
         while not self.part.wait_for_first(min(TICK, max(0.0, deadline - time.monotonic()))):
             self._check_client()
@@ -41,13 +48,16 @@ class Listener:
                 return
 
     def whole_reply(self, seconds: float) -> bytes:
-        """Returns the unstreamed reply. Raises StillRunning if it takes longer than `seconds`."""
+        """Waits for the end of the turn, and returns the unstreamed reply. Raises StillRunning after `seconds`."""
         body = self.reply.body(self._events_until(time.monotonic() + seconds))
         self._check_client()
         return json.dumps(body).encode()
 
     def send_whole(self, body: bytes) -> Iterator[bytes]:
-        """Yields the body. The code after `yield` runs when the body was sent to the client."""
+        """Yields the unstreamed reply, then notes whether the client got it.
+
+        gunicorn asks for the next item when the first one was sent. It closes the generator if the client has left.
+        """
         try:
             yield body
         except GeneratorExit:
@@ -56,7 +66,10 @@ class Listener:
         self.part.delivered()
 
     def stream_frames(self, ping_interval: float) -> Iterator[bytes]:
-        """Yields the streamed reply, with a comment after every `ping_interval` seconds of silence."""
+        """Yields the streamed reply, also the end after a failure. After `ping_interval` seconds of silence, a comment.
+
+        If the client leaves, notes that the request has given up the turn.
+        """
         try:
             yield from self._event_frames(ping_interval)
         except ClientGone:
@@ -68,7 +81,8 @@ class Listener:
             yield from self._failure_frames(log_fault(fault, self.log))
 
     def _event_frames(self, ping_interval: float) -> Iterator[bytes]:
-        # The status is sent with the first byte. So the first silence has its comment at once.
+        """Yields the frames of the turn's events and the end of the stream. Raises the failure of the turn."""
+        # The headers are sent with the first byte. So the first comment comes after one tick without an event.
         quiet_since = time.monotonic() - ping_interval
         for event in self.part.read(TICK):
             self._check_shutdown()
@@ -81,20 +95,21 @@ class Listener:
                 for frame in self.reply.frames(event):
                     yield frame
                     quiet_since = time.monotonic()
-        self._check_client()  # it may have left since the last silence, and writes may still succeed
+        self._check_client()  # the client may have left since the last check: the first write after that still succeeds
         yield from self.reply.end()
         self.part.delivered()
 
     def _failure_frames(self, failure: BridgeError) -> Iterator[bytes]:
-        """Ends the stream as a failure. Breaks the connection if trying again may help: coding clients then do so.
+        """Yields the end of a stream that failed, or breaks the connection if the failure is temporary.
 
-        After an error event they give up.
+        Coding clients send the request again after a broken connection, but not after an error event.
         """
         if failure.is_temporary and break_connection(self.environ):
             return
         yield from self.reply.failure(failure)
 
     def _events_until(self, deadline: float) -> Iterator[AgentEvent]:
+        """Yields the turn's events. Raises StillRunning at the deadline, and the turn goes on without this request."""
         for event in self.part.read(TICK):
             self._check_shutdown()
             if event is not None:
@@ -109,6 +124,7 @@ class Listener:
                 )
 
     def _check_shutdown(self) -> None:
+        """Raises ShuttingDown if the worker can't wait for the turn any longer. The request gives up the turn then."""
         try:
             self.shutdown.check()
         except ShuttingDown:
@@ -116,9 +132,7 @@ class Listener:
             raise
 
     def _check_client(self) -> None:
+        """Raises ClientGone if the client has closed its connection. The request gives up the turn then."""
         if client_is_gone(self.environ):
-            self._leave()
-
-    def _leave(self) -> NoReturn:
-        self.part.give_up()
-        raise ClientGone("The client closed the connection before the agent had finished.")
+            self.part.give_up()
+            raise ClientGone("The client closed the connection before the agent had finished.")

@@ -1,7 +1,7 @@
-"""The metrics for Prometheus. Every worker counts, and any worker can show the counts of all.
+"""The metrics for Prometheus. Every worker counts, and any worker can show the counts of all workers.
 
-If PROMETHEUS_MULTIPROC_DIR is set before this is imported (gunicorn.conf.py sets it), the workers count in files there,
-and the counts of a worker that died stay. No label has a value that a request could make up.
+If PROMETHEUS_MULTIPROC_DIR is set before this module is imported (gunicorn.conf.py sets it), the workers keep their
+counts in files of that folder. So the counts of a worker that died stay. Clients can't choose the value of any label.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from bridge.history.records import TurnRecord
 from bridge.trace import Trace
 from bridge.web.security import bearer_token_matches
 
+# The methods and types that labels may have. Others are counted as "other".
 VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 AGENT_TYPES = frozenset(
     {
@@ -23,13 +24,14 @@ AGENT_TYPES = frozenset(
         *("sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent"),
     }
 )
+# Limits of the histograms' buckets: seconds of calls to Letta, seconds of turns, numbers of tools.
 QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SLOW = (*QUICK, 60, 120, 300, 600)
 SIZES = (0, 1, 5, 10, 25, 50, 100, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """Counts and measures. `folder` is where the workers count, "" for a single process."""
+    """The metrics of this worker. `folder` has the counts of all workers; it is "" if there is only one process."""
 
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
@@ -62,7 +64,7 @@ class Metrics:
         )
         self._calls = Counter("bridge_tool_calls", "Tool calls handed to clients.", registry=registry)
         self._results = Counter("bridge_tool_results", "Results of tool calls taken from clients.", registry=registry)
-        # Summed over all workers, dead ones too: a call's result may come through another worker than the call went.
+        # Summed over all workers, also dead ones: one worker hands out a call, and another one may get its result.
         self._pending = Gauge(
             "bridge_tool_calls_pending",
             "Tool calls handed to clients since the start, and neither answered nor given up.",
@@ -83,6 +85,7 @@ class Metrics:
         info.labels(__version__).set(1)
 
     def count_turn(self, turn: TurnRecord) -> None:
+        """Counts a turn that ended: its outcome, its times, its tools and its calls."""
         kind = turn.agent_type if turn.agent_type in AGENT_TYPES else "other" if turn.agent_type else "none"
         self._turns.labels(kind, turn.method or "none", turn.outcome).inc()
         parts = {
@@ -101,13 +104,15 @@ class Metrics:
             self._pending.inc(turn.called - turn.closed_calls)
 
     def observe_letta_call(self, call: str, seconds: float) -> None:
+        """Counts a call to Letta, such as "GET /v1/tools/", whose answer began after so many seconds."""
         self._letta_seconds.labels(call).observe(seconds)
 
     def count_open_stream(self) -> None:
+        """Counts a streamed reply that begins. count_request() counts its end."""
         self._streams.inc()
 
     def count_request(self, route: str, method: str, status: int, trace: Trace, *, streamed: bool) -> None:
-        """Counts a request. `route` is the rule that it matched, "" if it matched none."""
+        """Counts a request that was answered. `route` is the path of its Flask route, "" for an unknown path."""
         self._requests.labels(route or "none", method if method in VERBS else "other", str(status)).inc()
         if streamed:
             self._streams.dec()
@@ -115,6 +120,7 @@ class Metrics:
             self._errors.labels(trace.failure).inc()
 
     def exposition_text(self) -> bytes:
+        """Returns the metrics of all workers in Prometheus' text format."""
         if not self._folder:
             return generate_latest(self._registry)
         collected = CollectorRegistry()
@@ -123,7 +129,10 @@ class Metrics:
 
 
 def metrics_routes(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprint:
-    """Makes the page for clients that send the token. Without a token, it is off unless the service is open to all."""
+    """Returns the route /metrics, for clients that send the token.
+
+    Without a token in the settings, /metrics answers 403, unless the service is open to all.
+    """
     routes = Blueprint("metrics", __name__)
 
     @routes.get("/metrics")

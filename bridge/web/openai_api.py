@@ -1,4 +1,4 @@
-"""The OpenAI-compatible routes."""
+"""The OpenAI-compatible routes below /v1."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bridge.web.security import client_key
 
 
 def openai_routes(settings: Settings, directory: Directory, answers: Answers, chat: Dialect) -> Blueprint:
+    """Returns the routes of models and chat completions. If the settings have keys, each request needs one."""
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
@@ -39,5 +40,5 @@ def openai_routes(settings: Settings, directory: Directory, answers: Answers, ch
 
 
 def _visible_agents() -> Visible:
-    """Returns the agents that the client's key may see."""
+    """Returns the names and ids of the agents that the client's key may see; ALL without keys."""
     return g.client_key.agents if g.client_key else ALL

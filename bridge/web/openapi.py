@@ -1,4 +1,4 @@
-"""The OpenAPI description of the API. Other fields are accepted, too; the README says what happens to each."""
+"""The OpenAPI description of the API. Requests may have other fields, too; the README says what each of them does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ Schema = dict[str, Any]
 
 
 def _object_schema(*required: str, **properties: Schema) -> Schema:
+    """Returns the JSON Schema of an object. `required` names the properties that it must have."""
     return {"type": "object", "required": list(required), "properties": properties}
 
 
@@ -16,11 +17,12 @@ def _array_schema(items: Schema) -> Schema:
 
 
 def _json_content(schema: Schema) -> Schema:
+    """Returns the part of an OpenAPI description that says that a body is JSON of this schema."""
     return {"content": {"application/json": {"schema": schema}}}
 
 
-def _schema_reference(schema: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{schema}"}
+def _schema_reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 _TEXT = {"type": "string"}

@@ -1,4 +1,4 @@
-"""The page at the root, which says what this service is, and the description of its API for programs."""
+"""The home page, which says what this service is, and the OpenAPI description for programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bridge.web.openapi import DESCRIPTION
 
 
 def home_routes() -> Blueprint:
+    """Returns the routes of the home page and of the OpenAPI description."""
     routes = Blueprint("pages", __name__)
 
     @routes.get("/")

@@ -1,4 +1,4 @@
-"""Serves the bridge below a path of another host: `/bridge/v1/...` instead of `/v1/...`."""
+"""Serves the bridge below a path, such as `/bridge/v1/...` instead of `/v1/...`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Wsgi = Callable[[Environ, Any], Iterable[bytes]]
 
 
 def serve_below_prefix(prefix: str, inner: Wsgi) -> Wsgi:
-    """Accepts paths with and without the prefix: some proxies remove it and some do not."""
+    """Returns a WSGI app that accepts paths with and without the prefix: some proxies remove the prefix."""
 
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")

@@ -1,4 +1,4 @@
-"""Keys of clients, the password of the admin page, and the security headers of every reply."""
+"""Checks keys, tokens and passwords, and adds the security headers to every response."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from bridge.errors import Unauthorized
 from bridge.keys import ApiKey
 from bridge.web.prefix import Environ, Wsgi
 
-# Commands on the machine itself, such as `chat`, use these names.
+# Host names that are always accepted: commands on the machine itself, such as `chat`, use them.
 THIS_MACHINE = ("localhost", "127.0.0.1")
-# Balancers and kubelets call these by an address that no setting can know. They reveal nothing.
+# Load balancers and kubelets request these paths by addresses that no setting can list. The replies reveal nothing.
 PROBES = frozenset({"/healthz", "/readyz"})
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
-    """Returns the key of the request, None if the service runs without keys. Compares every key, in constant time."""
+    """Returns the client's key that the request has, None if the service runs without keys.
+
+    Raises Unauthorized if the request has no key or an unknown one. The time of the comparison does not depend on the
+    key that was sent.
+    """
     if not keys:
         return None
     shown = _bearer_token(request)
@@ -33,11 +37,13 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
 
 
 def bearer_token_matches(request: Request, key: str) -> bool:
+    """Returns whether the request sends `key` as its bearer token. The comparison takes constant time."""
     shown = _bearer_token(request)
     return hmac.compare_digest((shown or "").encode(), key.encode()) and shown is not None
 
 
 def _bearer_token(request: Request) -> str | None:
+    """Returns the token of the header `Authorization: Bearer`, None without one."""
     scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
     return shown.strip() if scheme.lower() == "bearer" else None
 
@@ -47,9 +53,10 @@ def password_matches(shown: str | None, password: str) -> bool:
 
 
 def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
-    """Forbids frames, caches and foreign scripts in every reply, and refuses requests for other host names.
+    """Adds security headers to every response, and makes the app refuse requests with other host names.
 
-    `proxies` is the number of proxies before the service: the headers of that many are believed, not of more.
+    The headers forbid frames, caches and scripts. Without `trusted_hosts`, every host name is accepted. `proxies` is
+    the number of proxies before the service: the app believes the X-Forwarded headers of that many proxies.
     """
     if trusted_hosts:
         app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]
@@ -74,6 +81,8 @@ def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
 
 
 def _accept_probes_for_any_host(inner: Wsgi) -> Wsgi:
+    """Returns a WSGI app that gives requests to PROBES the host name localhost, which is always accepted."""
+
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         if environ.get("PATH_INFO") in PROBES:
             environ["HTTP_HOST"] = THIS_MACHINE[0]

@@ -1,4 +1,4 @@
-"""Gives every request a trace, from its first byte to its last. Headers and a log line say what is in it."""
+"""Gives every request a trace, and shows the trace in headers of the response, a log line and the metrics."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from bridge.web.metrics import Metrics
 
 log = logging.getLogger("bridge.request")
 
+# Characters of a path that the log shows.
 LONGEST_PATH = 200
-# Paths that platforms and monitors ask for every few seconds.
+# Platforms and monitors request these paths every few seconds.
 _ASKED_OFTEN = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 def trace_requests(app: Flask, metrics: Metrics) -> None:
-    """Sets this up for an app. A caller may name its request by X-Request-Id and traceparent, which Letta gets, too."""
+    """Makes the app begin a trace for each request, and report the trace when the response was made.
+
+    A client may name its request in the headers X-Request-Id and traceparent. The bridge sends both to Letta, too.
+    """
 
     @app.before_request
     def begin() -> None:
@@ -51,7 +55,10 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
 
 
 def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
-    """Returns the level and fields of the log line. They never contain the query: a client may have put a key there."""
+    """Returns the level and the fields of the request's log line.
+
+    The fields have the path without the query: a client may have put a key into the query.
+    """
     level = logging.DEBUG if request.path in _ASKED_OFTEN and response.status_code < 400 else logging.INFO
     return level, {
         "method": request.method[:20],
@@ -62,7 +69,7 @@ def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
 
 
 def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> None:
-    """Logs the request and leaves its trace. A turn has a log line of its own, which says more."""
+    """Logs the request, and ends its trace. Turns are not logged here: log_turn() writes a longer line for them."""
     if not trace.is_turn:
         costs = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
         log.log(level, "request", extra={"fields": {**fields, **costs}})
@@ -70,7 +77,10 @@ def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> No
 
 
 def _server_timing(trace: Trace) -> str:
-    """Returns the header's value, in milliseconds. For a stream, these are the times until the headers were sent."""
+    """Returns the value of the Server-Timing header, in milliseconds.
+
+    For a stream, the header has the times until the headers were sent.
+    """
     total, letta, waited = trace.seconds, trace.letta_seconds, trace.waited_seconds
     parts = {"bridge": max(0.0, total - letta - waited), "letta": letta, "wait": waited, "total": total}
     return ", ".join(f"{name};dur={seconds * 1000:.1f}" for name, seconds in parts.items())

@@ -1,4 +1,4 @@
-"""The gunicorn worker that serves the app."""
+"""The gunicorn worker that serves the app, and how it reads requests from its connections."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from bridge.config import Settings
 from bridge.web.arrival import Arrival, ReceivedBytes
 from bridge.web.hangup import is_ready
 
-# accept() fails with these while the process or the system can't open another connection.
+# accept() fails with these errors while the worker or the system can't open another connection.
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+# Seconds until accept() is tried again.
 ACCEPT_PAUSE = 0.05
 # Bytes read at once. Larger pieces cost fewer switches between threads.
 PIECE = 1 << 18
@@ -34,29 +35,30 @@ CHECK_INTERVAL = 1.0
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's threaded worker, changed so that clients that send slowly or not at all hold up nobody.
+    """gunicorn's threaded worker, changed so that clients that send slowly or not at all do not delay other clients.
 
-    - A request gets a thread when it has arrived completely. So no thread waits for bytes of a client.
-    - It gets a thread when there is room for its reply. A client that leaves its earlier replies unread waits.
-    - Nothing waits until a client closes its connection.
+    - A request gets a thread when all of it has arrived. So no thread waits for bytes of a client.
+    - A request gets a thread when its reply can be written. A client that does not read its earlier replies waits.
+    - The event loop does not wait until a client closes its connection.
     - While no further connection can be opened, new clients wait. gunicorn's own worker would end, with all its turns.
 
-    Over TLS the arriving bytes are encrypted, so there gunicorn reads the requests itself.
+    Over TLS the arriving bytes are encrypted, so gunicorn reads the requests itself then.
     tests/web/test_gunicorn_hooks.py lists all parts of gunicorn on which this class depends.
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
-        self.receiving: dict[TConn, Arrival] = {}
-        self.lingering: dict[TConn, float] = {}
-        self.buffered = 0
-        self.last_check = 0.0
+        self.receiving: dict[TConn, Arrival] = {}  # connections whose request has not arrived completely
+        self.lingering: dict[TConn, float] = {}  # connections after their last reply, and when they are closed
+        self.buffered = 0  # bytes of all requests in `receiving`
+        self.last_check = 0.0  # when slow clients were last searched for
 
     @cached_property
     def settings(self) -> Settings:
         return cast(Settings, self.wsgi.extensions["parts"].settings)
 
     def accept(self, listener: socket) -> None:
+        """Accepts a new connection. Waits a moment if no further connection can be opened."""
         try:
             super().accept(listener)
         except OSError as fault:
@@ -66,7 +68,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             time.sleep(ACCEPT_PAUSE)
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Gets every connection that gunicorn would give to a thread: new ones, and kept ones that can be read."""
+        """Starts to receive a request on the connection. Only a complete request gets a thread.
+
+        gunicorn calls this for new connections, and for kept connections on which bytes have arrived.
+        """
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
         elif self.watch_connection(conn, self.on_readable):
@@ -75,7 +80,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self.receive_bytes(conn, ahead)
 
     def watch_connection(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
-        """Calls `callback` when the connection can be read. Returns False if it broke; it is closed then."""
+        """Makes the event loop call `callback` when bytes arrive. Closes a broken connection, and returns False."""
         try:
             conn.sock.setblocking(False)
             self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
@@ -85,7 +90,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def stop_watching(self, conn: TConn) -> bytearray:
-        """Returns what has arrived of the request, if one was arriving."""
+        """Takes the connection out of the event loop. Returns what has arrived of its request, maybe nothing."""
         self.poller.unregister(conn.sock)
         self.lingering.pop(conn, None)
         arrival = self.receiving.pop(conn, None)
@@ -94,15 +99,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return received
 
     def drop_connection(self, conn: TConn) -> None:
+        """Takes the connection out of the event loop, and closes it."""
         self.stop_watching(conn)
         self.close_connection(conn)
 
     def close_connection(self, conn: TConn) -> None:
+        """Closes a connection that the event loop does not watch, and frees its place."""
         self.nr_conns -= 1
         conn.close()
 
     def on_readable(self, conn: TConn, sock: socket) -> None:
-        if conn not in self.receiving:  # cut off in this round of events, because of another client
+        """Reads the bytes that have arrived. The event loop calls it."""
+        if conn not in self.receiving:  # the request was cut off in this round of events, to free memory
             return
         try:
             piece = sock.recv(PIECE)
@@ -117,6 +125,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self.cut_off_request(conn)
 
     def receive_bytes(self, conn: TConn, piece: bytes) -> None:
+        """Adds bytes to the connection's request, and gives the request to a thread if it is complete.
+
+        If the worker keeps too many bytes of incomplete requests, the largest of these requests is cut off.
+        """
         arrival = self.receiving[conn]
         arrival.add(piece, time.monotonic())
         self.buffered += len(piece)
@@ -132,14 +144,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.cut_off_request(max(self.receiving, key=lambda one: len(self.receiving[one].received)))
 
     def on_writable(self, conn: TConn, sock: socket) -> None:
+        """Gives a complete request to a thread, as its reply can be written now. The event loop calls it."""
         if conn in self.receiving:
             self.give_to_thread(conn)
 
     def cut_off_request(self, conn: TConn) -> None:
-        """Stops waiting for the rest of a request. The app gets what has arrived, and tells the client what is missing.
+        """Stops waiting for the rest of a request. The app gets the part that has arrived, and answers with an error.
 
-        Reading goes on after that (see on_rest): a client that is still sending does not look for our reply before it
-        has finished.
+        A client that is still sending reads the error only when it has finished. So on_rest() goes on reading.
         """
         if self.receiving[conn].received and can_write(conn.sock):
             self.give_to_thread(conn)
@@ -147,7 +159,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.drop_connection(conn)
 
     def give_to_thread(self, conn: TConn) -> None:
-        """Gives the request to a thread."""
+        """Gives the connection's request to a thread. Closes the connection if no thread can be started."""
         received = ReceivedBytes(self.stop_watching(conn))
         try:
             served = self.tpool.submit(self.serve_in_thread, conn, received)
@@ -158,9 +170,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn))
 
     def serve_in_thread(self, conn: TConn, received: ReceivedBytes) -> bool:
-        """Runs in a thread. Returns whether the connection can be used for another request.
+        """Serves a request, in a thread. Returns whether the connection can be used for another request.
 
-        It can't after a request that ended too early: the place where the next one begins is unknown.
+        After a request that ended too early it can't: it is unknown where the next request begins.
         """
         conn.init()
         unreader = conn.parser.unreader
@@ -173,13 +185,20 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def handle_request(self, req: Request, conn: TConn) -> object:
-        """Keeps gunicorn from sending "100 Continue" again, which it would do even for a body that is too large."""
+        """Serves a parsed request as gunicorn does, but without "100 Continue".
+
+        receive_bytes() has sent that, if the body was not too large. gunicorn would send it again, for any body.
+        """
         if not self.cfg.is_ssl:
             req._expected_100_continue = False
         return super().handle_request(req, conn)
 
     def on_served(self, conn: TConn, served: Future[bool]) -> None:
-        """For a connection that ends, finish_request would wait until the client closes it, and all others with it."""
+        """Keeps the connection for another request, or ends it. The event loop calls it after serve_in_thread().
+
+        A connection that ends must not go to finish_request(), which would wait until the client closes it. All other
+        connections would wait, too.
+        """
         if not served.exception() and served.result():
             self.finish_request(conn, served)
             return
@@ -189,13 +208,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.lingering[conn] = time.monotonic() + LINGER
 
     def on_rest(self, conn: TConn, sock: socket) -> None:
-        """Throws away what the client sends until it closes. If we closed first, it could lose the end of its reply."""
-        with suppress(OSError):  # a connection that broke can be read again, and is at its end then
+        """Ignores what the client sends after its last reply, until the client closes the connection.
+
+        If the worker closed the connection first, the client could lose the end of the reply. The event loop calls it.
+        """
+        with suppress(OSError):  # after a broken connection's error, the next recv() reports the end
             if not sock.recv(PIECE):
                 self.drop_connection(conn)
 
     def murder_pending(self) -> None:
-        """Called between events. Cuts off slow clients; while all places are taken, also those that only pause."""
+        """Cuts off clients that send too slowly. gunicorn calls it between events.
+
+        While the worker has as many connections as it may have, clients that pause for a second are cut off, too.
+        """
         super().murder_pending()
         now = time.monotonic()
         if now - self.last_check < CHECK_INTERVAL:
@@ -209,10 +234,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             silence = pause = CHECK_INTERVAL
         for conn in [conn for conn, one in self.receiving.items() if one.is_overdue(now, pause, silence)]:
             with suppress(OSError):
-                conn.sock.shutdown(SHUT_RD)  # so that its place is free as soon as the reply is written
+                conn.sock.shutdown(SHUT_RD)  # so that the connection ends as soon as the reply is written
             self.cut_off_request(conn)
 
 
 def can_write(sock: socket) -> bool:
-    """Returns whether a reply can be written now. It can't while the client has left many replies unread."""
+    """Returns whether a reply can be written to the client now: it has read enough of its earlier replies."""
     return is_ready(sock, POLLOUT)

@@ -1,4 +1,4 @@
-"""Charts with a bar a minute: their geometry, which the templates draw as SVG. Pure."""
+"""Computes the charts of the activity page, with a bar for each minute. The templates draw them as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 
 from bridge.history.records import Minute
 
+# In SVG units.
 WIDTH, HEIGHT = 600.0, 96.0
+# The part of a bar's place that is empty.
 GAP = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A piece of a bar. Its `kind` decides its colour."""
+    """A coloured rectangle within a bar. `kind` chooses the colour."""
 
     x: float
     y: float
@@ -27,7 +29,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`label` says in words what the bar shows."""
+    """The bar of one minute. `label` says in words what the bar shows."""
 
     label: str
     parts: tuple[BarPart, ...]
@@ -35,7 +37,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`top` is the value at the upper edge, as text."""
+    """A chart. `top` is the value at the upper edge, as text; `summary` says in words what the chart shows."""
 
     title: str
     top: str
@@ -50,6 +52,7 @@ class Chart:
 
 
 def turns_chart(minutes: Sequence[Minute]) -> Chart:
+    """Returns the chart of how many turns succeeded and failed in each minute."""
     turns = sum(minute.turns for minute in minutes)
     failed = [sum(minute.errors.values()) for minute in minutes]
     pairs = list(zip(minutes, failed, strict=True))
@@ -60,7 +63,7 @@ def turns_chart(minutes: Sequence[Minute]) -> Chart:
 
 
 def latency_chart(minutes: Sequence[Minute]) -> Chart:
-    """Shows the means of each minute."""
+    """Returns the chart of the mean time of a turn in each minute: in Letta, waiting, and in the bridge."""
     values = [
         {
             "letta": minute.letta_seconds / (minute.turns or 1),
@@ -84,7 +87,7 @@ def latency_chart(minutes: Sequence[Minute]) -> Chart:
 
 
 def count_errors(minutes: Sequence[Minute]) -> list[tuple[str, int]]:
-    """Returns how often each kind of error came, the most frequent first."""
+    """Returns the codes of all errors and how often each occurred, the most frequent first."""
     total: Counter[str] = Counter()
     for minute in minutes:
         total.update(minute.errors)
@@ -98,6 +101,7 @@ def _make_chart(
     summary: str,
     as_text: Callable[[float], str],
 ) -> Chart:
+    """Returns a chart with a bar for each of `values`, which have an amount for each kind of part."""
     top = _round_up(max((sum(value.values()) for value in values), default=0.0))
     step = WIDTH / max(1, len(values))
     bars = [
@@ -108,7 +112,7 @@ def _make_chart(
 
 
 def _stack_parts(value: dict[str, float], x: float, width: float, top: float) -> list[BarPart]:
-    """Stacks the parts of a bar from the bottom up."""
+    """Returns the parts of a bar, stacked from the bottom up. `top` is the value of a bar of full height."""
     parts, bottom = list[BarPart](), HEIGHT
     for kind, amount in value.items():
         height = HEIGHT * amount / top if top else 0.0
@@ -120,7 +124,7 @@ def _stack_parts(value: dict[str, float], x: float, width: float, top: float) ->
 
 
 def _round_up(value: float) -> float:
-    """Rounds up to 1, 2 or 5 times a power of ten."""
+    """Returns the next number that is 1, 2 or 5 times a power of ten."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))

@@ -1,4 +1,4 @@
-"""Template filters: how times, durations, numbers and code look on a page. They escape all text from outside."""
+"""Template filters, which show times, durations, numbers and code on a page. They escape all text."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ _JSON = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\
 
 
 def add_filters(app: Flask) -> None:
+    """Adds the filters to the app's templates, under short names."""
     app.jinja_env.filters.update(
         ago=show_time_ago,
         until=show_time_since,
@@ -34,7 +35,7 @@ def add_filters(app: Flask) -> None:
 
 
 def show_time_ago(moment: float | None) -> Markup:
-    """Returns how long ago it was, in words. A tooltip has the exact time."""
+    """Returns HTML such as "5 min ago", with the exact time as a tooltip. Without a moment: "never"."""
     if not moment:
         return Markup('<span class="none">never</span>')
     age = time.time() - moment
@@ -42,7 +43,7 @@ def show_time_ago(moment: float | None) -> Markup:
 
 
 def show_time_since(moment: float) -> Markup:
-    """Returns for how long it has been going on."""
+    """Returns HTML such as "5 min": the time from `moment` until now."""
     return _time_element(moment, _duration_in_one_unit(time.time() - moment))
 
 
@@ -54,38 +55,42 @@ def _time_element(moment: float, text: str) -> Markup:
 
 
 def _duration_in_one_unit(seconds: float) -> str:
+    """Returns text such as "5 min", rounded down."""
     seconds = max(0.0, seconds)
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "s"))
     return f"{math.floor(seconds / size)} {unit}"
 
 
 def format_duration(seconds: float) -> str:
+    """Returns text such as "12 ms", "1.2 s" or "2 min"."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 120 else _duration_in_one_unit(seconds)
 
 
 def format_number(value: float) -> str:
+    """Returns the number with commas between the thousands."""
     return f"{value:,}"
 
 
 def percentage(part: float, whole: float) -> float:
-    """Returns a percentage."""
+    """Returns how many percent of `whole` the part is; 0 if `whole` is 0."""
     return round(100 * part / whole, 2) if whole else 0.0
 
 
 def escape_invisible(text: str) -> str:
-    """Replaces characters that are invisible, or that change the order of others, by their codes."""
+    """Replaces invisible characters, and those that change the order of text, by codes such as \\u202e."""
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in str(text))
 
 
 def highlight_json(value: Any) -> Markup:
-    """Returns JSON with keys and values in different colours."""
+    """Returns the value as indented JSON in HTML, with keys and values in different colours."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return Markup("").join(_highlighted_json_parts(escape_invisible(text)))
 
 
 def _highlighted_json_parts(text: str) -> Iterator[Markup]:
+    """Yields the HTML of each key, each value and the text between them."""
     done = 0
     for found in _JSON.finditer(text):
         yield escape(text[done : found.start()])
@@ -99,7 +104,7 @@ def _highlighted_json_parts(text: str) -> Iterator[Markup]:
 
 
 def highlight_python(source: str) -> Markup:
-    """Returns Python source in colours, or plain if it cannot be parsed."""
+    """Returns Python source as HTML with colours; without colours if the source can't be parsed."""
     shown = escape_invisible(source)
     try:
         return Markup("").join(_highlighted_python_parts(shown))
@@ -108,6 +113,7 @@ def highlight_python(source: str) -> Markup:
 
 
 def _highlighted_python_parts(source: str) -> Iterator[Markup]:
+    """Yields the HTML of each token and the text between them. Raises TokenError or SyntaxError."""
     lines = source.splitlines(keepends=True)
     row, column = 1, 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -118,6 +124,7 @@ def _highlighted_python_parts(source: str) -> Iterator[Markup]:
 
 
 def _text_between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    """Returns the text between two positions, which are pairs of a row, counted from 1, and a column."""
     if start[0] == end[0]:
         return lines[start[0] - 1][start[1] : end[1]] if start[0] <= len(lines) else ""
     middle = lines[start[0] : end[0] - 1]
@@ -126,6 +133,7 @@ def _text_between(lines: list[str], start: tuple[int, int], end: tuple[int, int]
 
 
 def _token_class(token: tokenize.TokenInfo) -> str:
+    """Returns the CSS class of a token's colour, "" for a token without a colour."""
     if token.type == tokenize.NAME and keyword.iskeyword(token.string):
         return "w"
     kinds = {tokenize.STRING: "s", tokenize.COMMENT: "c", tokenize.NUMBER: "n"}

@@ -1,4 +1,4 @@
-"""Searches, filters and sorts the list of tools, and cuts it into pages. Pure."""
+"""Searches, filters and sorts the list of tools, and divides it into pages. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 from bridge.operation.overview import STATES, ToolRow
 
+# Rows on a page.
 PAGE = 100
 
+# The values by which each column is sorted.
 _KEYS: Mapping[str, Callable[[ToolRow], Any]] = {
     "name": lambda row: row.client_name.lower(),
     "server": lambda row: row.server_name.lower(),
@@ -21,18 +23,21 @@ _KEYS: Mapping[str, Callable[[ToolRow], Any]] = {
     "results": lambda row: row.results,
     "errors": lambda row: row.errors,
 }
-# Filters other than the states.
+# Filters in addition to the states of tools.
 _FLAGS: Mapping[str, Callable[[ToolRow], bool]] = {
     "taken": lambda row: row.taken_by == "foreign",
     "errors": lambda row: row.errors > 0,
 }
-# The first click on these columns sorts the largest values to the top.
+# The first click on these columns puts the largest values first.
 _LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "errors"})
 
 
 @dataclass(frozen=True, slots=True)
 class ListingQuery:
-    """What the address asks for. `sort` is a column, with "-" before it for falling order."""
+    """The search, the filters, the order and the page that an address asks for.
+
+    `sort` is the name of a column, with "-" before the name for falling order.
+    """
 
     q: str = ""
     state: str = ""
@@ -42,7 +47,7 @@ class ListingQuery:
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, str]) -> ListingQuery:
-        """Ignores values that are invalid."""
+        """Returns the query of an address's arguments. Invalid values are ignored."""
         state, sort, page = arguments.get("state", ""), arguments.get("sort", "name"), arguments.get("page", "1")
         return cls(
             q=arguments.get("q", "").strip()[:200],
@@ -61,19 +66,22 @@ class ListingQuery:
         return self.sort.startswith("-")
 
     def arguments_with(self, **changes: Any) -> dict[str, str]:
-        """Returns the arguments of an address that asks for this with some changes. Defaults are left out."""
+        """Returns the arguments of a link to this list with changes. Without a change of `page`, the first page.
+
+        Arguments with the default value are left out.
+        """
         changed = replace(self, **({"page": 1} | changes))
         defaults = asdict(ListingQuery())
         return {name: str(value) for name, value in asdict(changed).items() if value != defaults[name]}
 
     def arguments_sorted_by(self, column: str) -> dict[str, str]:
-        """Returns the arguments for a click on a column. A second click reverses its order."""
+        """Returns the arguments of the link in a column's head. A second click reverses the order."""
         if self.column == column:
             return self.arguments_with(sort=column if self.falling else f"-{column}")
         return self.arguments_with(sort=f"-{column}" if column in _LARGE_FIRST else column)
 
     def aria_sort(self, column: str) -> str:
-        """Returns the value of `aria-sort`."""
+        """Returns the value of the HTML attribute `aria-sort` of a column."""
         if self.column != column:
             return "none"
         return "descending" if self.falling else "ascending"
@@ -81,7 +89,10 @@ class ListingQuery:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of the rows that were found. `counts` has the number of all rows in each state."""
+    """One page of the rows that match a query.
+
+    `found` is the number of rows that match, `total` of all rows. `counts` has the number of rows in each state.
+    """
 
     rows: Sequence[ToolRow]
     found: int
@@ -92,6 +103,7 @@ class Listing:
 
 
 def make_listing(rows: Sequence[ToolRow], wanted: ListingQuery) -> Listing:
+    """Returns the page of the rows that the query wants, or the last page if there are fewer."""
     found = [row for row in rows if _matches_query(row, wanted)]
     found.sort(key=lambda row: (row.client_name.lower(), row.key))
     found.sort(key=_KEYS[wanted.column], reverse=wanted.falling)

@@ -1,4 +1,4 @@
-"""Where the pages get their data, for one request."""
+"""Reads the data of a page from Letta and the history. A failure becomes a warning on the page, where possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Known = TypeVar("Known")
 
 @dataclass(slots=True)
 class PageData:
-    """`arguments` are those of the address. `warnings` tell the operator what the page could not find out."""
+    """The sources of one page's data, for one request.
+
+    `arguments` are the arguments of the address. `warnings` say what the page could not find out.
+    """
 
     parts: Parts
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -25,7 +28,10 @@ class PageData:
     warnings: list[str] = field(default_factory=list)
 
     def snapshot(self) -> Snapshot:
-        """Returns the server's state, an old one with a warning. Raises the failure if there is none."""
+        """Returns the tools and agents of the Letta server.
+
+        If Letta fails, returns an older snapshot and adds a warning. Without an older snapshot, raises the failure.
+        """
         view = self.parts.snapshots.view()
         if view.snapshot is None:
             raise view.failure or LettaError("The Letta server could not be read.")
@@ -35,7 +41,7 @@ class PageData:
         return view.snapshot
 
     def read_history(self, ask: Callable[[Activity], Known]) -> Known | None:
-        """Asks the history. Adds a warning and returns None if the store fails."""
+        """Returns what `ask` reads from the history. If the store fails, adds a warning and returns None."""
         try:
             return ask(self.parts.activity)
         except StoreUnavailable as failure:

@@ -1,7 +1,7 @@
-"""How the operator signs in: a signed cookie that every worker can read, few tries of the password, no other sites.
+"""Signs the operator in, with a signed cookie. Limits wrong passwords, and refuses requests from other sites.
 
-The key of the signature is made from the password. So workers need no other common secret, and a new password ends
-every session. Making the key is slow, so that the password cannot be guessed from a stolen cookie.
+The key of the signature is made from the password. So the workers need no other common secret, and a new password ends
+every session. Making the key is slow, so that the password can't be guessed from a stolen cookie.
 """
 
 from __future__ import annotations
@@ -23,15 +23,19 @@ from bridge.errors import Busy, Forbidden, StoreUnavailable, Unauthorized
 from bridge.store.port import Store
 from bridge.web.security import password_matches
 
+# Seconds until a session ends.
 LIFETIME = 12 * 3600
-# How many wrong passwords are allowed within WINDOW seconds: from one address, and from all addresses together.
+# The wrong passwords that are allowed within WINDOW seconds: from one address, and from all addresses together.
 WINDOW = 60
 MOST_FROM_ONE = 5
 MOST_FROM_ALL = 30
 
 
 class SignedSessions(SecureCookieSessionInterface):
-    """Cookies that no script and no other site can use. Over an encrypted connection they are bound to this host."""
+    """Flask's signed cookies, which scripts and other sites can't use.
+
+    Over an encrypted connection, browsers send such a cookie only encrypted, and only to this host.
+    """
 
     def get_cookie_name(self, app: Flask) -> str:
         return "__Host-bridge" if is_encrypted(request) else "bridge"
@@ -41,16 +45,20 @@ class SignedSessions(SecureCookieSessionInterface):
 
 
 def is_encrypted(request: Request) -> bool:
-    """Believes the header of the platform's router. A client that lies only gets a stricter cookie."""
+    """Returns whether the client's connection is encrypted, also if only to a proxy, which says so in a header.
+
+    The header is not checked: a client that lies only gets a cookie with more restrictions.
+    """
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
 def key_from_password(password: str) -> bytes:
+    """Returns the key that signs session cookies. Takes long on purpose."""
     return hashlib.scrypt(password.encode(), salt=b"letta-tool-bridge admin session", n=2**14, r=8, p=1)
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Raises if a page of another site sent the request. Requests that no page sent are accepted."""
+    """Raises Forbidden if a page of another site sent the request. Accepts requests that no page sent."""
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
         allowed = site in ("same-origin", "none")
@@ -62,7 +70,7 @@ def refuse_other_sites(request: Request) -> None:
 
 @dataclass(slots=True)
 class SignIn:
-    """Checks passwords and sessions. Wrong passwords are counted in the store, for all workers together."""
+    """Checks the operator's password and sessions. Counts wrong passwords in the store, for all workers together."""
 
     password: str
     store: Store
@@ -70,7 +78,7 @@ class SignIn:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check_password(self, request: Request, shown: str | None) -> None:
-        """Raises if the password is wrong, or if too many wrong ones came before it."""
+        """Raises Unauthorized if the password is wrong, and Busy if too many wrong passwords came before."""
         window = int(time.time() // WINDOW)
         limits = {
             f"wrong passwords {window}": MOST_FROM_ALL,
@@ -86,16 +94,21 @@ class SignIn:
         raise Unauthorized("That is not the password.", code="wrong_password")
 
     def begin_session(self, session: MutableMapping[str, Any]) -> None:
+        """Makes the cookie one of a new session."""
         session.clear()
         session.update(id=secrets.token_hex(16), begun=int(time.time()))
 
     def end_session(self, session: MutableMapping[str, Any]) -> None:
-        """Makes the cookie useless, also a copy of it."""
+        """Ends the session, also for a copy of the cookie: the store notes that the session is over."""
         with suppress(StoreUnavailable):
             self.store.put(f"session over {session.get('id')}", "1", LIFETIME)
         session.clear()
 
     def is_valid_session(self, session: MutableMapping[str, Any]) -> bool:
+        """Returns whether the session was begun here, less than LIFETIME ago, and has not been ended.
+
+        While the store fails, a session that was ended counts as valid.
+        """
         name, begun = session.get("id"), session.get("begun")
         if not isinstance(name, str) or not isinstance(begun, int):
             return False
@@ -105,7 +118,10 @@ class SignIn:
         return 0 <= time.time() - begun < LIFETIME
 
     def _add_to_count(self, key: str, by: int) -> int:
-        """Counts in this worker alone if the store fails: the operator needs the page most when things are broken."""
+        """Adds to a count in the store, and returns the count.
+
+        While the store fails, each worker counts for itself: the operator needs the page most during failures.
+        """
         try:
             return self.store.count(key, by, 2 * WINDOW)
         except StoreUnavailable:
@@ -115,5 +131,5 @@ class SignIn:
 
 
 def _address_digest(request: Request) -> str:
-    """Returns a hash of the address, as the trusted proxies report it."""
+    """Returns a hash of the client's address. The address is the one that trusted proxies report."""
     return hashlib.sha256((request.remote_addr or "").encode()).hexdigest()[:16]

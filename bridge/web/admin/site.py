@@ -1,4 +1,4 @@
-"""The operator's pages below /admin: what clients put on the Letta server, what agents do, and the actions."""
+"""The routes of the admin pages below /admin: signing in, the pages and their JSON twins, and the actions."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ View = Callable[..., views.Data]
 
 
 def admin_routes(app: Flask, parts: Parts) -> Blueprint:
+    """Returns the routes of the admin pages, and sets up sessions in the app. Without a password, the pages are off."""
     password = parts.settings.admin_password
     site = Blueprint("admin", __name__, url_prefix="/admin", static_folder="../static", static_url_path="static")
     sign_in = SignIn(password, parts.store)
@@ -62,6 +63,11 @@ _OPEN = frozenset({"admin.sign_in", "admin.try_to_sign_in"})
 
 
 def _require_sign_in(sign_in: SignIn) -> Response | None:
+    """Returns None if the request may go on, otherwise the page "off" or a redirect to the sign-in page.
+
+    Programs may send the password with HTTP Basic authentication. Raises Forbidden for requests from other sites, Busy,
+    and Unauthorized for a wrong password or an address of JSON.
+    """
     if request.endpoint == "admin.static":
         return None
     if not sign_in.password:
@@ -105,7 +111,10 @@ def _add_sign_in(site: Blueprint, sign_in: SignIn) -> None:
 
 
 def _own_path(path: str | None) -> str:
-    """Returns the path to go to after signing in if it is one of these pages; a browser may read others as a host."""
+    """Returns the path if it is an admin page, otherwise "". After signing in, the browser is sent to the path.
+
+    Browsers understand some other paths as addresses of another host.
+    """
     return path if path and path.startswith("/admin/") and "\\" not in path and path.isprintable() else ""
 
 
@@ -118,6 +127,8 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
         return _redirect_to(url_for("admin.tools"))
 
     def add(rule: str, name: str, view: View) -> None:
+        """Adds a page, and its JSON twin with the same data."""
+
         def data(**names: str) -> views.Data:
             source = PageData(parts, request.args)
             return {**view(source, *names.values()), "warnings": source.warnings}
@@ -146,7 +157,10 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
 
 
 def _json_twin_address(name: str, names: dict[str, str]) -> str:
-    """Returns the address of the JSON twin. The arguments are added as text: some of them are options of `url_for`."""
+    """Returns the address of the page's JSON twin, with the arguments of this request.
+
+    The arguments are added as text, because `url_for` would take some of their names as its options.
+    """
     values: dict[str, Any] = {**names}
     query = urlencode(list(request.args.items(multi=True)))
     return url_for(f"admin.{name}_json", **values) + (f"?{query}" if query else "")
@@ -171,6 +185,7 @@ def _add_actions(site: Blueprint, parts: Parts) -> None:
 
 
 def _page_after(action: str, target: str) -> str:
+    """Returns the address of the page to show after an action: the agent's page, or the list of tools."""
     of_agents = ("resync", "detach", "close")
     return url_for("admin.agent", agent_id=target) if action in of_agents else url_for("admin.tools")
 
@@ -179,7 +194,7 @@ def _page_after(action: str, target: str) -> str:
 
 
 def _error_reply(fault: Exception) -> Response:
-    """Returns a page for people, and an error object for programs."""
+    """Logs the fault, and returns the response: an error object for JSON twins, otherwise an error page."""
     failure = log_fault(_as_bridge_error(fault), current_app.logger)
     if _wants_json():
         response = jsonify(error_object(failure))
@@ -193,6 +208,7 @@ def _error_reply(fault: Exception) -> Response:
 
 
 def _as_bridge_error(fault: Exception) -> Exception:
+    """Returns the bridge's error for an exception of Flask, and other exceptions as they are."""
     if isinstance(fault, NotFound):
         return UnknownPath("There is no such page.")
     return InvalidRequest(fault.description or fault.name) if isinstance(fault, HTTPException) else fault
@@ -215,6 +231,6 @@ def _redirect_to(address: str) -> Response:
 
 
 def _allow_own_referrer(response: Response) -> Response:
-    """Lets browsers say that a request came from these pages, so that requests of other sites can be refused."""
+    """Sets the Referrer-Policy with which browsers send the origin, so that requests of other sites can be refused."""
     response.headers["Referrer-Policy"] = "same-origin"
     return response

@@ -1,4 +1,4 @@
-"""The values that each page shows. Its template and its JSON twin are made from the same values."""
+"""Collects the values that each admin page shows. A page and its JSON twin are made from the same values."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ RECENT_TURNS = 40
 
 
 def tools_data(page: PageData) -> Data:
+    """Returns the list of tools, as the arguments of the address filter and sort it."""
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
     wanted = ListingQuery.from_arguments(page.arguments)
@@ -39,7 +40,10 @@ def _tool_rows(page: PageData, snapshot: Snapshot) -> list[ToolRow]:
 
 
 def tool_data(page: PageData, key: str) -> Data:
-    """One tool: as the client sent it, as Letta has it, and its last calls."""
+    """Returns one tool: as the client sent it, as Letta has it, and its last calls. Raises UnknownPath.
+
+    `key` is the key of the tool's row, or the id of the tool on Letta.
+    """
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
     row = next((row for row in rows if key in (row.key, row.tool_id)), None)
@@ -56,6 +60,7 @@ def tool_data(page: PageData, key: str) -> Data:
 
 
 def agents_data(page: PageData) -> Data:
+    """Returns the list of agents that match the search of the address."""
     snapshot = page.snapshot()
     turns, running = page.read_history(Activity.turns) or [], page.read_history(Activity.holders) or {}
     rows = agent_rows(snapshot.agents, snapshot.features, page.parts.settings.methods, turns, running)
@@ -69,7 +74,10 @@ def _searched_text(row: AgentRow) -> str:
 
 
 def agent_data(page: PageData, agent_id: str) -> Data:
-    """One agent as it is now. If Letta fails, what the history knows of it."""
+    """Returns one agent as Letta has it now. If Letta fails, returns what the history has about the agent.
+
+    Raises the failure if the history has nothing.
+    """
     turns = page.read_history(lambda history: history.turns_of(agent_id)) or []
     running = (page.read_history(Activity.holders) or {}).get(agent_id)
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
@@ -92,6 +100,7 @@ def agent_data(page: PageData, agent_id: str) -> Data:
 
 
 def _tool_lists(found: Agent) -> Data:
+    """Returns the agent's tools in two lists: stubs of the bridge, and tools of its own."""
     return {
         "our_tools": [
             {"key": digest_of(one) or one.id, "name": client_name_of(one)} for one in found.tools if is_ours(one)
@@ -101,6 +110,7 @@ def _tool_lists(found: Agent) -> Data:
 
 
 def activity_data(page: PageData) -> Data:
+    """Returns the charts of the last hour, the turns that run, and the last turns, errors and actions."""
     minutes = page.read_history(lambda history: history.minutes(page.now, CHART_MINUTES)) or []
     return {
         "charts": [turns_chart(minutes), latency_chart(minutes)],
@@ -113,6 +123,7 @@ def activity_data(page: PageData) -> Data:
 
 
 def health_data(page: PageData) -> Data:
+    """Returns the versions, whether Letta and the store answer, the workers, and the settings without secrets."""
     settings = page.parts.settings
     return {
         "bridge": {"version": __version__, "python": platform.python_version()},
