@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flask import Flask
 
-from bridge.cli.group import commands, is_command_of_flask
+from bridge.cli.group import is_flask_command_line, make_command_group
 from bridge.config import Settings, environment_with_dotenv, read_settings
 from bridge.conversation import Conversation
 from bridge.dialects.base import RequestRules
@@ -51,7 +51,7 @@ from bridge.web.tracing import trace_requests
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
     """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
-    if settings is None and is_command_of_flask():
+    if settings is None and is_flask_command_line():
         return _app_with_commands_only()
     settings = settings or read_environment_settings(serving=True)
     metrics = Metrics(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
@@ -74,7 +74,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.register_blueprint(metrics_routes(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
     app.register_blueprint(home_routes())
     allow_origins(app, settings.cors_origins)
-    app.cli.add_command(commands(lambda: settings, lambda _: parts))
+    app.cli.add_command(make_command_group(lambda: settings, lambda _: parts))
     app.before_request(parts.recorder.start)
     add_error_handlers(app)
     harden_app(app, settings.trusted_hosts, settings.proxies)
@@ -85,7 +85,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
 def _app_with_commands_only() -> Flask:
     """Makes the commands for Flask's command line. Each reads the settings, so that wrong ones are no traceback."""
     app = Flask(__name__)
-    app.cli.add_command(commands(lambda: read_environment_settings(serving=False), assemble_parts))
+    app.cli.add_command(make_command_group(lambda: read_environment_settings(serving=False), assemble_parts))
     return app
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from app import assemble_parts, read_environment_settings
 from bridge.cli.completion import VARIABLE
-from bridge.cli.group import commands
+from bridge.cli.group import make_command_group
 
 
 def main() -> None:
-    group = commands(lambda: read_environment_settings(serving=False), assemble_parts)
+    group = make_command_group(lambda: read_environment_settings(serving=False), assemble_parts)
     group(prog_name="python -m bridge", complete_var=VARIABLE)
 
 

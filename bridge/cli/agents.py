@@ -1,11 +1,11 @@
-"""The command `agents`."""
+"""The command `agents`, which lists the agents on the Letta server."""
 
 from __future__ import annotations
 
 import click
 
 from bridge.cli.service import Service
-from bridge.cli.showing import Row, as_json, moment, report_failures, show
+from bridge.cli.showing import Row, as_json, report_failures, show_rows, time_as_text
 from bridge.errors import StoreUnavailable
 from bridge.history.records import TurnRecord
 from bridge.operation.overview import AgentRow, agent_rows
@@ -13,18 +13,21 @@ from bridge.operation.parts import Parts
 
 
 def add_agents(group: click.Group, service: Service) -> None:
+    """Adds the command `agents` to the group."""
+
     @group.command("agents", help="List the agents: type, method, tools, what they wait for.")
     @as_json
     @report_failures
     def agents(as_json: bool) -> None:
         parts = service.parts
-        turns, running = _turns(parts)
+        turns, running = _recent_and_running_turns(parts)
         whole = parts.gateway.whole_agents(blocks=True)
         rows = agent_rows(whole, parts.gateway.features(), parts.settings.methods, turns, running)
-        show([_row(row) for row in rows], as_json, "There are no agents on the Letta server.")
+        show_rows([_shown_row(row) for row in rows], as_json, "There are no agents on the Letta server.")
 
 
-def _turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, str]]]:
+def _recent_and_running_turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, str]]]:
+    """Returns the recent turns, and each agent's running turn and worker. Warns if the store can't be read."""
     try:
         return parts.activity.turns(), parts.activity.holders()
     except StoreUnavailable as failure:
@@ -32,7 +35,8 @@ def _turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, 
         return [], {}
 
 
-def _row(row: AgentRow) -> Row:
+def _shown_row(row: AgentRow) -> Row:
+    """Returns the columns of one agent."""
     return {
         "name": row.name,
         "id": row.id,
@@ -44,5 +48,5 @@ def _row(row: AgentRow) -> Row:
         "system_prompt": row.block or None,
         "running_on": row.worker or None,
         "waits_for": list(row.waits_for),
-        "last_turn": moment(row.last_turn),
+        "last_turn": time_as_text(row.last_turn),
     }

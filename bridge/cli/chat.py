@@ -1,4 +1,4 @@
-"""The command `chat`: talk to an agent from the terminal, with tools that run here after you allow it."""
+"""The command `chat`: lets you talk to an agent from the terminal. Tools run on this machine after you allow it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import Any
 
 import click
 
-from bridge.cli.client import Bridge, RequestFailed, Talk
-from bridge.cli.local_tools import BadTools, LocalTool, load
+from bridge.cli.client import BridgeClient, RequestFailed, Talk
+from bridge.cli.local_tools import BadTools, LocalTool, load_tools
 from bridge.cli.service import Service
-from bridge.cli.showing import visible
+from bridge.cli.showing import to_printable
 
 SHOWN = 600
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def add_chat(group: click.Group, service: Service) -> None:
+    """Adds the command `chat` to the group."""
+
     @group.command("chat", help="Talk to AGENT through a running bridge, with tools of your own that run here.")
     @click.argument("agent")
     @click.option("--tools", "file", type=FILE, help="FILE.py: its functions; FILE.json: tools with a `command`.")
@@ -30,28 +32,29 @@ def add_chat(group: click.Group, service: Service) -> None:
     @click.option("--key", envvar="BRIDGE_KEY", default="", help="Its key; better in BRIDGE_KEY.")
     def chat(agent: str, file: Path | None, said: tuple[str, ...], yes: bool, turns: int, url: str, key: str) -> None:
         try:
-            tools = load(file) if file else {}
+            tools = load_tools(file) if file else {}
         except BadTools as fault:
             raise click.ClickException(str(fault)) from fault
         runner = CallRunner(tools, yes)
-        talk = Talk(Bridge(url, key), agent, [tool.schema for tool in tools.values()], runner.run, _print)
-        for text in said or _typed(agent, list(tools)):
-            _answer(talk, text, turns)
+        talk = Talk(BridgeClient(url, key), agent, [tool.schema for tool in tools.values()], runner.run, _print_text)
+        for text in said or _read_typed_messages(agent, list(tools)):
+            _say_and_print(talk, text, turns)
 
 
-def _answer(talk: Talk, text: str, turns: int) -> None:
+def _say_and_print(talk: Talk, text: str, turns: int) -> None:
+    """Sends a text to the agent and prints the reply. Raises ClickException on an error, or after `turns` turns."""
     try:
         done = talk.say(text, turns)
     except RequestFailed as failure:
-        raise click.ClickException(visible(str(failure))) from failure
+        raise click.ClickException(to_printable(str(failure))) from failure
     click.echo()
     if not done:
         raise click.ClickException(f"The agent still calls tools after {turns} turns; see --turns.")
 
 
-def _typed(agent: str, tools: list[str]) -> Iterator[str]:
-    """Reads what is typed, until the end of the input."""
-    click.echo(f"Talking to {visible(agent)}. Tools: {', '.join(tools) or 'none'}. End with Ctrl-D.", err=True)
+def _read_typed_messages(agent: str, tools: list[str]) -> Iterator[str]:
+    """Yields the texts that the user types, one line each, until the end of the input."""
+    click.echo(f"Talking to {to_printable(agent)}. Tools: {', '.join(tools) or 'none'}. End with Ctrl-D.", err=True)
     while True:
         try:
             text = input("> " if sys.stdin.isatty() else "")
@@ -61,39 +64,44 @@ def _typed(agent: str, tools: list[str]) -> Iterator[str]:
             yield text
 
 
-def _print(piece: str) -> None:
-    click.echo(visible(piece), nl=False)
+def _print_text(piece: str) -> None:
+    click.echo(to_printable(piece), nl=False)
 
 
 class CallRunner:
-    """Runs calls. Asks before each call, unless `yes`."""
+    """Runs the tool calls of the agent on this machine. Asks the user before each call, unless `yes`."""
 
     def __init__(self, tools: dict[str, LocalTool], yes: bool) -> None:
         self._tools = tools
         self._yes = yes
 
     def run(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+        """Runs one call and prints it. Returns the result for the agent, and whether the tool worked."""
         tool = self._tools.get(name)
         if tool is None:
             return f"There is no tool {name!r} here.", False
-        click.secho(f"\n→ {visible(tool.shown(arguments))}", fg="cyan", err=True)
-        if not self._yes and not self._allowed():
+        click.secho(f"\n→ {to_printable(tool.describe_call(arguments))}", fg="cyan", err=True)
+        if not self._yes and not self._ask_user():
             return "The user did not allow this call.", False
-        text, worked = _run(tool, arguments)
+        text, worked = _run_tool(tool, arguments)
         shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
-        click.secho(f"← {visible(shown)}", fg="green" if worked else "red", err=True)
+        click.secho(f"← {to_printable(shown)}", fg="green" if worked else "red", err=True)
         return text, worked
 
     @staticmethod
-    def _allowed() -> bool:
+    def _ask_user() -> bool:
+        """Asks whether the call may run. Returns False also if the user interrupts the question."""
         try:
             return click.confirm("  run it?", err=True)
         except click.Abort:
             return False
 
 
-def _run(tool: LocalTool, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """Turns what a tool raises into its result, so that the agent gets it and the conversation goes on."""
+def _run_tool(tool: LocalTool, arguments: dict[str, Any]) -> tuple[str, bool]:
+    """Runs a tool. Returns its result, and whether it worked. An exception of the tool becomes the result.
+
+    So the agent is shown the exception and the conversation goes on.
+    """
     try:
         return tool.run(arguments), True
     except subprocess.TimeoutExpired as fault:

@@ -1,5 +1,6 @@
-"""The smallest client of the bridge: it sends a message, runs the calls of the reply and sends their results, until the
-agent answers. Read it to learn the protocol, or to write your own client.
+"""The smallest client of the bridge. Read it to learn the protocol, or to write your own client.
+
+The client sends a message, runs the tool calls of the reply and sends their results, until the agent answers.
 """
 
 from __future__ import annotations
@@ -14,30 +15,31 @@ from urllib.parse import urlsplit
 from bridge import sse
 
 Json = dict[str, Any]
-# (name, arguments) -> (what the tool returned, whether it worked)
+# Runs a tool call: (name, arguments) -> (what the tool returned, whether the tool worked).
 Run = Callable[[str, Json], tuple[str, bool]]
 
 
 class RequestFailed(Exception):
-    """The bridge did not answer, or answered with an error."""
+    """The bridge did not answer a request, or answered with an error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
-    """The bridge's address, and a key for it."""
+class BridgeClient:
+    """Sends requests to the bridge at `url`, with a client's key. `seconds` is the longest silence of the bridge."""
 
     url: str
     key: str = ""
     seconds: float = 600.0
 
-    def stream(self, body: Json) -> Iterator[Json]:
-        """Yields the chunks of one reply."""
+    def stream_chunks(self, body: Json) -> Iterator[Json]:
+        """Sends one request and yields the chunks of its reply. Raises RequestFailed for every kind of failure."""
         try:
-            yield from self._stream(body)
+            yield from self._request_chunks(body)
         except (OSError, http.client.HTTPException, ValueError) as fault:
             raise RequestFailed(f"The bridge at {self.url} does not answer as it should: {fault}") from fault
 
-    def _stream(self, body: Json) -> Iterator[Json]:
+    def _request_chunks(self, body: Json) -> Iterator[Json]:
+        """Sends one request on a connection of its own and yields the chunks of its reply."""
         place = urlsplit(self.url)
         kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
         connection = kind(place.netloc, timeout=self.seconds)
@@ -47,13 +49,14 @@ class Bridge:
             connection.request("POST", path, json.dumps({**body, "stream": True}).encode(), headers)
             with connection.getresponse() as answer:
                 if answer.status != 200:
-                    raise RequestFailed(_error_in(answer.read().decode("utf-8", "replace")))
-                yield from _chunks(iter(lambda: answer.read1(65536), b""))
+                    raise RequestFailed(_error_message(answer.read().decode("utf-8", "replace")))
+                yield from _decode_chunks(iter(lambda: answer.read1(65536), b""))
         finally:
             connection.close()
 
 
-def _chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
+def _decode_chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
+    """Yields the chunks of a streamed reply. Raises RequestFailed for an error in the stream or a missing end."""
     for _, data in sse.decode_events(pieces):
         if data == sse.DONE:
             return
@@ -64,7 +67,8 @@ def _chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
     raise RequestFailed("The reply was cut off.")
 
 
-def _error_in(text: str) -> str:
+def _error_message(text: str) -> str:
+    """Returns the message of an error object of the bridge. A text of another form is quoted."""
     try:
         return str(json.loads(text)["error"]["message"])
     except (ValueError, KeyError, TypeError):
@@ -73,13 +77,13 @@ def _error_in(text: str) -> str:
 
 @dataclass(slots=True)
 class Reply:
-    """One reply, put together from its chunks. Calls come in pieces, which have the call's index."""
+    """One reply of the agent, put together from its chunks. `calls` are the tool calls by their index in the reply."""
 
     text: str = ""
     calls: dict[int, Json] = field(default_factory=dict)
 
-    def add(self, delta: Mapping[str, Any]) -> str:
-        """Adds a piece, and returns the text in it."""
+    def add_delta(self, delta: Mapping[str, Any]) -> str:
+        """Adds the `delta` of a chunk to the reply, and returns the text in the delta."""
         piece = delta.get("content") or ""
         self.text += piece
         for part in delta.get("tool_calls", ()):
@@ -89,8 +93,8 @@ class Reply:
             call["arguments"] += part["function"].get("arguments", "")
         return piece
 
-    def message(self) -> Json:
-        """Returns the message that goes back to the bridge with the next request."""
+    def as_message(self) -> Json:
+        """Returns the reply as the assistant's message, which the next request must contain."""
         calls = [
             {"id": one["id"], "type": "function", "function": {"name": one["name"], "arguments": one["arguments"]}}
             for one in self.calls.values()
@@ -100,9 +104,9 @@ class Reply:
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation with one agent. `on_text` gets every piece of text as it comes."""
+    """A conversation with one agent. `run` runs the agent's tool calls; `on_text` gets each piece of text at once."""
 
-    bridge: Bridge
+    bridge: BridgeClient
     agent: str
     tools: Sequence[Json]
     run: Run
@@ -110,26 +114,31 @@ class Talk:
     messages: list[Json] = field(default_factory=list)
 
     def say(self, text: str, most_turns: int) -> bool:
-        """Continues until the agent answers. Returns False if it still calls tools after `most_turns`."""
+        """Sends a text and runs the agent's tool calls until the agent answers.
+
+        Returns False if the agent still calls tools after `most_turns` turns.
+        """
         self.messages.append({"role": "user", "content": text})
         for _ in range(most_turns):
-            reply = self._turn()
-            self.messages.append(reply.message())
+            reply = self._send_messages()
+            self.messages.append(reply.as_message())
             if not reply.calls:
                 return True
-            self.messages += [self._result(call) for call in reply.calls.values()]
+            self.messages += [self._result_message(call) for call in reply.calls.values()]
         return False
 
-    def _turn(self) -> Reply:
+    def _send_messages(self) -> Reply:
+        """Sends the conversation so far and returns the agent's reply."""
         reply = Reply()
         body: Json = {"model": self.agent, "messages": self.messages}
-        for chunk in self.bridge.stream({**body, **({"tools": list(self.tools)} if self.tools else {})}):
+        for chunk in self.bridge.stream_chunks({**body, **({"tools": list(self.tools)} if self.tools else {})}):
             for choice in chunk["choices"]:
-                if piece := reply.add(choice["delta"]):
+                if piece := reply.add_delta(choice["delta"]):
                     self.on_text(piece)
         return reply
 
-    def _result(self, call: Json) -> Json:
+    def _result_message(self, call: Json) -> Json:
+        """Runs a tool call and returns the message that carries its result to the agent."""
         try:
             arguments = json.loads(call["arguments"] or "{}")
         except ValueError:

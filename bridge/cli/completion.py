@@ -1,4 +1,4 @@
-"""The command `completion`: shell code that completes the commands."""
+"""The command `completion`, which prints shell code that completes the commands."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ VARIABLE = "_BRIDGE_COMPLETE"
 
 
 def add_completion(group: click.Group, service: Service) -> None:
+    """Adds the command `completion` to the group."""
+
     @group.command("completion", help='Shell code for a command `bridge` that completes: eval "$(... completion bash)"')
     @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
     def completion(shell: str) -> None:
@@ -23,11 +25,14 @@ def add_completion(group: click.Group, service: Service) -> None:
         run = f"{shlex.quote(sys.executable)} -m bridge"
         function = f"function {NAME}; {run} $argv; end" if shell == "fish" else f'{NAME}() {{ {run} "$@"; }}'
         click.echo(function)
-        click.echo(_with_program(kind(group, {}, NAME, VARIABLE).source(), run))
+        click.echo(_call_program_in(kind(group, {}, NAME, VARIABLE).source(), run))
 
 
-def _with_program(source: str, run: str) -> str:
-    """Calls the program instead of the shell function: `env` cannot call a function, and zsh does not find it."""
+def _call_program_in(source: str, run: str) -> str:
+    """Returns click's shell code with the program called in place of the shell function `bridge`.
+
+    The code calls it through `env`, which cannot call a function, and zsh does not find a function as a command.
+    """
     for call in ("bash_complete $1", f"zsh_complete {NAME}", f"(commandline -t) {NAME}"):
         source = source.replace(call, f"{call.rpartition(' ')[0]} {run}")
     return "\n".join(line for line in source.split("\n") if f"$+commands[{NAME}]" not in line)

@@ -1,4 +1,4 @@
-"""The command `doctor`: shows what is ok, and what to do about the rest."""
+"""The command `doctor`, which checks the bridge and says what to do about each fault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from bridge.cli.service import Service
-from bridge.cli.showing import as_json, show_json, visible
+from bridge.cli.showing import as_json, show_json, to_printable
 from bridge.errors import BridgeError, SettingsError
 from bridge.operation.doctor import Check, run_checks
 
@@ -17,22 +17,27 @@ MARKS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "r
 
 
 def add_doctor(group: click.Group, service: Service) -> None:
+    """Adds the command `doctor` to the group."""
+
     @group.command("doctor", help="Check everything, down to a whole tool round trip on an agent made for it.")
     @click.option("--agent", default="", metavar="ID", help="The agent whose model the round trip uses.")
     @as_json
     def doctor(agent: str, as_json: bool) -> None:
         found: list[Check] = []
-        for check in _examined(service, agent):
+        for check in _run_checks(service, agent):
             found.append(check)
             if not as_json:
-                _print(check)
+                _print_check(check)
         if as_json:
             show_json([asdict(check) for check in found])
         sys.exit(any(check.verdict == "bad" for check in found))
 
 
-def _examined(service: Service, agent: str) -> Iterator[Check]:
-    """Yields a failure that stops the examination as its last check, so that it is in the JSON, too."""
+def _run_checks(service: Service, agent: str) -> Iterator[Check]:
+    """Yields the outcome of each check. A failure that stops the checks becomes the last one.
+
+    So the failure is in the JSON, too.
+    """
     try:
         yield from run_checks(service.parts, agent)
     except SettingsError as faults:
@@ -41,8 +46,9 @@ def _examined(service: Service, agent: str) -> Iterator[Check]:
         yield Check("doctor", "bad", failure.message, "Put that right, then run the doctor again.")
 
 
-def _print(check: Check) -> None:
+def _print_check(check: Check) -> None:
+    """Prints the outcome of one check, with advice if it is not good."""
     mark, colour = MARKS[check.verdict]
-    click.echo(f"{click.style(mark, fg=colour)} {visible(check.name)}: {visible(check.found)}")
+    click.echo(f"{click.style(mark, fg=colour)} {to_printable(check.name)}: {to_printable(check.found)}")
     if check.verdict != "good" and check.advice:
         click.echo(f"    {check.advice}")

@@ -1,4 +1,4 @@
-"""The commands for a terminal: `python -m bridge ...` or `flask bridge ...`. Tables for people, JSON for programs."""
+"""The group of all commands: `python -m bridge ...` or `flask bridge ...`. Tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from bridge.config import Settings
 from bridge.operation.parts import Parts
 
 
-def commands(settings: Callable[[], Settings], parts: Callable[[Settings], Parts]) -> click.Group:
+def make_command_group(settings: Callable[[], Settings], parts: Callable[[Settings], Parts]) -> click.Group:
+    """Returns the group of all commands. Settings and parts are made only when a command needs them."""
+
     service = Service(settings, parts)
 
     @click.group("bridge", help="Look after the Letta tool bridge.")
@@ -31,7 +33,7 @@ def commands(settings: Callable[[], Settings], parts: Callable[[Settings], Parts
     return group
 
 
-def is_command_of_flask() -> bool:
-    """Returns whether Flask's command line only looks for a command in the app, and does not serve."""
+def is_flask_command_line() -> bool:
+    """Returns whether Flask's command line loads the app only to look for a command in it, not to serve."""
     context = click.get_current_context(silent=True)
     return context is not None and type(context.command).__name__ == "FlaskGroup"

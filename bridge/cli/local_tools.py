@@ -1,4 +1,4 @@
-"""Tools that run on this machine: functions of a Python file, or commands of a JSON file."""
+"""Tools for the command `chat`, which run on this machine: functions of a Python file, or commands of a JSON file."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ from typing import Any
 
 Json = dict[str, Any]
 COMMAND_SECONDS = 120
-_KINDS = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 
 
 class BadTools(Exception):
-    """A file of tools is invalid. The text says where."""
+    """A file of tools is invalid. The message names the file and the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTool:
-    """`schema` is what the agent gets. `run` runs the tool. `shown` describes a call to the user, who must allow it."""
+    """A tool that runs on this machine. `schema` is the tool in OpenAI's form, `run` runs it with the arguments.
+
+    `describe_call` returns a call as text for the user, who must allow the call.
+    """
 
     schema: Json
     run: Callable[[Json], str]
-    shown: Callable[[Json], str]
+    describe_call: Callable[[Json], str]
 
     @property
     def name(self) -> str:
         return str(self.schema["function"]["name"])
 
 
-def load(path: Path) -> dict[str, LocalTool]:
-    """Returns the tools by name. A Python file is run, so you must trust it."""
-    tools = _functions(path) if path.suffix == ".py" else _commands(path)
+def load_tools(path: Path) -> dict[str, LocalTool]:
+    """Returns the tools of a file by name. Raises BadTools. A Python file is run, so you must trust it."""
+    tools = _tools_from_python(path) if path.suffix == ".py" else _tools_from_json(path)
     if not tools:
         raise BadTools(f"{path} has no tools: public functions in a .py file, or an array of tools in a .json file.")
     return {tool.name: tool for tool in tools}
@@ -47,7 +50,8 @@ def load(path: Path) -> dict[str, LocalTool]:
 # --- functions --------------------------------------------------------------------------------------------
 
 
-def _functions(path: Path) -> list[LocalTool]:
+def _tools_from_python(path: Path) -> list[LocalTool]:
+    """Runs a Python file and returns its public functions as tools. Functions that the file imports are left out."""
     try:
         names = runpy.run_path(str(path), run_name="tools")
     except (OSError, SyntaxError) as fault:
@@ -61,20 +65,21 @@ def _functions(path: Path) -> list[LocalTool]:
 
 
 def _function_tool(function: types.FunctionType) -> LocalTool:
-    schema = function_schema(function)
+    """Returns a tool that calls the function. A returned value that is no text is written as JSON."""
+    schema = schema_of_function(function)
 
     def run(arguments: Json) -> str:
         returned = function(**arguments)
         return returned if isinstance(returned, str) else json.dumps(returned, default=str)
 
-    return LocalTool(schema, run, lambda arguments: f"{function.__name__}({_written(arguments)})")
+    return LocalTool(schema, run, lambda arguments: f"{function.__name__}({_arguments_as_text(arguments)})")
 
 
-def function_schema(function: Callable[..., Any]) -> Json:
-    """Describes a function as a tool, by its name, docstring, parameters and their types."""
+def schema_of_function(function: Callable[..., Any]) -> Json:
+    """Returns a function as a tool in OpenAI's form, made from its name, docstring, parameters and their types."""
     hints = typing.get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
-    properties = {one.name: _described(hints.get(one.name, str), one) for one in parameters}
+    properties = {one.name: _schema_of_parameter(hints.get(one.name, str), one) for one in parameters}
     required = [one.name for one in parameters if one.default is inspect.Parameter.empty]
     return {
         "type": "function",
@@ -86,33 +91,37 @@ def function_schema(function: Callable[..., Any]) -> Json:
     }
 
 
-def _described(hint: Any, parameter: inspect.Parameter) -> Json:
-    described = _type(hint)
+def _schema_of_parameter(hint: Any, parameter: inspect.Parameter) -> Json:
+    """Returns the JSON schema of a function's parameter, from its type hint and its default."""
+    described = _schema_of_type(hint)
     default = parameter.default
     known = default is not inspect.Parameter.empty and default is not None
     return {**described, "default": default} if known else described
 
 
-def _type(hint: Any) -> Json:
+def _schema_of_type(hint: Any) -> Json:
+    """Returns the JSON schema of a type hint. {}, which allows anything, if the hint is of no known kind."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         return {"enum": list(inner)}
     if origin in (typing.Union, types.UnionType):
-        return _type(next(one for one in inner if one is not type(None)))
+        return _schema_of_type(next(one for one in inner if one is not type(None)))
     if origin is list and inner:
-        return {"type": "array", "items": _type(inner[0])}
-    kind = _KINDS.get(origin or hint)
+        return {"type": "array", "items": _schema_of_type(inner[0])}
+    kind = _JSON_TYPES.get(origin or hint)
     return {"type": kind} if kind else {}
 
 
-def _written(arguments: Json) -> str:
+def _arguments_as_text(arguments: Json) -> str:
+    """Returns the arguments as Python writes them in a call: `a=1, b='x'`."""
     return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 
 # --- commands ---------------------------------------------------------------------------------------------
 
 
-def _commands(path: Path) -> list[LocalTool]:
+def _tools_from_json(path: Path) -> list[LocalTool]:
+    """Reads tools from a JSON file: an array of OpenAI tools, each with the `command` that runs the tool."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
@@ -124,7 +133,11 @@ def _commands(path: Path) -> list[LocalTool]:
 
 
 def _command_tool(row: Any, where: str) -> LocalTool:
-    """`command` is a list of words. `{name}` in a word is replaced by an argument; the standard input gets all."""
+    """Returns the tool of one row of a JSON file. Raises BadTools, which says `where`, if the row is invalid.
+
+    The row's `command` is a list of words. `{name}` in a word is replaced by that argument. The command gets all
+    arguments as JSON on its standard input.
+    """
     function = row.get("function") if isinstance(row, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise BadTools(f'{where} is not of the form {{"type": "function", "function": {{"name": ...}}}}')
@@ -133,21 +146,25 @@ def _command_tool(row: Any, where: str) -> LocalTool:
         raise BadTools(f'{where} needs a `command`: a list of words such as ["cat", "{{path}}"]')
 
     def run(arguments: Json) -> str:
-        return _run(_filled(command, arguments), json.dumps(arguments))
+        return _run_command(_fill_in_arguments(command, arguments), json.dumps(arguments))
 
-    def shown(arguments: Json) -> str:
-        return " ".join(map(repr, _filled(command, arguments)))
+    def describe_call(arguments: Json) -> str:
+        return " ".join(map(repr, _fill_in_arguments(command, arguments)))
 
-    return LocalTool({"type": "function", "function": function}, run, shown)
+    return LocalTool({"type": "function", "function": function}, run, describe_call)
 
 
-def _filled(command: Sequence[str], arguments: Mapping[str, Any]) -> list[str]:
-    """Puts the arguments into the words. No shell reads them, so an argument never becomes several words."""
+def _fill_in_arguments(command: Sequence[str], arguments: Mapping[str, Any]) -> list[str]:
+    """Returns the command's words with the arguments in place of `{name}`.
+
+    No shell reads the words, so an argument never becomes several words.
+    """
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
     return [re.sub(r"\{([^{}]+)\}", lambda place: texts.get(place[1], place[0]), word) for word in command]
 
 
-def _run(command: Sequence[str], given: str) -> str:
+def _run_command(command: Sequence[str], given: str) -> str:
+    """Runs a command with `given` as its standard input. Returns its output, after the exit code if that is not 0."""
     # The user wrote the command, and allowed the call.
     done = subprocess.run(  # nosec B603
         command, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False

@@ -1,4 +1,4 @@
-"""The settings and the parts of the service, for the commands."""
+"""Gives the commands the settings and the parts of the bridge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bridge.operation.parts import Parts
 
 
 class Service:
-    """Makes the settings and the parts when a command first uses them: some commands need neither."""
+    """Makes the settings and the parts of the bridge when a command first uses them. Some commands need neither."""
 
     def __init__(self, settings: Callable[[], Settings], parts: Callable[[Settings], Parts]) -> None:
         self._make_settings = settings

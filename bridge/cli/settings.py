@@ -1,4 +1,4 @@
-"""The commands `config` and `keys`. They do not need Letta."""
+"""The commands `config`, which shows the settings, and `keys`, which makes clients' keys. Neither needs Letta."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import sys
 import click
 
 from bridge.cli.service import Service
-from bridge.cli.showing import as_json, report_failures, show, show_json
+from bridge.cli.showing import as_json, report_failures, show_json, show_rows
 from bridge.operation.masked import mask_settings
 
 
 def add_settings(group: click.Group, service: Service) -> None:
-    _add_config(group, service)
-    _add_keys(group, service)
+    """Adds the commands `config` and `keys` to the group."""
+    _add_config_command(group, service)
+    _add_keys_commands(group, service)
 
 
-def _add_config(group: click.Group, service: Service) -> None:
+def _add_config_command(group: click.Group, service: Service) -> None:
     @group.command("config", help="The settings that are in force, without secrets.")
     @click.option("--changed", is_flag=True, help="Only settings that are not the default.")
     @as_json
@@ -32,20 +33,20 @@ def _add_config(group: click.Group, service: Service) -> None:
             {"variable": one.variable, "value": one.value or None, "default": "no" if one.changed else "yes"}
             for one in shown
         ]
-        show(rows, as_json, "All settings have their defaults.")
+        show_rows(rows, as_json, "All settings have their defaults.")
 
 
-def _add_keys(group: click.Group, service: Service) -> None:
+def _add_keys_commands(group: click.Group, service: Service) -> None:
     @group.group("keys", help="Keys for clients. They are kept as hashes, so the key itself is shown once only.")
     def keys() -> None:
         """Does nothing without a subcommand."""
 
     @keys.command("new", help="Make a key, and the entry for BRIDGE_API_KEYS.")
-    @click.argument("name", default="client", callback=_name)
+    @click.argument("name", default="client", callback=_check_key_name)
     @as_json
     def new(name: str, as_json: bool) -> None:
         key = f"ltb-{secrets.token_urlsafe(32)}"
-        entry = _entry(name, key)
+        entry = _key_entry(name, key)
         if as_json:
             show_json({"name": name, "key": key, "entry": entry})
         else:
@@ -53,27 +54,29 @@ def _add_keys(group: click.Group, service: Service) -> None:
             click.echo(f"Add this to BRIDGE_API_KEYS:        {entry}")
 
     @keys.command("hash", help="The entry for BRIDGE_API_KEYS of a key that you have. Asks for the key.")
-    @click.argument("name", default="client", callback=_name)
+    @click.argument("name", default="client", callback=_check_key_name)
     def hash_key(name: str) -> None:
         asks = sys.stdin.isatty()
         key = click.prompt("Key", hide_input=True, err=True) if asks else sys.stdin.readline()
         if len(key.strip()) < 8:
             raise click.ClickException("A key has at least 8 characters.")
-        click.echo(_entry(name, key.strip()))
+        click.echo(_key_entry(name, key.strip()))
 
     @keys.command("list", help="The names of the keys in BRIDGE_API_KEYS.")
     @as_json
     @report_failures
     def list_keys(as_json: bool) -> None:
         rows = [{"name": key.name, "sha256": f"{key.sha256[:8]}…"} for key in service.settings.api_keys]
-        show(rows, as_json, "There are no keys: BRIDGE_API_KEYS is not set.")
+        show_rows(rows, as_json, "There are no keys: BRIDGE_API_KEYS is not set.")
 
 
-def _name(context: click.Context, parameter: click.Parameter, name: str) -> str:
+def _check_key_name(context: click.Context, parameter: click.Parameter, name: str) -> str:
+    """Returns the name of a key if it is valid, otherwise raises BadParameter."""
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise click.BadParameter("a name has 1 to 64 letters, digits, dots, dashes and underscores")
     return name
 
 
-def _entry(name: str, key: str) -> str:
+def _key_entry(name: str, key: str) -> str:
+    """Returns the entry for BRIDGE_API_KEYS: the name and the SHA-256 of the key."""
     return f"{name}:{hashlib.sha256(key.encode()).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Shows rows on a terminal: as a table for people, as JSON for programs."""
+"""Shows the results of commands on a terminal: as a table for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,53 +19,56 @@ as_json = click.option("--json", "as_json", is_flag=True, help="For programs: JS
 
 
 def report_failures(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Shows a failure as one line, and ends with an exit code."""
+    """Decorates a command: a failure ends the command with a message and an exit code, not with a traceback."""
 
     @wraps(command)
     def reported(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
             command(*args, **kwargs)
         except BridgeError as failure:
-            raise click.ClickException(visible(failure.message)) from failure
+            raise click.ClickException(to_printable(failure.message)) from failure
         except SettingsError as faults:
             raise click.ClickException(f"The settings are wrong:\n{faults}") from faults
 
     return reported
 
 
-def show(rows: Sequence[Row], as_json: bool, if_empty: str) -> None:
+def show_rows(rows: Sequence[Row], as_json: bool, if_empty: str) -> None:
+    """Prints rows as JSON or as a table. Without rows, prints [] or the sentence `if_empty`."""
     if as_json:
         show_json(rows)
     elif not rows:
         click.echo(if_empty)
     else:
-        click.echo(table(rows))
+        click.echo(rows_as_table(rows))
 
 
 def show_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Writes rows of the same columns as text. Each column is as wide as its widest cell."""
-    lines = [[name.replace("_", " ") for name in rows[0]], *([_cell(value) for value in row.values()] for row in rows)]
+def rows_as_table(rows: Sequence[Row]) -> str:
+    """Returns rows of the same columns as a table in text. Each column is as wide as its widest cell."""
+    head = [name.replace("_", " ") for name in rows[0]]
+    lines = [head, *([_cell_text(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 
-def visible(text: str) -> str:
-    """Replaces characters that could control the terminal."""
+def to_printable(text: str) -> str:
+    """Returns the text with ? in place of characters that could control the terminal. Line ends stay."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
 
 
-def moment(seconds: float) -> str | None:
-    """Writes a time of the history, None if it is 0."""
+def time_as_text(seconds: float) -> str | None:
+    """Returns a Unix time in ISO form, None if the time is 0, which means unknown."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
 
 
-def _cell(value: Any) -> str:
+def _cell_text(value: Any) -> str:
+    """Returns the text of a table's cell, on one line. "-" means no value."""
     if isinstance(value, list):
         value = ", ".join(item["name"] if isinstance(item, dict) else str(item) for item in value) or None
     shown = "-" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""The commands about clients' tools: `tools`, `sweep` and `purge`."""
+"""The commands about clients' tools: `tools` lists them, `sweep` deletes idle ones, `purge` removes all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from dataclasses import asdict
 import click
 
 from bridge.cli.service import Service
-from bridge.cli.showing import Row, as_json, moment, report_failures, show, show_json, table, visible
+from bridge.cli.showing import (
+    Row,
+    as_json,
+    report_failures,
+    rows_as_table,
+    show_json,
+    show_rows,
+    time_as_text,
+    to_printable,
+)
 from bridge.errors import StoreUnavailable
 from bridge.history.records import PastCall, ToolUse
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
@@ -23,32 +32,36 @@ from bridge.sync.ownership import client_name_of
 
 
 def add_tools(group: click.Group, service: Service) -> None:
+    """Adds the commands `tools`, `sweep` and `purge` to the group."""
+
     @group.group("tools", invoke_without_command=True, help="The clients' tools that are on the Letta server.")
     @as_json
     @click.pass_context
     @report_failures
     def tools(context: click.Context, as_json: bool) -> None:
         if context.invoked_subcommand is None:
-            _list(service.parts, as_json)
+            _show_list(service.parts, as_json)
 
     @tools.command("list", help="List them, with how often they were called.")
     @as_json
     @report_failures
     def list_tools(as_json: bool) -> None:
-        _list(service.parts, as_json)
+        _show_list(service.parts, as_json)
 
     @tools.command("gone", help="List tools that were offered lately, but are not on the server.")
     @as_json
     @report_failures
     def gone(as_json: bool) -> None:
-        show([_row(row) for row in _rows(service.parts) if not row.tool_id], as_json, "No tool is gone.")
+        show_rows(
+            [_shown_row(row) for row in _read_rows(service.parts) if not row.tool_id], as_json, "No tool is gone."
+        )
 
     @tools.command("show", help="One tool, by name, digest or id: both schemas, agents, last calls.")
     @click.argument("name")
     @as_json
     @report_failures
     def show_tool(name: str, as_json: bool) -> None:
-        _show(service.parts, name, as_json)
+        _show_tools_named(service.parts, name, as_json)
 
     @group.command("sweep", help="Mark tools that no agent has, and delete those marked for longer than the limit.")
     @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
@@ -60,7 +73,7 @@ def add_tools(group: click.Group, service: Service) -> None:
         rows = [_swept_row(what, client_name_of(tool), tool.name) for what, tools in changes.items() for tool in tools]
         rows += [_swept_row("removed helper agent", "", agent.name) for agent in done.helpers]
         kept = number_with_noun(len(done.kept), "tool")
-        show(rows, as_json, f"Nothing to do: {kept} of clients, none of them idle for long.")
+        show_rows(rows, as_json, f"Nothing to do: {kept} of clients, none of them idle for long.")
 
     @group.command("purge", help="Remove all that the bridge ever put on this Letta server, before you uninstall it.")
     @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
@@ -68,20 +81,23 @@ def add_tools(group: click.Group, service: Service) -> None:
     @as_json
     @report_failures
     def purge(dry_run: bool, yes: bool, as_json: bool) -> None:
-        _purge(service.parts, dry_run, yes, as_json)
+        _purge_server(service.parts, dry_run, yes, as_json)
 
 
-def _list(parts: Parts, as_json: bool) -> None:
-    rows = [_row(row) for row in _rows(parts) if row.tool_id]
-    show(rows, as_json, "No tool of a client is on the server.")
+def _show_list(parts: Parts, as_json: bool) -> None:
+    """Prints the clients' tools that are on the Letta server."""
+    rows = [_shown_row(row) for row in _read_rows(parts) if row.tool_id]
+    show_rows(rows, as_json, "No tool of a client is on the server.")
 
 
-def _rows(parts: Parts) -> list[ToolRow]:
+def _read_rows(parts: Parts) -> list[ToolRow]:
+    """Returns all tools of clients, from the Letta server and the history."""
     tools, agents = parts.gateway.tools(), parts.gateway.whole_agents()
-    return tool_rows(tools, agents, _uses(parts), time.time(), parts.settings.stub_idle)
+    return tool_rows(tools, agents, _read_uses(parts), time.time(), parts.settings.stub_idle)
 
 
-def _uses(parts: Parts) -> dict[str, ToolUse]:
+def _read_uses(parts: Parts) -> dict[str, ToolUse]:
+    """Returns how often each tool was used, by digest. Warns if the store can't be read."""
     try:
         return parts.activity.uses()
     except StoreUnavailable as failure:
@@ -89,7 +105,8 @@ def _uses(parts: Parts) -> dict[str, ToolUse]:
         return {}
 
 
-def _row(row: ToolRow) -> Row:
+def _shown_row(row: ToolRow) -> Row:
+    """Returns the columns of one tool in the list."""
     return {
         "client_name": row.client_name,
         "server_name": row.server_name or None,
@@ -98,31 +115,34 @@ def _row(row: ToolRow) -> Row:
         "agents": [{"id": agent.id, "name": agent.name} for agent in row.agents],
         "calls": row.calls,
         "errors": row.errors,
-        "last_used": moment(row.last_used),
-        "idle_since": moment(row.idle_since),
+        "last_used": time_as_text(row.last_used),
+        "idle_since": time_as_text(row.idle_since),
     }
 
 
-def _show(parts: Parts, name: str, as_json: bool) -> None:
-    found = [row for row in _rows(parts) if _is_meant(row, name)]
+def _show_tools_named(parts: Parts, name: str, as_json: bool) -> None:
+    """Prints all that is known of the tools with this name, digest or id. Raises ClickException if there are none."""
+    found = [row for row in _read_rows(parts) if _has_name(row, name)]
     if not found:
-        raise click.ClickException(f"There is no tool of a client called {visible(name)}; `tools` lists them.")
+        raise click.ClickException(f"There is no tool of a client called {to_printable(name)}; `tools` lists them.")
     if as_json:
-        show_json([_whole(parts, row) for row in found])
+        show_json([_tool_details(parts, row) for row in found])
     else:
         for row in found:
-            _print(parts, row)
+            _print_tool(parts, row)
 
 
-def _is_meant(row: ToolRow, name: str) -> bool:
+def _has_name(row: ToolRow, name: str) -> bool:
+    """Returns whether `name` is a name or the id of the tool, or at least the first 8 characters of its digest."""
     starts = len(name) >= 8 and row.digest.startswith(name)
     return starts or name in (row.client_name, row.server_name, row.tool_id)
 
 
-def _whole(parts: Parts, row: ToolRow) -> Row:
+def _tool_details(parts: Parts, row: ToolRow) -> Row:
+    """Returns all that is known of a tool, as the JSON of `tools show`."""
     card = parts.activity.tool(row.digest)
     return {
-        **_row(row),
+        **_shown_row(row),
         "digest": row.digest,
         "tool_id": row.tool_id or None,
         "as_sent": None if card is None else {"description": card.description, "parameters": card.parameters},
@@ -132,29 +152,31 @@ def _whole(parts: Parts, row: ToolRow) -> Row:
     }
 
 
-def _print(parts: Parts, row: ToolRow) -> None:
+def _print_tool(parts: Parts, row: ToolRow) -> None:
+    """Prints all that is known of a tool, with a table of its last calls."""
     card = parts.activity.tool(row.digest)
-    click.secho(visible(row.client_name), bold=True)
+    click.secho(to_printable(row.client_name), bold=True)
     facts = [
         ("state", f"{row.state}: {MEANINGS[row.state]}"),
         ("stub", f"{row.server_name or '-'} {row.tool_id}"),
         ("digest", row.digest),
         ("agents", ", ".join(agent.name for agent in row.agents) or "-"),
         ("calls", f"{row.calls}, with {row.results} results, {row.errors} of them errors"),
-        ("last used", moment(row.last_used) or "-"),
+        ("last used", time_as_text(row.last_used) or "-"),
     ]
-    click.echo("\n".join(f"  {name:10}{visible(value)}" for name, value in facts))
+    click.echo("\n".join(f"  {name:10}{to_printable(value)}" for name, value in facts))
     if card is not None:
         click.echo(f"  {'as sent':10}{json.dumps(card.parameters)}")
         for place, change in enumerate(card.changes):
-            click.echo(f"  {'' if place else 'changed':10}{visible(change)}")
+            click.echo(f"  {'' if place else 'changed':10}{to_printable(change)}")
     if calls := parts.activity.calls_of(row.digest)[:10]:
-        click.echo(table([_call_row(call) for call in calls]))
+        click.echo(rows_as_table([_call_row(call) for call in calls]))
 
 
 def _call_row(call: PastCall) -> Row:
+    """Returns the columns of one past call of a tool."""
     return {
-        "called": moment(call.at),
+        "called": time_as_text(call.at),
         "agent": call.agent_name,
         "arguments": call.arguments[:60],
         "result": "-" if call.result is None else call.result[:60],
@@ -162,13 +184,18 @@ def _call_row(call: PastCall) -> Row:
 
 
 def _swept_row(what: str, client_name: str, server_name: str) -> Row:
+    """Returns the columns of one stub or agent that a sweep changed. `what` says how."""
     return {"done": what, "client_name": client_name, "server_name": server_name}
 
 
-def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
+def _purge_server(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Removes everything of the bridge from the Letta server, after a question unless `yes`.
+
+    With `dry_run`, only prints what would be removed.
+    """
     found = find_remains(parts.gateway)
     if not found.steps:
-        show([], as_json, "There is nothing of the bridge on this server.")
+        show_rows([], as_json, "There is nothing of the bridge on this server.")
         return
     what = (
         f"{number_with_noun(len(found.tools), 'tool')} of clients, what the bridge added to"
@@ -177,17 +204,18 @@ def _purge(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
     )
     if dry_run:
         rows = [{"tool": tool.name, "client_name": client_name_of(tool)} for tool in found.tools]
-        show(rows, as_json, "No tools.")
+        show_rows(rows, as_json, "No tools.")
         click.echo(f"Would be removed: {what}.", err=True)
         return
     if not yes:
         question = f"Remove {what}? Bridges that still run create their tools again with the next request."
         click.confirm(question, abort=True, err=True)
-    done = _with_progress(remove_all_from_server(parts.gateway, found, parts.offering, parts.hold), found.steps)
+    done = _run_with_progress(remove_all_from_server(parts.gateway, found, parts.offering, parts.hold), found.steps)
     parts.snapshots.outdate()
-    show([{"done": one} for one in done], as_json, "")
+    show_rows([{"done": one} for one in done], as_json, "")
 
 
-def _with_progress(steps: Iterable[str], count: int) -> list[str]:
+def _run_with_progress(steps: Iterable[str], count: int) -> list[str]:
+    """Runs `count` steps under a progress bar and returns their sentences."""
     with click.progressbar(steps, length=count, label="removing", file=sys.stderr) as bar:
         return list(bar)

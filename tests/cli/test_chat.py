@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from flask import Flask
 from werkzeug.serving import make_server
 
-from bridge.cli.group import commands
-from bridge.cli.local_tools import BadTools, function_schema, load
+from bridge.cli.group import make_command_group
+from bridge.cli.local_tools import BadTools, load_tools, schema_of_function
 from bridge.errors import ModelFailed
 from bridge.turn import Text
 from tests.fakes import FakeGateway
@@ -78,7 +78,7 @@ def chat(url: str, *arguments: str, given: str | None = None) -> Result:
     def nothing(*_: object) -> Any:
         raise AssertionError("`chat` must not need the service's settings")
 
-    return CliRunner().invoke(commands(nothing, nothing), ["chat", "Ada", "--url", url, *arguments], given)
+    return CliRunner().invoke(make_command_group(nothing, nothing), ["chat", "Ada", "--url", url, *arguments], given)
 
 
 def test_an_answer_is_printed(url: str, letta: FakeGateway) -> None:
@@ -153,7 +153,7 @@ def test_a_failing_tool_gives_its_error_as_the_result(
 def test_commands_get_arguments_as_words_and_as_json(
     programs: Path, name: str, arguments: dict[str, Any], said: str
 ) -> None:
-    assert load(programs)[name].run(arguments) == said
+    assert load_tools(programs)[name].run(arguments) == said
 
 
 def test_the_number_of_turns_is_limited(url: str, letta: FakeGateway, functions: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_schema_is_made_from_a_function() -> None:
         """
         return ""
 
-    assert function_schema(find) == {
+    assert schema_of_function(find) == {
         "type": "function",
         "function": {
             "name": "find",
@@ -239,4 +239,4 @@ def test_a_schema_is_made_from_a_function() -> None:
 def test_an_invalid_file_of_tools_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(BadTools, match=said):
-        load(tmp_path / name)
+        load_tools(tmp_path / name)

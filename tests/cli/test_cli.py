@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from flask import Flask
 
 from app import assemble_parts, create_app
-from bridge.cli.group import commands
-from bridge.cli.showing import table
+from bridge.cli.group import make_command_group
+from bridge.cli.showing import rows_as_table
 from bridge.config import Settings
 from bridge.errors import LettaUnreachable
 from bridge.letta.gateway import Agent
@@ -51,7 +51,9 @@ def run(settings: Settings, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cleanup, "GRACE", 0.0)
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(commands(lambda: settings, lambda known: assemble_parts(known, letta)), arguments)
+        return CliRunner().invoke(
+            make_command_group(lambda: settings, lambda known: assemble_parts(known, letta)), arguments
+        )
 
     return run
 
@@ -165,7 +167,7 @@ def test_the_module_reads_its_settings_from_the_environment(
 
 
 def test_a_table_is_as_wide_as_its_widest_cells() -> None:
-    assert table([{"a_b": "x", "c": []}, {"a_b": None, "c": [{"name": "one"}, {"name": "two"}]}]) == (
+    assert rows_as_table([{"a_b": "x", "c": []}, {"a_b": None, "c": [{"name": "one"}, {"name": "two"}]}]) == (
         "a b  c\nx    -\n-    one, two"
     )
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from flask import Flask
 
 from app import assemble_parts
-from bridge.cli.group import commands
+from bridge.cli.group import make_command_group
 from bridge.config import Settings
 from bridge.errors import LettaConflict, LettaRefusedCredentials, LettaUnreachable, ModelFailed
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Say
@@ -62,7 +62,7 @@ def run(settings: Settings, letta: SharedLetta) -> Run:
 
     def run(*arguments: str, given: str | None = None) -> Result:
         return CliRunner().invoke(
-            commands(lambda: settings, lambda known: assemble_parts(known, letta)), arguments, given
+            make_command_group(lambda: settings, lambda known: assemble_parts(known, letta)), arguments, given
         )
 
     return run

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from app import assemble_parts
-from bridge.cli.group import commands
+from bridge.cli.group import make_command_group
 from bridge.config import read_settings
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
@@ -37,7 +37,7 @@ def command(world: World, *arguments: str) -> list[Json]:
     settings = read_settings(world.bridge.environment)
     with closing(Connection(settings)) as connection:
         server = LettaServer(settings, connection)
-        group = commands(lambda: settings, lambda known: assemble_parts(known, server))
+        group = make_command_group(lambda: settings, lambda known: assemble_parts(known, server))
         done = CliRunner().invoke(group, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
     rows: list[Json] = json.loads(done.output)
