@@ -12,7 +12,7 @@ from tests.clients.guard import living_in
 from tests.clients.process import ClientFailed, Scratch, run_to_end
 from tests.waiting import until
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
 FOR_EVER = "sleep 1000"
 

@@ -16,7 +16,7 @@ from tests.letta_server import AGENT_ID, LettaServerStub
 from tests.services import environment
 from tests.waiting import SOON
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
 PLAIN, HASHED = "canary-of-the-plain-key", "canary-of-the-hashed-key"
 LETTA, ADMIN, METRICS = "canary-of-letta", "canary-of-the-admin", "canary-of-the-metrics"

@@ -31,7 +31,7 @@ from tests.letta_server import LettaServerStub
 from tests.sse_checker import check_error
 from tests.waiting import SOON
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
 OPERATIONS = [(verb, path) for path, verbs in DESCRIPTION["paths"].items() for verb in verbs]
 

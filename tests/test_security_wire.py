@@ -18,7 +18,7 @@ from tests.letta_server import LettaServerStub
 from tests.services import BODY, connected, environment, rest_of
 from tests.waiting import SOON
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
 KEY = "key-of-the-only-client"
 LARGEST = 1_000_000

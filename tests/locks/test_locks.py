@@ -27,7 +27,7 @@ from testbed.redis import Redis
 from tests.stores import KINDS, Kind, lock_place, locker
 from tests.waiting import SOON, until
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
 AGENT = "agent-1"
 LEASE = 60.0
