@@ -19,7 +19,8 @@ from bridge.store.sqlite import LocalStore
 from testbed.redis import Redis
 
 Kind = Literal["local", "redis"]
-KINDS = ("local", pytest.param("redis", marks=pytest.mark.servers))
+# What stores and locks promise must not fail even once.
+KINDS = ("local", pytest.param("redis", marks=[pytest.mark.servers, pytest.mark.strict]))
 
 
 @contextmanager
