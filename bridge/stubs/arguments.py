@@ -51,6 +51,7 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
 
 
 def _restore_object(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments that the model gave under the client's names and as the client's schema asks for them."""
     own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
     named = {stub.renamed.get(key, key): value for key, value in own.items()}
     client = normalise_schema(stub.spec.parameters or {})

@@ -46,7 +46,10 @@ class StubCache:
         return self._find_or_check(spec, where).spec
 
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
-        """Returns the stub of a tool, as `make_stub` makes it. `where` is the place of the tool in the request."""
+        """Returns the stub of a tool from the cache, or makes the stub with `make_stub`.
+
+        `where` is the place of the tool in the request.
+        """
         tool = self._find_or_check(spec, f"{where}.parameters")
         stub = tool.stubs.get((form, kind))
         if stub is None:

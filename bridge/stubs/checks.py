@@ -127,6 +127,7 @@ def _check_keywords(schema: dict[str, Any], where: str) -> None:
 
 
 def _check_property(name: str, schema: Any, where: str) -> None:
+    """Raises an InvalidRequest if a property has no name, or a schema that is not well formed."""
     if not name:
         _refuse_schema(where, "has an empty name")
     if not is_schema(schema):

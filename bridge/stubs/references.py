@@ -185,6 +185,7 @@ class Inlining:
         return _join_siblings(target, siblings)
 
     def _is_kept(self, reference: str) -> bool:
+        """Whether a reference stays in the schema, as `keep` says."""
         if self.keep == "none" or not is_definition(reference):
             return False
         return self.keep == "all" or self.definitions.is_recursive(reference)

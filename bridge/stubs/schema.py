@@ -23,7 +23,10 @@ from bridge.turn import ArgumentPath, JsonObject, SchemaForm
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A converted schema. `sentences` are to be added to the tool's description; the other fields are as in `Stub`."""
+    """A client's schema in the form for Letta: `parameters`.
+
+    `sentences` are to be added to the tool's description. The other fields are as in `Stub`.
+    """
 
     parameters: Schema
     sentences: tuple[str, ...]

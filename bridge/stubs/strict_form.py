@@ -64,7 +64,11 @@ class StrictFormBuilder:
         }
 
     def _value_schema(self, schema: Schema, path: ArgumentPath, place: Place) -> Schema:
-        """Returns the strict schema for the value at `path`: a scalar, a list, an object, or else JSON text."""
+        """Returns the strict mode schema for the value at `path`.
+
+        That is the schema of a scalar, of a list or of an object, if strict mode can express the value. Otherwise the
+        model gives the value as JSON text.
+        """
         plain = _remove_null(_merge_all_of(schema))
         nullable = "null" in self.definitions.possible_kinds(schema)
         kind = _only_kind(self.definitions.possible_kinds(plain))
@@ -86,7 +90,7 @@ class StrictFormBuilder:
         return self._text_schema(schema, kind, path, place, absence)
 
     def _scalar_schema(self, plain: Schema, kind: str, path: ArgumentPath, absence: str) -> Schema:
-        """Returns the strict schema for a string, a number or a boolean.
+        """Returns the strict mode schema for a string, a number or a boolean.
 
         `absence` says what null means, if anything.
         """
@@ -101,7 +105,7 @@ class StrictFormBuilder:
         }
 
     def _text_schema(self, schema: Schema, kind: str, path: ArgumentPath, place: Place, absence: str) -> Schema:
-        """Returns the strict schema for a value that the model gives as JSON text, and notes its path in `as_text`."""
+        """Returns the strict mode schema for a value that the model gives as JSON text. Notes the path in `as_text`."""
         self.as_text.add(path)
         nullable = bool(absence) and self.nullable_types and place != "item"
         if kind != "string":

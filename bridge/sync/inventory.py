@@ -28,6 +28,7 @@ class OwnTool:
 
     @property
     def is_used(self) -> bool:
+        """Whether an agent has the tool, or a rule for the tool."""
         return bool(self.agents or self.ruled)
 
 

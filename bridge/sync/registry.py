@@ -45,9 +45,8 @@ class Registry:
     def place_stubs(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
         """Puts missing stubs on the Letta server.
 
-        Returns the bindings of all `stubs`, in order, and whether Letta had to be called.
-        Stubs that the agent has, and those that this registry placed before, need no call. The others are looked up by
-        name.
+        Returns the bindings of all `stubs`, in order, and whether Letta had to be called. Stubs that the agent has, and
+        those that this registry placed before, need no call. The others are looked up by name.
         """
         self._learn_places(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
