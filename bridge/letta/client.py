@@ -141,7 +141,7 @@ class LettaServer:
         return [rows.agent_from_row(row) for row in require_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
-        """Changes what `change` sets. Also sends `parallel_tool_calls` as they are, where Letta resets them otherwise."""
+        """Changes what `change` sets. Sends `parallel_tool_calls` as they are if Letta would otherwise reset them."""
         fields = {"tool_ids": change.tool_ids, "tool_rules": change.rules, "message_ids": change.message_ids}
         body: dict[str, Any] = {name: list(value) for name, value in fields.items() if value is not None}
         if change.variables is not None:

@@ -65,7 +65,7 @@ def error_from_words(words: str) -> errors.BridgeError | None:
 
 
 def error_from_status(status: int, words: str) -> errors.BridgeError:
-    """Returns the error for an answer other than 2xx. Its words decide if Letta uses the status for many causes."""
+    """Returns the error for an answer other than 2xx. `words` decide if Letta uses one status for many causes."""
     by_status = _ERRORS_BY_STATUS.get(status)
     if by_status is not None:
         return by_status()

@@ -59,17 +59,7 @@ def message_from_row(row: JsonObject, *, packed: bool = False) -> StoredMessage:
     """Returns a stored message. `packed`: what a tool returned is in JSON as the model sees it (before Letta 0.8)."""
     kind, message_id = text_of(row.get("message_type")), text_of(row.get("id"))
     listed = _objects_of(row.get("tool_calls")) or _objects_of([row.get("tool_call")])
-    calls = tuple(
-        AgentCall(
-            message_id,
-            text_of(call.get("tool_call_id")),
-            text_of(call.get("name")),
-            text_of(call.get("arguments")),
-            True,
-            index,
-        )
-        for index, call in enumerate(listed)
-    )
+    calls = tuple(_call_from_row(call, message_id, index) for index, call in enumerate(listed))
     returned = text_of(row.get("tool_return"))
     said = _unpack_return(returned) if packed else returned
     returns = {
@@ -78,6 +68,11 @@ def message_from_row(row: JsonObject, *, packed: bool = False) -> StoredMessage:
     }
     said = said or text_of(row.get("reasoning")) or join_text_parts(row.get("content"))
     return StoredMessage(message_id, kind, calls, said, returns, text_of(row.get("otid")))
+
+
+def _call_from_row(row: JsonObject, message_id: str, index: int) -> AgentCall:
+    call_id, name, arguments = (text_of(row.get(field)) for field in ("tool_call_id", "name", "arguments"))
+    return AgentCall(message_id, call_id, name, arguments, held=True, index=index)
 
 
 def variables_from_row(row: JsonObject) -> dict[str, str]:
