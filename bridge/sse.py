@@ -50,7 +50,7 @@ class _PartialEvent:
         return not (self._name or self._data)
 
     def add_line(self, line: str) -> tuple[str, str] | None:
-        """Adds a line. Returns (event name, data) if the line is the blank line that ends an event with data."""
+        """Adds a line to the event. Returns (event name, data) if the line is the blank one that ends an event."""
         if not line:
             whole = (self._name, "\n".join(self._data)) if self._data else None
             self._name, self._data, self._size = "", [], 0

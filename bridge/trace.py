@@ -143,11 +143,11 @@ def bind_to_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], 
     """Returns the action with this thread's trace bound to it: any thread that runs the action uses that trace."""
     trace = current_trace_or_none()
 
-    def run(item: Item) -> Result:
+    def run_in_trace(item: Item) -> Result:
         set_current_trace(trace)
         return action(item)
 
-    return lambda item: copy_context().run(run, item)
+    return lambda item: copy_context().run(run_in_trace, item)
 
 
 @contextmanager

@@ -65,6 +65,7 @@ def _read_typed_messages(agent: str, tools: list[str]) -> Iterator[str]:
 
 
 def _print_text(piece: str) -> None:
+    """Prints a piece of the agent's text."""
     click.echo(to_printable(piece), nl=False)
 
 

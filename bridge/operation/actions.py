@@ -273,4 +273,5 @@ def _remove_stub_from_agent(gateway: Gateway, agent: Agent, tool: Tool) -> None:
 
 
 def _number_of_client_tools(number: int) -> str:
+    """Returns "1 tool of clients", "2 tools of clients"."""
     return f"{number_with_noun(number, 'tool')} of clients"

@@ -30,6 +30,7 @@ class BackgroundWork:
             log.warning("a %s is put off: %s", self._name, fault)
 
     def _run(self) -> None:
+        """Does the work and logs its outcome or its failure."""
         try:
             log.info("%s: %s", self._name, self._work())
         except BridgeError as failure:

@@ -30,10 +30,10 @@ def mask_settings(settings: Settings) -> list[ShownSetting]:
 
 
 def _shown_setting(metadata: Mapping[str, Any], value: Any) -> ShownSetting:
-    """Returns the setting of one field of Settings, whose `metadata` holds variable, default, meaning and parser."""
+    """Returns one setting as the operator sees it. `metadata` and `value` are those of a field of Settings."""
     default = metadata["default"]
     changed = default is None or value != metadata["parse"](default)
-    hidden = metadata["secret"] and value and not _are_keys(value)
+    hidden = metadata["secret"] and value and not _are_client_keys(value)
     return ShownSetting(metadata["variable"], HIDDEN if hidden else _value_as_text(value), changed, metadata["meaning"])
 
 
@@ -45,13 +45,13 @@ def _value_as_text(value: Any) -> str:
     return str(value)
 
 
-def _are_keys(value: Any) -> bool:
+def _are_client_keys(value: Any) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, ApiKey) for item in value)
 
 
 def _list_as_text(value: Any) -> str:
     """Returns the names of clients' keys, which are not secret, or the number of rules for side requests."""
-    if _are_keys(value):
+    if _are_client_keys(value):
         return ", ".join(f"{key.name} (not shown)" for key in value)
     return f"{len(value)} rules"
 

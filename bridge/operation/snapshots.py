@@ -94,6 +94,7 @@ class Snapshots:
             raise
 
     def _renew_and_release(self) -> None:
+        """Makes a new snapshot and releases the lock that `_renew_in_background` took. Ignores a failure of Letta."""
         try:
             self._make_snapshot()
         except LettaError:
