@@ -1,4 +1,4 @@
-"""Puts the parts of the service together. No other module does."""
+"""Makes the parts of the service and connects them: the Flask app, and what the commands need."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ from bridge.web.tracing import trace_requests
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
-    """The service. Without arguments the settings come from the environment and the gateway leads to their Letta."""
+    """Returns the Flask app of the service.
+
+    Without `settings`, the settings are read from the environment. Without `gateway`, the app calls the Letta server
+    that the settings name. When Flask's command line only looks for a command, the app has only the commands.
+    """
     if settings is None and is_flask_command_line():
         return _app_with_commands_only()
     settings = settings or read_environment_settings(serving=True)
@@ -83,20 +87,30 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
 
 
 def _app_with_commands_only() -> Flask:
-    """Makes the commands for Flask's command line. Each reads the settings, so that wrong ones are no traceback."""
+    """Returns an app for Flask's command line that serves nothing.
+
+    Each command reads the settings itself. So invalid settings give a message, not a traceback.
+    """
     app = Flask(__name__)
     app.cli.add_command(make_command_group(lambda: read_environment_settings(serving=False), assemble_parts))
     return app
 
 
 def read_environment_settings(*, serving: bool) -> Settings:
+    """Returns the settings of the environment and of the file `.env`. Raises SettingsError.
+
+    With `serving` false, as in commands, no client's keys are needed.
+    """
     return read_settings(environment_with_dotenv(os.environ, Path.cwd()), serving=serving)
 
 
 def assemble_parts(
     settings: Settings, gateway: Gateway | None = None, observe: Observer = lambda call, seconds: None
 ) -> Parts:
-    """Makes the parts that are not about the web. None of them connects anywhere before it is used."""
+    """Returns the parts of the service that do not depend on Flask. No part connects to anything before it is used.
+
+    `observe` gets the name of each call to Letta, and the seconds until its answer began.
+    """
     gateway = gateway or LettaServer(settings, observe=observe)
     directory = Directory(gateway)
     shared = shared_by_workers(settings)
@@ -127,5 +141,6 @@ def _request_rules(settings: Settings) -> RequestRules:
 
 
 def _make_sweeps(settings: Settings, gateway: Gateway) -> BackgroundWork:
+    """Returns the work that removes unused stubs from the Letta server, once in `sweep_interval` seconds."""
     due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
     return BackgroundWork("sweep", due.is_due, lambda: sweep_server(gateway, settings.stub_idle))

@@ -61,6 +61,7 @@ def _too_deep_error(deepest: int) -> TooDeep:
 
 
 def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the fields of a JSON object as a dict. Raises ValueError if two fields have the same name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()

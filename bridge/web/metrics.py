@@ -136,7 +136,7 @@ def metrics_routes(metrics: Metrics, token: str, *, open_to_all: bool) -> Bluepr
     routes = Blueprint("metrics", __name__)
 
     @routes.get("/metrics")
-    def show() -> Response:
+    def show_metrics() -> Response:
         if not token and not open_to_all:
             raise Forbidden(
                 "The metrics are off: set BRIDGE_METRICS_TOKEN, and let Prometheus send it as a bearer token."

@@ -18,7 +18,7 @@ def openai_routes(settings: Settings, directory: Directory, answers: Answers, ch
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
-    def need_key() -> None:
+    def check_key() -> None:
         if request.method != "OPTIONS":
             g.client_key = client_key(request, settings.api_keys)
             current_trace().key_name = g.client_key.name if g.client_key else ""

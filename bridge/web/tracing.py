@@ -26,11 +26,11 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
     """
 
     @app.before_request
-    def begin() -> None:
+    def begin_trace() -> None:
         set_current_trace(Trace(request.headers.get("X-Request-Id", ""), request.headers.get("traceparent", "")))
 
     @app.after_request
-    def report(response: Response) -> Response:
+    def report_trace(response: Response) -> Response:
         trace = current_trace()
         response.headers["X-Request-Id"] = trace.request_id
         if request.path.startswith("/v1"):
@@ -43,14 +43,14 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
         count = partial(metrics.count_request, route, request.method, response.status_code, trace, streamed=streamed)
         line = _log_level_and_fields(response)
 
-        def leave() -> None:
+        def end_request() -> None:
             count()
             _log_and_leave_trace(trace, *line)
 
         if streamed:
-            response.call_on_close(leave)
+            response.call_on_close(end_request)
         else:
-            leave()
+            end_request()
         return response
 
 

@@ -185,9 +185,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def handle_request(self, req: Request, conn: TConn) -> object:
-        """Serves a parsed request as gunicorn does, but without "100 Continue".
+        """Serves a parsed request as gunicorn does, but without sending "100 Continue", except over TLS.
 
-        receive_bytes() has sent that, if the body was not too large. gunicorn would send it again, for any body.
+        receive_bytes() has sent it, if the body was not too large. gunicorn would send it again, for any body.
         """
         if not self.cfg.is_ssl:
             req._expected_100_continue = False

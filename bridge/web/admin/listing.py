@@ -114,6 +114,7 @@ def make_listing(rows: Sequence[ToolRow], wanted: ListingQuery) -> Listing:
 
 
 def _matches_query(row: ToolRow, wanted: ListingQuery) -> bool:
+    """Returns whether the tool has all words of the search, the agent and the state of the query."""
     words = wanted.q.lower().split()
     text = f"{row.client_name} {row.server_name} {row.digest} {' '.join(agent.name for agent in row.agents)}".lower()
     if not all(word in text for word in words):
@@ -124,4 +125,5 @@ def _matches_query(row: ToolRow, wanted: ListingQuery) -> bool:
 
 
 def _has_state(row: ToolRow, state: str) -> bool:
+    """Returns whether the tool has the state, or matches the other filter of this name. Every tool matches ""."""
     return _FLAGS[state](row) if state in _FLAGS else state in ("", row.state)

@@ -126,30 +126,30 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
     def home() -> Response:
         return _redirect_to(url_for("admin.tools"))
 
-    def add(rule: str, name: str, view: View) -> None:
+    def add_page(rule: str, name: str, view: View) -> None:
         """Adds a page, and its JSON twin with the same data."""
 
-        def data(**names: str) -> views.Data:
+        def read_data(**names: str) -> views.Data:
             source = PageData(parts, request.args)
             return {**view(source, *names.values()), "warnings": source.warnings}
 
-        def page(**names: str) -> str:
+        def show_page(**names: str) -> str:
             return render_template(
-                f"admin/{name}.html", **data(**names), here=name, twin=_json_twin_address(name, names)
+                f"admin/{name}.html", **read_data(**names), here=name, twin=_json_twin_address(name, names)
             )
 
-        def twin(**names: str) -> Response:
-            return jsonify(data(**names))
+        def show_twin(**names: str) -> Response:
+            return jsonify(read_data(**names))
 
-        site.add_url_rule(f"{rule}.json", f"{name}_json", twin)
-        site.add_url_rule(rule, name, page)
+        site.add_url_rule(f"{rule}.json", f"{name}_json", show_twin)
+        site.add_url_rule(rule, name, show_page)
 
-    add("/tools", "tools", views.tools_data)
-    add("/tools/<key>", "tool", views.tool_data)
-    add("/agents", "agents", views.agents_data)
-    add("/agents/<agent_id>", "agent", views.agent_data)
-    add("/activity", "activity", views.activity_data)
-    add("/health", "health", views.health_data)
+    add_page("/tools", "tools", views.tools_data)
+    add_page("/tools/<key>", "tool", views.tool_data)
+    add_page("/agents", "agents", views.agents_data)
+    add_page("/agents/<agent_id>", "agent", views.agent_data)
+    add_page("/activity", "activity", views.activity_data)
+    add_page("/health", "health", views.health_data)
 
     @site.get("/<path:anything>")
     def unknown_page(anything: str) -> Response:
@@ -178,7 +178,7 @@ def _add_actions(site: Blueprint, parts: Parts) -> None:
         return render_template("admin/confirm.html", intent=intent, action=action, target=target, back=back)
 
     @site.post("/do/<action>")
-    def act(action: str) -> Response:
+    def do_action(action: str) -> Response:
         target = request.form.get("target", "")
         flash(parts.operator.do(action, target))
         return _redirect_to(_page_after(action, target))
