@@ -83,7 +83,7 @@ def test_turns_are_recorded_and_no_request_fails(tmp_path: Path, fail_next_start
     recorder.end(record, None, gone=False)
     recorder.start()
     recorder.stop()
-    assert [turn.outcome for turn in activity.turns()] == ["stop"]
+    assert [turn.outcome for turn in activity.newest_turns()] == ["stop"]
 
 
 def test_a_sweep_is_put_off(fail_next_start: FailNextStart, caplog: pytest.LogCaptureFixture) -> None:

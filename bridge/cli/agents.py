@@ -29,7 +29,7 @@ def add_agents(group: click.Group, service: Service) -> None:
 def _recent_and_running_turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, str]]]:
     """Returns the recent turns, and each agent's running turn and worker. Warns if the store can't be read."""
     try:
-        return parts.activity.turns(), parts.activity.holders()
+        return parts.activity.newest_turns(), parts.activity.busy_agents()
     except StoreUnavailable as failure:
         click.echo(f"{failure.message} So turns are missing here.", err=True)
         return [], {}

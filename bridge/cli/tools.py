@@ -99,7 +99,7 @@ def _read_rows(parts: Parts) -> list[ToolRow]:
 def _read_uses(parts: Parts) -> dict[str, ToolUse]:
     """Returns how often each tool was used, by digest. Warns if the store can't be read."""
     try:
-        return parts.activity.uses()
+        return parts.activity.tool_uses()
     except StoreUnavailable as failure:
         click.echo(f"{failure.message} So calls are missing here.", err=True)
         return {}
@@ -140,7 +140,7 @@ def _has_name(row: ToolRow, name: str) -> bool:
 
 def _tool_details(parts: Parts, row: ToolRow) -> Row:
     """Returns all that is known of a tool, as the JSON of `tools show`."""
-    card = parts.activity.tool(row.digest)
+    card = parts.activity.tool_card(row.digest)
     return {
         **_shown_row(row),
         "digest": row.digest,
@@ -148,13 +148,13 @@ def _tool_details(parts: Parts, row: ToolRow) -> Row:
         "as_sent": None if card is None else {"description": card.description, "parameters": card.parameters},
         "as_letta_has_it": None if card is None else card.json_schema,
         "changes": [] if card is None else list(card.changes),
-        "last_calls": [asdict(call) for call in parts.activity.calls_of(row.digest)[:10]],
+        "last_calls": [asdict(call) for call in parts.activity.newest_calls_of_tool(row.digest)[:10]],
     }
 
 
 def _print_tool(parts: Parts, row: ToolRow) -> None:
     """Prints all that is known of a tool, with a table of its last calls."""
-    card = parts.activity.tool(row.digest)
+    card = parts.activity.tool_card(row.digest)
     click.secho(to_printable(row.client_name), bold=True)
     facts = [
         ("state", f"{row.state}: {MEANINGS[row.state]}"),
@@ -169,7 +169,7 @@ def _print_tool(parts: Parts, row: ToolRow) -> None:
         click.echo(f"  {'as sent':10}{json.dumps(card.parameters)}")
         for place, change in enumerate(card.changes):
             click.echo(f"  {'' if place else 'changed':10}{to_printable(change)}")
-    if calls := parts.activity.calls_of(row.digest)[:10]:
+    if calls := parts.activity.newest_calls_of_tool(row.digest)[:10]:
         click.echo(rows_as_table([_call_row(call) for call in calls]))
 
 

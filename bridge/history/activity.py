@@ -15,15 +15,15 @@ from bridge.errors import StoreUnavailable
 from bridge.history.records import (
     Minute,
     PastCall,
-    ServingProcess,
     Step,
     ToolCard,
     ToolUse,
     TurnRecord,
-    made,
-    read,
-    read_all,
-    written,
+    WorkerRecord,
+    record_from_row,
+    record_from_text,
+    record_to_text,
+    records_from_texts,
 )
 from bridge.store.heartbeat import living
 from bridge.store.port import Store
@@ -51,32 +51,32 @@ class Activity:
 
     # --- written --------------------------------------------------------------------------------------
 
-    def show_running(self, process_id: str, turns: Sequence[TurnRecord]) -> None:
+    def show_running(self, worker_id: str, turns: Sequence[TurnRecord]) -> None:
         """Says that these turns run in that process now."""
-        self._store.put(f"running {process_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
+        self._store.put(f"running {worker_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
 
-    def ended(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
+    def keep_ended_turns(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
         """Keeps turns that are over, each with the digests of its tools by the client's names.
 
         Returns the digests of tools that the store does not know, because they are new or it has forgotten them.
         """
         for turn, digests in turns:
-            text = written(turn)
+            text = record_to_text(turn)
             self._store.append("turns", text, MOST_TURNS, KEPT)
             if turn.agent_id and not turn.aside:
                 self._store.append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
-            self._keep_calls(turn, digests)
-        self._edit("minutes", lambda minutes: _with_minutes(minutes, [turn for turn, _ in turns]))
+            self._keep_calls_and_results(turn, digests)
+        self._edit_document("minutes", lambda minutes: _add_to_minutes(minutes, [turn for turn, _ in turns]))
         return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
 
     def keep_cards(self, cards: Iterable[ToolCard]) -> None:
         """Keeps tools as they are offered. For a known tool, the time of its first turn stays."""
         for card in cards:
-            known = self.tool(card.digest)
+            known = self.tool_card(card.digest)
             kept = card if known is None else replace(card, since=known.since)
-            self._store.put(f"tool {card.digest}", written(kept), KEPT)
+            self._store.put(f"tool {card.digest}", record_to_text(kept), KEPT)
 
-    def acted(self, at: float, text: str) -> None:
+    def note_action(self, at: float, text: str) -> None:
         """Notes what the operator did."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
 
@@ -88,22 +88,22 @@ class Activity:
         def change(uses: Document) -> Document:
             nonlocal fresh, dropped
             before = frozenset(uses)
-            kept = _newest(_with_uses(uses, turns))
+            kept = _newest_uses(_add_to_uses(uses, turns))
             fresh, dropped = kept.keys() - before, uses.keys() - kept.keys()
             return kept
 
-        self._edit("tools", change)
+        self._edit_document("tools", change)
         if dropped:
             self._store.remove(*(f"{kind} {digest}" for digest in dropped for kind in ("tool", "calls")))
         return fresh
 
-    def _keep_calls(self, turn: TurnRecord, digests: Digests) -> None:
+    def _keep_calls_and_results(self, turn: TurnRecord, digests: Digests) -> None:
         for step in (*turn.returned, *turn.calls):
             if step.name in digests:
                 key = f"calls {digests[step.name]}"
-                self._store.append(key, json.dumps(_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
+                self._store.append(key, json.dumps(_call_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
 
-    def _edit(self, key: str, change: Callable[[Document], Document]) -> None:
+    def _edit_document(self, key: str, change: Callable[[Document], Document]) -> None:
         for _ in range(TRIES):
             old = self._store.get(key)
             new = json.dumps(change(json.loads(old) if old else {}), separators=(",", ":"))
@@ -114,30 +114,30 @@ class Activity:
 
     # --- read -----------------------------------------------------------------------------------------
 
-    def turns(self) -> list[TurnRecord]:
+    def newest_turns(self) -> list[TurnRecord]:
         """Returns the newest turns that are over, the newest first."""
-        return read_all(TurnRecord, reversed(self._store.items("turns")))
+        return records_from_texts(TurnRecord, reversed(self._store.items("turns")))
 
-    def turns_of(self, agent_id: str) -> list[TurnRecord]:
-        return read_all(TurnRecord, reversed(self._store.items(f"turns {agent_id}")))
+    def newest_turns_of_agent(self, agent_id: str) -> list[TurnRecord]:
+        return records_from_texts(TurnRecord, reversed(self._store.items(f"turns {agent_id}")))
 
-    def workers(self) -> list[ServingProcess]:
+    def workers(self) -> list[WorkerRecord]:
         """Returns the processes that live, the newest first."""
         return [
-            ServingProcess(beat.id, beat.host, beat.pid, beat.started, beat.seen, self._running_in(beat.id))
+            WorkerRecord(beat.id, beat.host, beat.pid, beat.started, beat.seen, self._running_turns_in(beat.id))
             for beat in living(self._store)
         ]
 
-    def _running_in(self, process_id: str) -> tuple[TurnRecord, ...]:
-        rows = json.loads(self._store.get(f"running {process_id}") or "[]")
-        return tuple(made(TurnRecord, row) for row in rows)
+    def _running_turns_in(self, worker_id: str) -> tuple[TurnRecord, ...]:
+        rows = json.loads(self._store.get(f"running {worker_id}") or "[]")
+        return tuple(record_from_row(TurnRecord, row) for row in rows)
 
-    def running(self) -> list[TurnRecord]:
+    def running_turns(self) -> list[TurnRecord]:
         """Returns the turns that run now, the newest first."""
         turns = [turn for worker in self.workers() for turn in worker.running]
         return sorted(turns, key=lambda turn: turn.started, reverse=True)
 
-    def holders(self) -> dict[str, tuple[TurnRecord, str]]:
+    def busy_agents(self) -> dict[str, tuple[TurnRecord, str]]:
         """Returns for each busy agent the turn that runs now, and the host and process that run it."""
         return {
             turn.agent_id: (turn, f"{worker.host}:{worker.pid}")
@@ -146,40 +146,40 @@ class Activity:
             if turn.agent_id
         }
 
-    def tool(self, digest: str) -> ToolCard | None:
+    def tool_card(self, digest: str) -> ToolCard | None:
         text = self._store.get(f"tool {digest}")
-        return None if text is None else read(ToolCard, text)
+        return None if text is None else record_from_text(ToolCard, text)
 
-    def uses(self) -> dict[str, ToolUse]:
+    def tool_uses(self) -> dict[str, ToolUse]:
         """Returns how often each known tool was used, by digest."""
-        return {digest: made(ToolUse, row) for digest, row in self._document("tools").items()}
+        return {digest: record_from_row(ToolUse, row) for digest, row in self._read_document("tools").items()}
 
-    def calls_of(self, digest: str) -> list[PastCall]:
+    def newest_calls_of_tool(self, digest: str) -> list[PastCall]:
         """Returns the last calls of a tool with their results, the newest first."""
         found: dict[str, Document] = {}
         for entry in map(json.loads, self._store.items(f"calls {digest}")):
             found[entry["call_id"]] = found.get(entry["call_id"], {}) | entry
-        return [made(PastCall, row) for row in reversed(found.values()) if "at" in row]
+        return [record_from_row(PastCall, row) for row in reversed(found.values()) if "at" in row]
 
-    def minutes(self, now: float, count: int) -> list[Minute]:
+    def last_minutes(self, now: float, count: int) -> list[Minute]:
         """Returns the last minutes, the oldest first. The last one is the minute of `now`."""
-        known = self._document("minutes")
+        known = self._read_document("minutes")
         last = int(now // 60)
         return [
-            made(Minute, {**known.get(str(number), {}), "start": number * 60})
+            record_from_row(Minute, {**known.get(str(number), {}), "start": number * 60})
             for number in range(last - count + 1, last + 1)
         ]
 
-    def actions(self) -> list[JsonObject]:
+    def newest_actions(self) -> list[JsonObject]:
         """Returns what the operator did last, the newest first."""
         return [json.loads(entry) for entry in reversed(self._store.items("actions"))]
 
-    def _document(self, key: str) -> Document:
+    def _read_document(self, key: str) -> Document:
         document: Document = json.loads(self._store.get(key) or "{}")
         return document
 
 
-def _entry(turn: TurnRecord, step: Step) -> JsonObject:
+def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
     at = turn.started + step.at
     if step.kind == "result":
         return {"call_id": step.call_id, "result": step.text, "ok": step.ok, "answered": at}
@@ -187,10 +187,10 @@ def _entry(turn: TurnRecord, step: Step) -> JsonObject:
     return {"call_id": step.call_id, "at": at, "arguments": step.text, **who}
 
 
-def _with_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
+def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
     for turn in turns:
         number = str(int((turn.started + turn.seconds) // 60))
-        before = made(Minute, minutes.get(number, {"start": 0}))
+        before = record_from_row(Minute, minutes.get(number, {"start": 0}))
         errors = {**before.errors, turn.outcome: before.errors.get(turn.outcome, 0) + 1} if turn.failed else {}
         now = replace(
             before,
@@ -205,20 +205,22 @@ def _with_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
     return {number: minutes[number] for number in newest}
 
 
-def _with_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
+def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
     for turn, digests in turns:
         for name, digest in digests.items():
             fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
-            uses[digest] = asdict(_used(made(ToolUse, uses[digest]) if digest in uses else fresh, turn, name))
+            uses[digest] = asdict(
+                _add_to_use(record_from_row(ToolUse, uses[digest]) if digest in uses else fresh, turn, name)
+            )
     return uses
 
 
-def _newest(uses: Document) -> Document:
+def _newest_uses(uses: Document) -> Document:
     newest = sorted(uses, key=lambda digest: float(uses[digest]["last"]))[-MOST_TOOLS:]
     return {digest: uses[digest] for digest in newest}
 
 
-def _used(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
+def _add_to_use(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
     results = [step for step in turn.returned if step.name == name]
     return replace(
         before,

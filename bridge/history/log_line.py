@@ -39,12 +39,12 @@ def log_fields(record: TurnRecord) -> JsonObject:
         "completion_tokens": record.completion_tokens,
         "letta_calls": record.letta_calls,
         "stubs_put": record.stubs_put,
-        "ms": _ms(record.seconds),
-        "letta_ms": _ms(record.letta_seconds),
-        "waited_ms": _ms(record.waited_seconds),
-        "bridge_ms": _ms(record.bridge_seconds),
+        "ms": _milliseconds(record.seconds),
+        "letta_ms": _milliseconds(record.letta_seconds),
+        "waited_ms": _milliseconds(record.waited_seconds),
+        "bridge_ms": _milliseconds(record.bridge_seconds),
     }
 
 
-def _ms(seconds: float) -> float:
+def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 1)

@@ -64,7 +64,7 @@ class RecordBuilder:
 
     # --- the turn's thread ----------------------------------------------------------------------------
 
-    def see(self, event: TurnEvent) -> None:
+    def add_event(self, event: TurnEvent) -> None:
         match event:
             case Text(text):
                 self._characters += len(text)
@@ -73,16 +73,16 @@ class RecordBuilder:
                 self._add_piece("thought", text)
             case ToolCall(call_id, name, arguments):
                 self._called += 1
-                self._add("call", name, arguments, call_id=call_id)
+                self._add_step("call", name, arguments, call_id=call_id)
             case AgentCall() if not event.held:
                 self._own_calls += 1
-                self._add("own call", event.name, event.arguments, call_id=event.call_id)
+                self._add_step("own call", event.name, event.arguments, call_id=event.call_id)
             case AgentReturn(_, call_id, text, ok):
-                self._add("own return", "", text, ok=ok, call_id=call_id)
+                self._add_step("own return", "", text, ok=ok, call_id=call_id)
             case _:
-                self._learn(event)
+                self._note_event(event)
 
-    def _learn(self, event: TurnEvent) -> None:
+    def _note_event(self, event: TurnEvent) -> None:
         match event:
             case MethodChosen(method):
                 self._fields["method"] = method
@@ -93,17 +93,17 @@ class RecordBuilder:
             case Used(prompt_tokens, completion_tokens):
                 self._fields |= {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
             case ToolsOffered():
-                self._offered(event)
+                self._note_tools_offered(event)
             case _:
                 pass
 
-    def _offered(self, event: ToolsOffered) -> None:
+    def _note_tools_offered(self, event: ToolsOffered) -> None:
         self._stubs = {binding.stub.spec.name: binding.stub for binding in event.bindings}
         self.digests = {name: stub.digest for name, stub in self._stubs.items()}
         self._fields["tools"] = len(self._stubs)
-        self._add("sync", "", "", size=len(self._stubs))
+        self._add_step("sync", "", "", size=len(self._stubs))
         for result in event.results:
-            self._add("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
+            self._add_step("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
 
     def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
         """Returns the finished record. `gone`: no client waited for the end."""
@@ -112,7 +112,7 @@ class RecordBuilder:
             outcome = (fault.code or fault.type) if isinstance(fault, BridgeError) else "internal_error"
             words = fault.message if isinstance(fault, BridgeError) else ""
             self._fields["message"] = words[:SHOWN]
-            self._add("failed", outcome, words, ok=False)
+            self._add_step("failed", outcome, words, ok=False)
         self._fields |= {"ended": fault is None, "seconds": self._trace.seconds}
         self._fields["outcome"] = "client_gone" if gone else outcome
         self._finished = self.record()
@@ -140,10 +140,10 @@ class RecordBuilder:
         }
         return TurnRecord(**{**known, **self._fields}, steps=(*steps, piece) if piece is not None else tuple(steps))
 
-    def cards(self, digests: Collection[str]) -> list[ToolCard]:
+    def tool_cards(self, digests: Collection[str]) -> list[ToolCard]:
         """Returns cards of the turn's tools that have one of these digests."""
         wanted = [stub for stub in self._stubs.values() if stub.digest in digests]
-        return [_card(stub, self._fields["started"], self._fields.get("method", "")) for stub in wanted]
+        return [_tool_card(stub, self._fields["started"], self._fields.get("method", "")) for stub in wanted]
 
     # --- steps ----------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class RecordBuilder:
         if before is None or before.kind != kind:
             self._close_piece()
             if len(self._steps) < MOST_STEPS:
-                self._piece = self._step(kind, "", text)
+                self._piece = self._new_step(kind, "", text)
             return
         shown = before.text
         if self._keeps_text and len(shown) < SHOWN:
@@ -165,17 +165,21 @@ class RecordBuilder:
         if piece is not None:
             self._steps.append(piece)
 
-    def _add(self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = "") -> None:
+    def _add_step(
+        self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = ""
+    ) -> None:
         self._close_piece()
         if len(self._steps) < (MOST_CALLS if kind in _COUNTED else MOST_STEPS):
-            self._steps.append(self._step(kind, name, text, size=size, ok=ok, call_id=call_id))
+            self._steps.append(self._new_step(kind, name, text, size=size, ok=ok, call_id=call_id))
 
-    def _step(self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = "") -> Step:
+    def _new_step(
+        self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = ""
+    ) -> Step:
         shown = text[:SHOWN] if self._keeps_text else ""
         return Step(round(self._trace.seconds, 4), kind, name[:BRIEF], shown, size or len(text), ok, call_id)
 
 
-def _card(stub: Stub, since: float, method: str) -> ToolCard:
+def _tool_card(stub: Stub, since: float, method: str) -> ToolCard:
     return ToolCard(
         digest=stub.digest,
         client_name=stub.spec.name,

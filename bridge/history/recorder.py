@@ -87,7 +87,7 @@ class Recorder:
             return
         with self._changed:
             if self._thread is None:
-                thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
+                thread = threading.Thread(target=self._write_until_stopped, name="recorder", daemon=True)
                 try:
                     thread.start()
                 except RuntimeError as fault:
@@ -105,13 +105,13 @@ class Recorder:
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
 
-    def _write_on(self) -> None:
+    def _write_until_stopped(self) -> None:
         with suppress(
             BridgeError, RuntimeError
         ):  # pages list the process from now on; if this fails, with its first turn
             _ = self._heartbeat.id
         while not self._stopped or self._over:
-            over, running = self._gathered()
+            over, running = self._wait_for_turns()
             try:
                 self._write(over, running)
             except (BridgeError, RuntimeError) as fault:  # RuntimeError: the heartbeat got no thread
@@ -120,7 +120,7 @@ class Recorder:
                 self._writing = False
                 self._changed.notify_all()
 
-    def _gathered(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
+    def _wait_for_turns(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
         """Waits for turns, and returns those that ended and those that run: at once when a turn ended, else later."""
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._running or self._shown or self._stopped)
@@ -138,19 +138,21 @@ class Recorder:
             self._shown = bool(running)
             self._activity.show_running(self._heartbeat.id, [record.record() for record in running])
         if over:
-            self._write_over(over)
+            self._write_ended_turns(over)
 
-    def _write_over(self, over: list[RecordBuilder]) -> None:
+    def _write_ended_turns(self, over: list[RecordBuilder]) -> None:
         turns = [(record.record(), record.digests) for record in over]
         now = self._clock()
         offered = {digest for _, digests in turns for digest in digests.values()}
         due = {digest for digest in offered if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
         self._keep_cards(over, due)
-        fresh = self._activity.ended(turns)
+        fresh = self._activity.keep_ended_turns(turns)
         self._keep_cards(over, fresh - due)  # the store had forgotten their cards
         self._known.update(dict.fromkeys(due, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)
 
     def _keep_cards(self, over: list[RecordBuilder], digests: Collection[str]) -> None:
-        self._activity.keep_cards({card.digest: card for record in over for card in record.cards(digests)}.values())
+        self._activity.keep_cards(
+            {card.digest: card for record in over for card in record.tool_cards(digests)}.values()
+        )

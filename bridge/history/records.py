@@ -147,7 +147,7 @@ class Minute:
 
 
 @dataclass(frozen=True, slots=True)
-class ServingProcess:
+class WorkerRecord:
     """A process that serves requests, and the turns that run in it."""
 
     id: str
@@ -164,26 +164,26 @@ Record = TypeVar("Record")
 _WITHIN: Mapping[str, type[Any]] = {"steps": Step}
 
 
-def written(record: Any) -> str:
+def record_to_text(record: Any) -> str:
     return json.dumps(asdict(record), separators=(",", ":"))
 
 
-def read(kind: type[Record], text: str) -> Record:
-    return made(kind, json.loads(text))
+def record_from_text(kind: type[Record], text: str) -> Record:
+    return record_from_row(kind, json.loads(text))
 
 
-def read_all(kind: type[Record], texts: Iterable[str]) -> list[Record]:
-    return [read(kind, text) for text in texts]
+def records_from_texts(kind: type[Record], texts: Iterable[str]) -> list[Record]:
+    return [record_from_text(kind, text) for text in texts]
 
 
-def made(kind: type[Record], row: Mapping[str, Any]) -> Record:
+def record_from_row(kind: type[Record], row: Mapping[str, Any]) -> Record:
     """Makes a record from a row. Unknown fields are ignored: another version of the bridge may have written it."""
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: _value(name, value) for name, value in row.items() if name in known})
+    return kind(**{name: _field_value(name, value) for name, value in row.items() if name in known})
 
 
-def _value(name: str, value: Any) -> Any:
+def _field_value(name: str, value: Any) -> Any:
     if not isinstance(value, list):
         return value
     kind = _WITHIN.get(name)
-    return tuple(value if kind is None else (made(kind, row) for row in value))
+    return tuple(value if kind is None else (record_from_row(kind, row) for row in value))

@@ -96,7 +96,7 @@ class Operator:
             self._snapshots.outdate()
         log.info("operator: %s %r: %s", action, target, done)
         try:
-            self._activity.acted(time.time(), done)
+            self._activity.note_action(time.time(), done)
         except StoreUnavailable as fault:
             log.warning("an action of the operator is missing in the history: %s", fault.message)
         return done
@@ -137,7 +137,7 @@ class Operator:
 
     def _tool_cards(self, agent: Agent) -> tuple[list[ToolCard], list[Tool]]:
         """Looks up the agent's stubs in the history. Returns the tools as clients sent them, and the unknown stubs."""
-        found = [(tool, self._activity.tool(digest_of(tool))) for tool in agent.tools if is_ours(tool)]
+        found = [(tool, self._activity.tool_card(digest_of(tool))) for tool in agent.tools if is_ours(tool)]
         return [card for _, card in found if card is not None], [tool for tool, card in found if card is None]
 
     def _plan_detach_agent(self, agent_id: str) -> Intent:

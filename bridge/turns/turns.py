@@ -64,7 +64,7 @@ class Turns:
             record = self.recorder.begin(turn, dialect)
             try:
                 for event in self.conversation.events(turn, attempt.gone):
-                    record.see(event)
+                    record.add_event(event)
                     if not isinstance(event, ToolsOffered):
                         attempt.write(event)
             except BaseException as failure:

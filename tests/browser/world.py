@@ -170,7 +170,7 @@ def _past_hour(world: Served) -> None:
                 characters=200,
             )
         )  # fmt: skip
-    world.app.extensions["parts"].activity.ended([(turn, {}) for turn in turns])
+    world.app.extensions["parts"].activity.keep_ended_turns([(turn, {}) for turn in turns])
 
 
 def _agent(letta: SharedLetta, name: str, agent_type: str) -> Agent:

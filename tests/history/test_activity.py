@@ -11,7 +11,7 @@ import pytest
 
 from bridge.history import activity as module
 from bridge.history.activity import Activity
-from bridge.history.records import Step, ToolCard, TurnRecord, written
+from bridge.history.records import Step, ToolCard, TurnRecord, record_to_text
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from tests.stores import KINDS, shared_store
@@ -68,24 +68,24 @@ def result(name: str, call_id: str, text: str = "done", ok: bool = True) -> Step
 
 def test_turns_are_read_as_they_were_written_the_newest_first(activity: Activity, another: Activity) -> None:
     turns = [turn(1, call("read", "c1")), turn(2, outcome="letta_timeout")]
-    activity.ended([(one, {}) for one in turns])
-    assert another.turns() == list(reversed(turns))
-    assert another.turns_of("agent-1") == list(reversed(turns))
-    assert another.turns_of("agent-2") == []
+    activity.keep_ended_turns([(one, {}) for one in turns])
+    assert another.newest_turns() == list(reversed(turns))
+    assert another.newest_turns_of_agent("agent-1") == list(reversed(turns))
+    assert another.newest_turns_of_agent("agent-2") == []
 
 
 def test_a_request_aside_is_not_listed_with_its_agent(activity: Activity) -> None:
-    activity.ended([(TurnRecord("t1", NOON, "Ada", agent_id="agent-9", aside=True), {})])
-    assert [one.id for one in activity.turns()] == ["t1"]
-    assert activity.turns_of("agent-9") == []
+    activity.keep_ended_turns([(TurnRecord("t1", NOON, "Ada", agent_id="agent-9", aside=True), {})])
+    assert [one.id for one in activity.newest_turns()] == ["t1"]
+    assert activity.newest_turns_of_agent("agent-9") == []
 
 
 def test_tools_are_counted_by_their_digest(activity: Activity) -> None:
     tools = {"read": "d1", "write": "d2"}
-    activity.ended([(turn(1, call("read", "c1"), call("read", "c2")), tools)])
+    activity.keep_ended_turns([(turn(1, call("read", "c1"), call("read", "c2")), tools)])
     steps = (result("read", "c1"), result("read", "c2", ok=False), call("write", "c3"))
-    activity.ended([(turn(9, *steps), tools)])
-    uses = activity.uses()
+    activity.keep_ended_turns([(turn(9, *steps), tools)])
+    uses = activity.tool_uses()
     assert {
         digest: (use.client_name, use.offers, use.calls, use.results, use.errors) for digest, use in uses.items()
     } == {
@@ -96,18 +96,18 @@ def test_tools_are_counted_by_their_digest(activity: Activity) -> None:
 
 
 def test_a_call_is_shown_with_the_result_of_a_later_turn(activity: Activity) -> None:
-    activity.ended([(turn(1, call("read", "c1", '{"path": "a"}')), {"read": "d1"})])
-    (waiting,) = activity.calls_of("d1")
+    activity.keep_ended_turns([(turn(1, call("read", "c1", '{"path": "a"}')), {"read": "d1"})])
+    (waiting,) = activity.newest_calls_of_tool("d1")
     assert (waiting.arguments, waiting.result, waiting.agent_name) == ('{"path": "a"}', None, "Ada")
-    activity.ended([(turn(5, result("read", "c1", "text"), call("read", "c2")), {"read": "d1"})])
-    latest, answered = activity.calls_of("d1")
+    activity.keep_ended_turns([(turn(5, result("read", "c1", "text"), call("read", "c2")), {"read": "d1"})])
+    latest, answered = activity.newest_calls_of_tool("d1")
     assert (latest.call_id, latest.result) == ("c2", None)
     assert (answered.call_id, answered.result, answered.ok, answered.answered) == ("c1", "text", True, NOON + 5.1)
 
 
 def test_a_result_without_its_call_is_not_shown(activity: Activity) -> None:
-    activity.ended([(turn(1, result("read", "c0")), {"read": "d1"})])
-    assert activity.calls_of("d1") == []
+    activity.keep_ended_turns([(turn(1, result("read", "c0")), {"read": "d1"})])
+    assert activity.newest_calls_of_tool("d1") == []
 
 
 def test_workers_that_write_at_the_same_time_lose_no_count(open_store: Callable[[], Store]) -> None:
@@ -115,13 +115,13 @@ def test_workers_that_write_at_the_same_time_lose_no_count(open_store: Callable[
         activity = Activity(open_store())
         for number in range(20):
             done = turn(worker * 100 + number, call("read", f"c{worker}-{number}"), letta_seconds=0.5)
-            activity.ended([(done, {"read": "d1"})])
+            activity.keep_ended_turns([(done, {"read": "d1"})])
 
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(work, range(5)))
     read = Activity(open_store())
-    assert (read.uses()["d1"].offers, read.uses()["d1"].calls) == (100, 100)
-    assert sum(minute.turns for minute in read.minutes(NOON + 600, 30)) == 100
+    assert (read.tool_uses()["d1"].offers, read.tool_uses()["d1"].calls) == (100, 100)
+    assert sum(minute.turns for minute in read.last_minutes(NOON + 600, 30)) == 100
 
 
 def test_a_minute_has_turns_times_and_errors(activity: Activity) -> None:
@@ -131,8 +131,8 @@ def test_a_minute_has_turns_times_and_errors(activity: Activity) -> None:
         turn(3, outcome="busy"),
         turn(61),
     ]
-    activity.ended([(one, {}) for one in turns])
-    minutes = activity.minutes(NOON + 70, 3)
+    activity.keep_ended_turns([(one, {}) for one in turns])
+    minutes = activity.last_minutes(NOON + 70, 3)
     assert [(one.start, one.turns) for one in minutes] == [(1699999980, 0), (1700000040, 3), (1700000100, 1)]
     assert minutes[1].errors == {"busy": 2}
     assert (minutes[1].seconds, minutes[1].letta_seconds) == (3.0, 0.6)
@@ -143,10 +143,10 @@ def test_a_card_keeps_the_time_of_its_first_turn(activity: Activity) -> None:
     card = ToolCard("d1", "read", "read", NOON, parameters={"type": "object"}, changes=("One thing.",))
     activity.keep_cards([card])
     activity.keep_cards([ToolCard("d1", "read", "read_2", NOON + 50)])
-    found = activity.tool("d1")
+    found = activity.tool_card("d1")
     assert found is not None
     assert (found.since, found.server_name) == (NOON, "read_2")
-    assert activity.tool("d2") is None
+    assert activity.tool_card("d2") is None
 
 
 def test_the_running_turns_of_a_process_are_shown_with_it(activity: Activity, another: Activity, store: Store) -> None:
@@ -155,10 +155,10 @@ def test_the_running_turns_of_a_process_are_shown_with_it(activity: Activity, an
     ids = [first.id, second.id]
     activity.show_running(first.id, [running])
     until(lambda: {worker.id for worker in another.workers()} == {*ids})
-    assert another.running() == [running]
-    assert [turn for turn, _ in another.holders().values()] == [running]
+    assert another.running_turns() == [running]
+    assert [turn for turn, _ in another.busy_agents().values()] == [running]
     activity.show_running(first.id, [])
-    assert another.running() == []
+    assert another.running_turns() == []
 
 
 def test_of_everything_only_the_newest_is_kept(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,11 +166,11 @@ def test_of_everything_only_the_newest_is_kept(activity: Activity, monkeypatch: 
         monkeypatch.setattr(module, name, 3)
     for number in range(10):
         one = turn(number * 60, call("same", f"c{number}"))
-        activity.ended([(one, {"same": "d", f"tool{number}": f"d{number}"})])
-    assert [one.id for one in activity.turns()] == ["t540", "t480", "t420"]
-    assert [one.call_id for one in activity.calls_of("d")] == ["c9", "c8", "c7"]
-    assert activity.uses().keys() == {"d", "d8", "d9"}
-    assert sum(minute.turns for minute in activity.minutes(NOON + 600, 60)) == 3
+        activity.keep_ended_turns([(one, {"same": "d", f"tool{number}": f"d{number}"})])
+    assert [one.id for one in activity.newest_turns()] == ["t540", "t480", "t420"]
+    assert [one.call_id for one in activity.newest_calls_of_tool("d")] == ["c9", "c8", "c7"]
+    assert activity.tool_uses().keys() == {"d", "d8", "d9"}
+    assert sum(minute.turns for minute in activity.last_minutes(NOON + 600, 60)) == 3
 
 
 def test_everything_about_a_forgotten_tool_is_removed(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,19 +179,23 @@ def test_everything_about_a_forgotten_tool_is_removed(activity: Activity, monkey
     for number in range(5):
         one = turn(number, call("read", f"c{number}"))
         activity.keep_cards([ToolCard(f"d{number}", "read", "read", NOON)])
-        activity.ended([(one, {"read": f"d{number}"})])
-    left = [f"d{number}" for number in range(5) if activity.tool(f"d{number}") or activity.calls_of(f"d{number}")]
+        activity.keep_ended_turns([(one, {"read": f"d{number}"})])
+    left = [
+        f"d{number}"
+        for number in range(5)
+        if activity.tool_card(f"d{number}") or activity.newest_calls_of_tool(f"d{number}")
+    ]
     assert left == ["d2", "d3", "d4"]
 
 
 def test_unknown_fields_of_a_record_are_ignored(activity: Activity, store: Store) -> None:
-    row = {**json.loads(written(turn(1, call("read", "c1")))), "flavour": "new"}
+    row = {**json.loads(record_to_text(turn(1, call("read", "c1")))), "flavour": "new"}
     row["steps"][0]["colour"] = "blue"
     store.append("turns", json.dumps(row), 10, 10)
-    assert activity.turns() == [turn(1, call("read", "c1"))]
+    assert activity.newest_turns() == [turn(1, call("read", "c1"))]
 
 
 def test_actions_of_the_operator_are_kept(activity: Activity) -> None:
-    activity.acted(NOON, "swept")
-    activity.acted(NOON + 1, "deleted a stub")
-    assert [one["text"] for one in activity.actions()] == ["deleted a stub", "swept"]
+    activity.note_action(NOON, "swept")
+    activity.note_action(NOON + 1, "deleted a stub")
+    assert [one["text"] for one in activity.newest_actions()] == ["deleted a stub", "swept"]

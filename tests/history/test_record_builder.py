@@ -56,7 +56,7 @@ def builder(
     """Returns the builder of a turn in which these events have happened."""
     made = RecordBuilder(turn, trace or Trace(), NOON, CHAT, keeps_text=keeps_text)
     for event in events:
-        made.see(event)
+        made.add_event(event)
     return made
 
 
@@ -138,7 +138,7 @@ def test_the_costs_of_a_turn_are_those_of_its_request(trace: Trace) -> None:
 def test_a_turn_that_runs_has_a_record_that_grows() -> None:
     running = builder(MethodChosen("native"), Text("It is "))
     first = running.record()
-    running.see(Text("here."))
+    running.add_event(Text("here."))
     second = running.record()
     assert [(one.outcome, one.method, one.characters) for one in (first, second)] == [
         ("running", "native", 6),
@@ -146,7 +146,7 @@ def test_a_turn_that_runs_has_a_record_that_grows() -> None:
     ]
     assert [step.text for one in (first, second) for step in one.steps] == ["It is ", "It is here."]
     done = running.end(None, gone=False)
-    running.see(Text("More."))
+    running.add_event(Text("More."))
     assert running.record() == done
 
 
@@ -188,10 +188,10 @@ def test_all_calls_are_counted_and_the_first_ones_are_steps() -> None:
 def test_the_cards_are_those_of_the_offered_tools() -> None:
     built = builder(MethodChosen("native"), OFFERED)
     assert built.digests == {"fs/read": READ.digest}
-    (card,) = built.cards({READ.digest, "another"})
+    (card,) = built.tool_cards({READ.digest, "another"})
     assert (card.client_name, card.server_name, card.parameters) == ("fs/read", READ.name, READ.spec.parameters)
     assert (card.changes, card.method, card.since) == (READ.changes, "native", pytest.approx(NOON, abs=60))
-    assert built.cards({"another"}) == []
+    assert built.tool_cards({"another"}) == []
 
 
 def test_a_request_aside_is_recorded_as_such() -> None:

@@ -41,7 +41,7 @@ def recorder(activity: Activity, store: LocalStore) -> Iterator[Recorder]:
 def begin(recorder: Recorder, events: Iterable[TurnEvent]) -> RecordBuilder:
     record = recorder.begin(TURN, CHAT)
     for event in events:
-        record.see(event)
+        record.add_event(event)
     return record
 
 
@@ -53,9 +53,9 @@ def run(recorder: Recorder, *events: TurnEvent) -> TurnRecord:
 def test_a_turn_that_ended_is_written_with_its_tools(recorder: Recorder, activity: Activity) -> None:
     done = run(recorder, OFFERED, ToolCall("c2", "fs/read", '{"path": "x"}'))
     recorder.flush()
-    assert activity.turns() == [done]
-    assert activity.uses()[READ.digest].calls == 1
-    card = activity.tool(READ.digest)
+    assert activity.newest_turns() == [done]
+    assert activity.tool_uses()[READ.digest].calls == 1
+    card = activity.tool_card(READ.digest)
     assert card is not None
     assert card.client_name == "fs/read"
 
@@ -64,27 +64,27 @@ def test_without_the_setting_no_text_is_written(activity: Activity, store: Local
     recorder = Recorder(activity, Heartbeat(store), keeps_text=False)
     run(recorder, OFFERED, ToolCall("c2", "fs/read", "secret"))
     recorder.stop()
-    (call,) = activity.calls_of(READ.digest)
+    (call,) = activity.newest_calls_of_tool(READ.digest)
     assert (call.arguments, call.call_id) == ("", "c2")
 
 
 def test_a_turn_is_shown_while_it_runs(recorder: Recorder, activity: Activity) -> None:
     record = begin(recorder, [OFFERED])
-    seen = until(activity.running)
+    seen = until(activity.running_turns)
     assert [(turn.outcome, turn.model, [step.kind for step in turn.steps]) for turn in seen] == [
         ("running", "Ada", ["sync", "result"])
     ]
     assert seen[0].seconds > 0
     recorder.end(record, None, gone=False)
     recorder.flush()
-    assert until(lambda: not activity.running())
-    assert activity.turns()[0].outcome == "stop"
+    assert until(lambda: not activity.running_turns())
+    assert activity.newest_turns()[0].outcome == "stop"
 
 
 def test_turns_that_ended_are_written_before_the_process_ends(recorder: Recorder, activity: Activity) -> None:
     run(recorder, Text("Hi"))
     recorder.stop()
-    assert [turn.outcome for turn in activity.turns()] == ["stop"]
+    assert [turn.outcome for turn in activity.newest_turns()] == ["stop"]
     recorder.stop()
     assert recorder._thread is not None
     assert not recorder._thread.is_alive()
@@ -100,7 +100,7 @@ def test_the_card_of_a_tool_in_use_is_not_forgotten(tmp_path: Path) -> None:
         run(recorder, OFFERED)
         recorder.flush()
     recorder.stop()
-    assert activity.tool(READ.digest) is not None
+    assert activity.tool_card(READ.digest) is not None
 
 
 def test_a_forgotten_tool_has_its_card_again_when_it_is_offered_again(
@@ -111,15 +111,15 @@ def test_a_forgotten_tool_has_its_card_again_when_it_is_offered_again(
     for stub in (READ, other, READ):
         run(recorder, ToolsOffered("agent-1", "Ada", (Binding(stub, "tool-1"),), ()))
         recorder.flush()
-    assert activity.tool(READ.digest) is not None
-    assert activity.tool(other.digest) is None
+    assert activity.tool_card(READ.digest) is not None
+    assert activity.tool_card(other.digest) is None
 
 
 def test_a_store_that_fails_fails_no_turn(store: LocalStore, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Activity):
         asked = 0
 
-        def ended(self, *_: object) -> Set[str]:
+        def keep_ended_turns(self, *_: object) -> Set[str]:
             self.asked += 1
             raise StoreUnavailable("The disk is full.")
 

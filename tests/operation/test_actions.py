@@ -130,7 +130,7 @@ def test_a_resync_without_the_history_says_what_it_cannot_repair(
     operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat.ask(tools=[READ])
-    monkeypatch.setattr("bridge.history.activity.Activity.tool", lambda self, digest: None)
+    monkeypatch.setattr("bridge.history.activity.Activity.tool_card", lambda self, digest: None)
     asked = operator.asks("resync", ada.id)
     assert "What the client sent for read_file is not known any more." in asked
     assert "Resynced Ada: it has 0 tools of clients." in operator.does("resync", ada.id)

@@ -35,7 +35,7 @@ def tools_data(page: PageData) -> Data:
 
 
 def _tool_rows(page: PageData, snapshot: Snapshot) -> list[ToolRow]:
-    uses = page.read_history(Activity.uses) or {}
+    uses = page.read_history(Activity.tool_uses) or {}
     return tool_rows(snapshot.tools, snapshot.agents, uses, page.now, page.parts.settings.stub_idle)
 
 
@@ -51,9 +51,9 @@ def tool_data(page: PageData, key: str) -> Data:
         raise UnknownPath("This tool is neither on the Letta server nor in the history.")
     return {
         "row": row,
-        "card": page.read_history(lambda history: history.tool(row.digest)),
+        "card": page.read_history(lambda history: history.tool_card(row.digest)),
         "tool": next((one for one in snapshot.tools if one.id == row.tool_id), None),
-        "calls": page.read_history(lambda history: history.calls_of(row.digest)) or [],
+        "calls": page.read_history(lambda history: history.newest_calls_of_tool(row.digest)) or [],
         "namesakes": [other for other in rows if other.client_name == row.client_name and other.key != row.key],
         "meaning": MEANINGS[row.state],
     }
@@ -62,7 +62,7 @@ def tool_data(page: PageData, key: str) -> Data:
 def agents_data(page: PageData) -> Data:
     """Returns the list of agents that match the search of the address."""
     snapshot = page.snapshot()
-    turns, running = page.read_history(Activity.turns) or [], page.read_history(Activity.holders) or {}
+    turns, running = page.read_history(Activity.newest_turns) or [], page.read_history(Activity.busy_agents) or {}
     rows = agent_rows(snapshot.agents, snapshot.features, page.parts.settings.methods, turns, running)
     query = page.arguments.get("q", "").strip()[:200]
     found = [row for row in rows if all(word in _searched_text(row) for word in query.lower().split())]
@@ -78,8 +78,8 @@ def agent_data(page: PageData, agent_id: str) -> Data:
 
     Raises the failure if the history has nothing.
     """
-    turns = page.read_history(lambda history: history.turns_of(agent_id)) or []
-    running = (page.read_history(Activity.holders) or {}).get(agent_id)
+    turns = page.read_history(lambda history: history.newest_turns_of_agent(agent_id)) or []
+    running = (page.read_history(Activity.busy_agents) or {}).get(agent_id)
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
     try:
         found, features = page.parts.gateway.agent(agent_id), page.parts.gateway.features()
@@ -111,14 +111,14 @@ def _tool_lists(found: Agent) -> Data:
 
 def activity_data(page: PageData) -> Data:
     """Returns the charts of the last hour, the turns that run, and the last turns, errors and actions."""
-    minutes = page.read_history(lambda history: history.minutes(page.now, CHART_MINUTES)) or []
+    minutes = page.read_history(lambda history: history.last_minutes(page.now, CHART_MINUTES)) or []
     return {
         "charts": [turns_chart(minutes), latency_chart(minutes)],
         "errors": count_errors(minutes),
         "minutes": minutes,
-        "running": page.read_history(Activity.running) or [],
-        "turns": (page.read_history(Activity.turns) or [])[:RECENT_TURNS],
-        "actions": (page.read_history(Activity.actions) or [])[:20],
+        "running": page.read_history(Activity.running_turns) or [],
+        "turns": (page.read_history(Activity.newest_turns) or [])[:RECENT_TURNS],
+        "actions": (page.read_history(Activity.newest_actions) or [])[:20],
     }
 
 
