@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# As many at once as there are cores, but the tests of one Letta server one after the other.
+# One process for each core, up to four. The tests of one Letta server stay in one process.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadscope
 CHECKED := app.py gunicorn.conf.py bridge testbed bench tests
 
@@ -30,7 +30,7 @@ test-faults: $(VENV)/.can-test
 test-clients: $(VENV)/.can-test
 	$(BIN)/python -m pytest -m clients tests/clients tests/real
 
-# The pictures of the admin pages in docs/, made anew.
+# Takes the pictures of the admin pages in docs/ again.
 pictures: $(VENV)/.can-test
 	$(BIN)/python -m tests.browser.pictures
 
