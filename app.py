@@ -26,7 +26,7 @@ from bridge.operation.background import BackgroundWork
 from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
-from bridge.shared import shared_by_workers
+from bridge.shared import make_shared_parts
 from bridge.stubs.cache import StubCache
 from bridge.stubs.checks import schema_limits
 from bridge.sync.cleanup import sweep_server
@@ -113,7 +113,7 @@ def assemble_parts(
     """
     gateway = gateway or LettaServer(settings, observe=observe)
     directory = Directory(gateway)
-    shared = shared_by_workers(settings)
+    shared = make_shared_parts(settings)
     stubs = StubCache(schema_limits(settings.max_depth, settings.max_schema))
     registry = Registry(gateway, lambda: count_as_waiting(shared.locks.hold("names-of-tools")))
     offering = Offering(gateway, registry, shared, stubs, settings)
@@ -131,8 +131,8 @@ def assemble_parts(
         activity=activity,
         recorder=Recorder(activity, shared.heartbeat, keeps_text=settings.keep_text),
         snapshots=snapshots,
-        operator=Operator(gateway, offering, shared.locks.borrow, snapshots, activity, settings),
-        hold=shared.locks.borrow,
+        operator=Operator(gateway, offering, shared.locks.hold_outside_turn, snapshots, activity, settings),
+        hold=shared.locks.hold_outside_turn,
     )
 
 

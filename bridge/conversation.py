@@ -20,7 +20,7 @@ from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
 from bridge.locks.open_calls import OpenCalls
 from bridge.offering import Offering
-from bridge.shared import Shared
+from bridge.shared import SharedParts
 from bridge.stubs.checks import schema_limits
 from bridge.sync.ownership import is_ours
 from bridge.toolsets import read_toolsets
@@ -34,7 +34,7 @@ class Conversation:
     """Gives the agent what it has not heard yet, and yields the events."""
 
     def __init__(
-        self, gateway: Gateway, directory: Directory, offering: Offering, shared: Shared, settings: Settings
+        self, gateway: Gateway, directory: Directory, offering: Offering, shared: SharedParts, settings: Settings
     ) -> None:
         self._gateway = gateway
         self._locks = shared.locks
@@ -49,11 +49,11 @@ class Conversation:
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
         """Returns the events of a turn. `gone` is set when no client waits any more: a turn that waits then ends."""
         if turn.aside:
-            return self._aside(turn)
+            return self._answer_aside(turn)
         turn = replace(turn, new_input=without_endings(turn.new_input, turn.call_ids))
         if not turn.new_input.results and not turn.new_input.user_messages:
             return nothing_to_do()
-        return self._with_ending_call(turn, self._with_agent(turn, gone))
+        return self._with_ending_call(turn, self._run_when_agent_is_free(turn, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """Ends the run of a turn that no client waits for, if the server can do that.
@@ -66,28 +66,28 @@ class Conversation:
         if run_id or not turn.aside:
             self._gateway.cancel_runs(self._directory.find_id(turn.model), run_id)
 
-    def _with_agent(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
+    def _run_when_agent_is_free(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
         """Runs the turn once its agent is free. Notes the calls that it leaves open while it still holds the agent."""
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.find_id(turn.model)
             with count_as_waiting(self._locks.hold(agent_id, deadline, gone)) as hold:
                 agent = self._directory.find(turn.model)
-                others = self._open_calls.in_the_way(agent_id, turn)
+                others = self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
                     calls = []
-                    for event in self._held_turn(turn, agent, hold, gone):
+                    for event in self._run_while_held(turn, agent, hold, gone):
                         if isinstance(event, ToolCall):
                             calls.append(event.id)
                         yield event
                     self._open_calls.note(agent_id, turn, calls)
                     return
-                hold.pass_on()
+                hold.keep_unfinished_mark()
             if others:
-                self._open_calls.wait(agent_id, others, deadline, gone)
+                self._open_calls.wait_until_closed(agent_id, others, deadline, gone)
         raise ClientGone.before_its_turn()  # a failure: when the client comes back, the turn is attempted again
 
-    def _held_turn(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
+    def _run_while_held(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
         """Runs the turn, after the end of any run that a broken-off turn left behind."""
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
@@ -96,41 +96,41 @@ class Conversation:
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have ended after the agent was read
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
-        return self._turn(gateway, turn, agent, hold.previous_turn_ended)
+        return self._run_turn(gateway, turn, agent, hold.previous_turn_ended)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool, turn.call_ids) if tool else events
 
-    def _aside(self, turn: Turn) -> Iterator[TurnEvent]:
+    def _answer_aside(self, turn: Turn) -> Iterator[TurnEvent]:
         """Answers a request that must not reach the agent. A helper agent with the same model is made for it."""
         helper = self._gateway.make_helper(self._directory.find(turn.model).id, turn.new_input.instructions)
         turn = replace(turn, new_input=replace(turn.new_input, instructions=""))
         try:
-            events = self._turn(self._gateway, turn, helper, True)
+            events = self._run_turn(self._gateway, turn, helper, True)
             # The answer to a recognised side request stays text. Its client would drop a call.
             yield from events if turn.side_rule else self._with_ending_call(turn, events)
         finally:
-            self._remove(helper)
+            self._remove_helper(helper)
 
-    def _remove(self, helper: Agent) -> None:
+    def _remove_helper(self, helper: Agent) -> None:
         try:
             self._gateway.delete_agent(helper.id)
         except LettaError as fault:  # the sweep finds it
             log.warning("a helper agent could not be removed: %s", fault.message)
 
-    def _turn(self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool) -> Iterator[TurnEvent]:
+    def _run_turn(self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool) -> Iterator[TurnEvent]:
         current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
-        chosen = offering.choose(agent, turn.tool_choice, turn.methods)
+        chosen = offering.choose_method(agent, turn.tool_choice, turn.methods)
         features, method = chosen.features, chosen.method
         if any(message.images for message in new_input.user_messages) and not features.takes_images:
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
         yield MethodChosen(method.name)
-        stubs = offering.stubs(agent, chosen, turn.tools)
-        offering.keep_instructions(gateway, agent, new_input)
+        stubs = offering.make_stubs(agent, chosen, turn.tools)
+        offering.store_instructions(gateway, agent, new_input)
         unfinished = None if previous_turn_ended else tuple(tool.name for tool in agent.tools if is_ours(tool))
-        agent, bindings = offering.offer(gateway, agent, stubs, method, turn.tool_choice)
+        agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice)
         yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results)
         prepared = PreparedTurn(
             gateway=gateway,
@@ -139,7 +139,7 @@ class Conversation:
             loop=chosen.loop,
             bindings=bindings,
             new_input=new_input,
-            opening=self._opening(turn, new_input),
+            opening=self._opening_messages(turn, new_input),
             by_token=turn.stream and streams_tokens_faithfully(chosen.loop),
             call_ids=turn.call_ids,
             parallel=turn.parallel_tool_calls,
@@ -147,9 +147,9 @@ class Conversation:
             turn_id=turn.id,
         )
         for event in method.run(without_delivered(prepared) if turn.repeated else prepared):
-            yield self._last_step(event) if isinstance(event, Used) else event
+            yield self._with_last_prompt(event) if isinstance(event, Used) else event
 
-    def _opening(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
+    def _opening_messages(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
         """Returns the instructions as messages, if no block has them. Every turn asks for the form of its reply."""
         if self._settings.system_prompt == "block" or not new_input.instructions:
             return ()
@@ -157,7 +157,7 @@ class Conversation:
         text = new_input.instructions if opens else turn.reply_format
         return (Say("system", text),) if text else ()
 
-    def _last_step(self, used: Used) -> Used:
+    def _with_last_prompt(self, used: Used) -> Used:
         """Returns the usage with the prompt of the last step, not the sum: it tells a client how full the context is.
 
         Some servers do not know the step, or note the sum so far with it (0.12 to 0.15). Then it is the mean of the

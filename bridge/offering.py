@@ -12,7 +12,7 @@ from bridge.interception.method import Interception
 from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for_agent, schema_form
 from bridge.letta.gateway import Agent, Gateway
 from bridge.locks.open_calls import OpenCalls
-from bridge.shared import Shared
+from bridge.shared import SharedParts
 from bridge.stubs.cache import StubCache
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.registry import Registry, bindings_beside_own_tools
@@ -23,7 +23,7 @@ AUTO = ToolChoice()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MethodChoice:
     """How the calls of one agent are caught, and the features of its server."""
 
     features: ServerFeatures
@@ -35,7 +35,7 @@ class Offering:
     """Puts the tools and the instructions of a request in place."""
 
     def __init__(
-        self, gateway: Gateway, registry: Registry, shared: Shared, stubs: StubCache, settings: Settings
+        self, gateway: Gateway, registry: Registry, shared: SharedParts, stubs: StubCache, settings: Settings
     ) -> None:
         self._gateway = gateway
         self._registry = registry
@@ -44,14 +44,16 @@ class Offering:
         self._stubs = stubs
         self._settings = settings
 
-    def choose(self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()) -> Choice:
+    def choose_method(
+        self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()
+    ) -> MethodChoice:
         """Chooses the method for a turn. `allowed` are the methods that the client's key has, empty for all."""
         features = features_for_agent(self._gateway.features(), sleeptime=agent.sleeptime)
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.for_agent(agent.id, agent.name)
-        return Choice(features, loop, choose_method(features, loop, wanted, choice, allowed))
+        return MethodChoice(features, loop, choose_method(features, loop, wanted, choice, allowed))
 
-    def stubs(self, agent: Agent, chosen: Choice, specs: Sequence[ToolSpec]) -> list[Stub]:
+    def make_stubs(self, agent: Agent, chosen: MethodChoice, specs: Sequence[ToolSpec]) -> list[Stub]:
         """Returns the tools in the form in which this agent's model can see them."""
         method = chosen.method
         form = schema_form(chosen.features, chosen.loop, agent.model, runs_stubs=method.runs_stubs)
@@ -60,7 +62,7 @@ class Offering:
             for index, spec in enumerate(specs)
         ]
 
-    def offer(
+    def offer_stubs(
         self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, choice: ToolChoice
     ) -> tuple[Agent, Sequence[Binding]]:
         """Gives the agent exactly these tools of clients. If tools go with the message, only removes earlier stubs."""
@@ -70,26 +72,26 @@ class Offering:
         )
         return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
 
-    def keep_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
+    def store_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
         """Keeps the client's system prompt as a memory block of the agent, if the settings say so."""
         wanted = new_input.instructions if self._settings.system_prompt == "block" else ""
         apply_instructions(gateway, agent, plan_instructions(agent, wanted))
 
     # --- outside of a turn ----------------------------------------------------------------------------
 
-    def resync(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
+    def resync_tools(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
         """Puts exactly these tools of clients on the agent again. Returns how many the agent has."""
-        with self._locks.borrow(agent_id):
+        with self._locks.hold_outside_turn(agent_id):
             agent = self._gateway.agent(agent_id)
-            chosen = self.choose(agent)
-            stubs = self.stubs(agent, chosen, specs)
+            chosen = self.choose_method(agent)
+            stubs = self.make_stubs(agent, chosen, specs)
             self._registry.forget_stubs(stubs)
-            _, bindings = self.offer(self._gateway, agent, stubs, chosen.method, AUTO)
+            _, bindings = self.offer_stubs(self._gateway, agent, stubs, chosen.method, AUTO)
             return len(bindings) if chosen.method.offers_stubs else 0
 
-    def close_call(self, agent_id: str) -> list[str]:
+    def close_held_calls(self, agent_id: str) -> list[str]:
         """Frees the agent from the client's calls that it waits for. Returns their names."""
-        with self._locks.borrow(agent_id):
+        with self._locks.hold_outside_turn(agent_id):
             names = close_held(self._gateway, self._gateway.agent(agent_id))
             self._open_calls.forget(agent_id)
             return names

@@ -17,7 +17,7 @@ from bridge.store.sqlite import LocalStore
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedParts:
     """The parts through which all workers know of each other."""
 
     store: Store
@@ -25,20 +25,20 @@ class Shared:
     heartbeat: Heartbeat
 
 
-def shared_by_workers(settings: Settings) -> Shared:
+def make_shared_parts(settings: Settings) -> SharedParts:
     """Makes the folder. Nothing else is opened yet."""
-    folder = _folder(settings.data_dir)
+    folder = _make_folder(settings.data_dir)
     if settings.redis_url:
         server = RedisServer(settings.redis_url, verify=settings.redis_verify)
-        return _shared(RedisStore(server), LeaseLocker(server), settings)
-    return _shared(LocalStore(folder / "shared.db"), FileLocker(_folder(folder / "locks")), settings)
+        return _connect_parts(RedisStore(server), LeaseLocker(server), settings)
+    return _connect_parts(LocalStore(folder / "shared.db"), FileLocker(_make_folder(folder / "locks")), settings)
 
 
-def _shared(store: Store, locker: Locker, settings: Settings) -> Shared:
-    return Shared(store, AgentLocks(locker, settings.wait), Heartbeat(store))
+def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedParts:
+    return SharedParts(store, AgentLocks(locker, settings.wait), Heartbeat(store))
 
 
-def _folder(path: Path) -> Path:
+def _make_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as fault:

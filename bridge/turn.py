@@ -100,39 +100,39 @@ class CallIds(Protocol):
     the model and may occur twice in a conversation; its message ids are unique.
     """
 
-    def of_message(self, message_id: str, index: int) -> str:
+    def id_in_message(self, message_id: str, index: int) -> str:
         """Returns the id of the call number `index` in one of Letta's messages."""
 
-    def place(self, call_id: str) -> tuple[str, int] | None:
+    def message_and_index(self, call_id: str) -> tuple[str, int] | None:
         """Returns the (message id, index) of such an id, None for any other id."""
 
-    def without_message(self) -> str:
+    def new_id_without_message(self) -> str:
         """Returns a new id for a call that Letta does not know, because it was read from the agent's text."""
 
-    def of_ending(self) -> str:
+    def new_ending_id(self) -> str:
         """Returns a new id for a call that contains the agent's plain answer (see interception/ending.py)."""
 
-    def is_ending(self, call_id: str) -> bool:
-        """Returns whether the id was made by `of_ending`."""
+    def is_ending_id(self, call_id: str) -> bool:
+        """Returns whether the id was made by `new_ending_id`."""
 
 
 class PlainCallIds:
     """Call ids for turns without a client's API, such as those of the doctor."""
 
-    def of_message(self, message_id: str, index: int) -> str:
+    def id_in_message(self, message_id: str, index: int) -> str:
         return f"{message_id}/{index}"
 
-    def place(self, call_id: str) -> tuple[str, int] | None:
+    def message_and_index(self, call_id: str) -> tuple[str, int] | None:
         message_id, _, index = call_id.partition("/")
         return (message_id, int(index)) if message_id.startswith("message-") and index.isdigit() else None
 
-    def without_message(self) -> str:
+    def new_id_without_message(self) -> str:
         return f"text/{secrets.token_hex(12)}"
 
-    def of_ending(self) -> str:
+    def new_ending_id(self) -> str:
         return f"end/{secrets.token_hex(12)}"
 
-    def is_ending(self, call_id: str) -> bool:
+    def is_ending_id(self, call_id: str) -> bool:
         return call_id.startswith("end/")
 
 

@@ -88,7 +88,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def patience() -> Iterator[None]:
     """Waits longer for a store than a service does: a busy machine may stop the store for a while."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(redis, "SECONDS", SOON)
+        patched.setattr(redis, "TIMEOUT_SECONDS", SOON)
         patched.setattr(local, "WAIT_FOR_OTHERS", SOON)
         yield
 

@@ -290,7 +290,7 @@ def test_an_action_of_the_operator_keeps_the_mark_of_a_broken_turn(letta: FakeGa
     parts = assemble_parts(settings, letta)
     conversation = parts.conversation
     turn = opens_a_call_and_breaks_off(letta, conversation)
-    parts.offering.resync(letta.agents()[0].id, (CALL,))
+    parts.offering.resync_tools(letta.agents()[0].id, (CALL,))
     letta.calls.clear()
     list(conversation.events(turn, Signal()))
     assert "runs_under_way" in letta.calls

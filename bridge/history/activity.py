@@ -25,7 +25,7 @@ from bridge.history.records import (
     record_to_text,
     records_from_texts,
 )
-from bridge.store.heartbeat import living
+from bridge.store.heartbeat import beats_of_living_workers
 from bridge.store.port import Store
 from bridge.turn import JsonObject
 
@@ -125,7 +125,7 @@ class Activity:
         """Returns the processes that live, the newest first."""
         return [
             WorkerRecord(beat.id, beat.host, beat.pid, beat.started, beat.seen, self._running_turns_in(beat.id))
-            for beat in living(self._store)
+            for beat in beats_of_living_workers(self._store)
         ]
 
     def _running_turns_in(self, worker_id: str) -> tuple[TurnRecord, ...]:

@@ -52,7 +52,7 @@ def ended_by_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
                 held.clear()
             case Stopped(reason) if held and not called and reason not in _CUT_SHORT:
                 text = "".join(map(separated, held, [None, *held]))
-                yield ToolCall(call_ids.of_ending(), tool.name, json.dumps(_arguments(tool, text)))
+                yield ToolCall(call_ids.new_ending_id(), tool.name, json.dumps(_arguments(tool, text)))
             case Stopped():
                 yield from held
         yield event
@@ -60,7 +60,7 @@ def ended_by_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
 
 def without_endings(new_input: NewInput, call_ids: CallIds) -> NewInput:
     """The input without results of calls that the agent never made. What the user wrote in them stays, as a message."""
-    of_endings = [result for result in new_input.results if call_ids.is_ending(result.call_id)]
+    of_endings = [result for result in new_input.results if call_ids.is_ending_id(result.call_id)]
     if not of_endings:
         return new_input
     written = [UserMessage(result.text) for result in of_endings if result.text.strip().lower() not in _EMPTY]

@@ -33,7 +33,7 @@ def results_for(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
     """The client's results for the calls of one message, by index. The first result for a call counts."""
     found: dict[int, ToolResult] = {}
     for result in turn.new_input.results:
-        place = turn.call_ids.place(result.call_id)
+        place = turn.call_ids.message_and_index(result.call_id)
         if place is not None and place[0] == message_id:
             found.setdefault(place[1], result)
     return found

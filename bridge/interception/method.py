@@ -97,7 +97,7 @@ class PreparedTurn:
         """The agent's call as the client knows it. `message_id` is where its result will go."""
         binding = self.bound[call.name]
         arguments = restore_arguments(binding.stub, call.arguments)
-        return ToolCall(self.call_ids.of_message(message_id, call.index), binding.stub.spec.name, arguments)
+        return ToolCall(self.call_ids.id_in_message(message_id, call.index), binding.stub.spec.name, arguments)
 
 
 class Interception(Protocol):

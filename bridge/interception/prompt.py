@@ -111,7 +111,7 @@ def _parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[Ag
         elif part.fault:
             yield part
         else:
-            yield ToolCall(turn.call_ids.without_message(), part.name, part.arguments)
+            yield ToolCall(turn.call_ids.new_id_without_message(), part.name, part.arguments)
 
 
 def _without_old_guides(turn: PreparedTurn) -> PreparedTurn:

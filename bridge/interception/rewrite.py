@@ -30,7 +30,7 @@ def _give(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> Giv
 
     It is usually the last message, and then nothing has to be looked up.
     """
-    message_id, _ = turn.call_ids.place(result.call_id) or ("", 0)
+    message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
     if message_id != turn.last_message_id:
         row, text = stored.return_of(result) or (0, None)
         if text is None or provisional_text(text) is None:

@@ -49,7 +49,7 @@ class StoredMessages:
 
         The client's id leads to the call or to its return, depending on the method.
         """
-        message_id, index = self._turn.call_ids.place(result.call_id) or ("", 0)
+        message_id, index = self._turn.call_ids.message_and_index(result.call_id) or ("", 0)
         kinds = (REQUEST, CALL, RETURN)
         found = (number for number, row in enumerate(self.rows) if row.id == message_id and row.kind in kinds)
         start = next(found, len(self.rows))

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from bridge.errors import Busy, ClientGone, HoldLost
 
 # How soon a waiting turn notices that its client has gone.
-LOOK_UP = 0.5
+CHECK_INTERVAL = 0.5
 
 
 class HeldLock(Protocol):
@@ -49,11 +49,11 @@ class AgentHold:
 
     previous_turn_ended: bool
     holds: Callable[[], bool]
-    passed_on: bool = False
+    keeps_unfinished_mark: bool = False
 
-    def pass_on(self) -> None:
+    def keep_unfinished_mark(self) -> None:
         """Says that this holder did not clean up after the previous turn. That turn stays marked as unfinished."""
-        self.passed_on = True
+        self.keeps_unfinished_mark = True
 
     def check(self) -> None:
         """Raises HoldLost if another turn may have the agent by now: this process was stopped, or the store lost it."""
@@ -87,28 +87,28 @@ class AgentLocks:
         with self._guard:
             lock = self._threads.setdefault(agent_id, _ThreadLock())
         if not lock.acquire(patience, latest):
-            raise self._refusal(gone)
+            raise self._error_after_waiting(gone)
         try:
             held = self._locker.take(agent_id, patience)
             if held is None:
-                raise self._refusal(gone)
+                raise self._error_after_waiting(gone)
             hold, ended = AgentHold(held.previous_turn_ended, held.holds), False
             try:
                 yield hold
-                ended = hold.previous_turn_ended or not hold.passed_on
+                ended = hold.previous_turn_ended or not hold.keeps_unfinished_mark
             finally:
                 held.release(ended)
         finally:
             lock.release()
 
     @contextmanager
-    def borrow(self, agent_id: str) -> Iterator[None]:
+    def hold_outside_turn(self, agent_id: str) -> Iterator[None]:
         """Locks the agent for work that is not a turn. The mark of an unfinished turn stays as it is."""
         with self.hold(agent_id) as hold:
-            hold.pass_on()
+            hold.keep_unfinished_mark()
             yield
 
-    def _refusal(self, gone: threading.Event | None) -> Busy | ClientGone:
+    def _error_after_waiting(self, gone: threading.Event | None) -> Busy | ClientGone:
         if gone is not None and gone.is_set():
             return ClientGone.before_its_turn()
         return Busy(
@@ -132,7 +132,7 @@ class _ThreadLock:
                 if not patience():
                     self._queue.remove(ticket)
                     return False
-                self._condition.wait(min(LOOK_UP, max(0.0, latest - time.monotonic())))
+                self._condition.wait(min(CHECK_INTERVAL, max(0.0, latest - time.monotonic())))
             return True
 
     def release(self) -> None:

@@ -29,28 +29,28 @@ class FileLocker:
         self._folder = folder
 
     def take(self, name: str, patience: Callable[[], bool]) -> HeldLock | None:
-        next_one = self._open(f"{name}.next")
+        queue_file = self._open_lock_file(f"{name}.next")
         try:
-            if not _locked(next_one, patience, SLOWEST_POLL):
+            if not _wait_for_lock(queue_file, patience, SLOWEST_POLL):
                 return None
-            return self._hold(self._folder / f"{name}.lock", patience)
+            return self._take_lock_file(self._folder / f"{name}.lock", patience)
         finally:
-            os.close(next_one)
+            os.close(queue_file)
 
-    def _hold(self, path: Path, patience: Callable[[], bool]) -> HeldLock | None:
+    def _take_lock_file(self, path: Path, patience: Callable[[], bool]) -> HeldLock | None:
         while True:
-            file, held = self._open(path.name), None
+            file, held = self._open_lock_file(path.name), None
             try:
-                if not _locked(file, patience, POLL):
+                if not _wait_for_lock(file, patience, POLL):
                     return None
-                if _is_at(file, path):  # else the file was removed while we waited, and there may be a new one
-                    held = _FileLock(file, path, _mark_begun(file))
+                if _is_file_at(file, path):  # else the file was removed while we waited, and there may be a new one
+                    held = _FileLock(file, path, _mark_turn_begun(file))
                     return held
             finally:
                 if held is None:
                     os.close(file)
 
-    def _open(self, name: str) -> int:
+    def _open_lock_file(self, name: str) -> int:
         try:
             return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as fault:
@@ -67,17 +67,17 @@ class _FileLock:
 
     def holds(self) -> bool:
         """A lock holds as long as all workers find the same file."""
-        return _is_at(self.file, self.path)
+        return _is_file_at(self.file, self.path)
 
     def release(self, ended: bool) -> None:
         if ended:
-            _write(self.file, _ENDED)
+            _write_mark(self.file, _ENDED)
         os.close(self.file)
 
 
-def _locked(file: int, patience: Callable[[], bool], slowest: float) -> bool:
+def _wait_for_lock(file: int, patience: Callable[[], bool], slowest: float) -> bool:
     pause = POLL
-    while not _try(file):
+    while not _try_to_lock(file):
         if not patience():
             return False
         time.sleep(pause)
@@ -85,7 +85,7 @@ def _locked(file: int, patience: Callable[[], bool], slowest: float) -> bool:
     return True
 
 
-def _try(file: int) -> bool:
+def _try_to_lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -93,20 +93,20 @@ def _try(file: int) -> bool:
     return True
 
 
-def _is_at(file: int, path: Path) -> bool:
+def _is_file_at(file: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:
         return False
 
 
-def _mark_begun(file: int) -> bool:
+def _mark_turn_begun(file: int) -> bool:
     """Marks in the file that its new holder has not ended. Returns whether the previous one had."""
     previous_turn_ended = os.pread(file, 1, 0) == _ENDED
-    _write(file, _BEGUN)
+    _write_mark(file, _BEGUN)
     return previous_turn_ended
 
 
-def _write(file: int, mark: bytes) -> None:
+def _write_mark(file: int, mark: bytes) -> None:
     with suppress(OSError):  # a full disk must not end a turn
         os.pwrite(file, mark, 0)

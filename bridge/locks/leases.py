@@ -26,10 +26,10 @@ RENEWAL = 4.0
 # The holder counts its lease as over this long before Redis does.
 MARGIN = 2.0
 # A turn that waits is taken out of the queue when it has not asked for so many seconds.
-HEARD = 3.0
+SILENCE_LIMIT = 3.0
 POLL = 0.02
 SLOWEST_POLL = 0.15
-ENDED_KEPT = 7 * 86400.0
+ENDED_MARK_KEPT = 7 * 86400.0
 
 _TAKE = """
 local lock, queue, heard, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -83,34 +83,36 @@ class LeaseLocker:
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
-        self._take = server.script(_TAKE)
-        self._leave = server.script(_LEAVE)
-        self._renewal = server.script(_RENEW)
-        self._release = server.script(_RELEASE)
+        self._take = server.register_script(_TAKE)
+        self._leave = server.register_script(_LEAVE)
+        self._renewal = server.register_script(_RENEW)
+        self._release = server.register_script(_RELEASE)
         self._leases: set[_Lease] = set()
         self._guard = threading.Lock()
         self._renewer: tuple[int, threading.Thread] | None = None
 
     def take(self, name: str, patience: Callable[[], bool]) -> HeldLock | None:
-        self._begin_renewing()
+        self._start_renewal_thread()
         token = secrets.token_hex(12)
         pause = POLL
         while True:
-            lease = self._try(name, token)
+            lease = self._try_to_take(name, token)
             if lease is not None:
                 return lease
             if not patience():
                 with suppress(StoreUnavailable), self._server.client():
-                    self._leave(keys=[_key("queue", name), _key("heard", name)], args=[token])
+                    self._leave(keys=[_redis_key("queue", name), _redis_key("heard", name)], args=[token])
                 return None
             time.sleep(pause)
             pause = min(pause * 1.5, SLOWEST_POLL)
 
-    def _try(self, name: str, token: str) -> HeldLock | None:
+    def _try_to_take(self, name: str, token: str) -> HeldLock | None:
         asked = time.monotonic()
-        keys = [_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
+        keys = [_redis_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
         with self._server.client():
-            taken, previous_turn_ended = self._take(keys=keys, args=[token, milliseconds(LEASE), milliseconds(HEARD)])
+            taken, previous_turn_ended = self._take(
+                keys=keys, args=[token, milliseconds(LEASE), milliseconds(SILENCE_LIMIT)]
+            )
         if not taken:
             return None
         lease = _Lease(self, name, token, bool(previous_turn_ended), asked + LEASE - MARGIN)
@@ -118,27 +120,29 @@ class LeaseLocker:
             self._leases.add(lease)
         return lease
 
-    def _renew_one(self, lease: _Lease) -> None:
+    def _renew_lease(self, lease: _Lease) -> None:
         asked = time.monotonic()
         with self._server.client():
-            renewed = self._renewal(keys=[_key("lock", lease.name)], args=[lease.token, milliseconds(LEASE)])
+            renewed = self._renewal(keys=[_redis_key("lock", lease.name)], args=[lease.token, milliseconds(LEASE)])
         lease.until = asked + LEASE - MARGIN if renewed else 0.0
 
     def release(self, lease: _Lease, ended: bool) -> None:
         with self._guard:
             self._leases.discard(lease)
-        keys = [_key("lock", lease.name), _key("ended", lease.name)]
+        keys = [_redis_key("lock", lease.name), _redis_key("ended", lease.name)]
         try:
             with self._server.client():
-                self._release(keys=keys, args=[lease.token, int(ended), milliseconds(ENDED_KEPT)])
+                self._release(keys=keys, args=[lease.token, int(ended), milliseconds(ENDED_MARK_KEPT)])
         except StoreUnavailable as fault:
             log.warning("a lease could not be given back, and will expire: %s", fault.message)
 
-    def _begin_renewing(self) -> None:
+    def _start_renewal_thread(self) -> None:
         """Starts the thread, before anything is taken: without a thread, a lease would not be renewed."""
         with self._guard:
             if self._renewer is None or self._renewer[0] != os.getpid():
-                thread = threading.Thread(target=_renew_on, args=(weakref.ref(self),), name="leases", daemon=True)
+                thread = threading.Thread(
+                    target=_renew_until_locker_is_gone, args=(weakref.ref(self),), name="leases", daemon=True
+                )
                 thread.start()
                 self._renewer = os.getpid(), thread
 
@@ -147,13 +151,13 @@ class LeaseLocker:
             leases = [*self._leases]
         for lease in leases:
             try:
-                self._renew_one(lease)
+                self._renew_lease(lease)
             except StoreUnavailable as fault:
                 log.warning("leases can't be renewed: %s", fault.message)
                 return
 
 
-def _renew_on(locker: weakref.ref[LeaseLocker]) -> None:
+def _renew_until_locker_is_gone(locker: weakref.ref[LeaseLocker]) -> None:
     """Renews the leases as long as the locker exists."""
     while True:
         time.sleep(RENEWAL)
@@ -179,6 +183,6 @@ class _Lease:
         self._locker.release(self, ended)
 
 
-def _key(kind: str, name: str) -> str:
+def _redis_key(kind: str, name: str) -> str:
     """Returns a key. All keys of one lock are in the same hash slot of a Redis cluster."""
     return f"{PREFIX}{kind}:{{{name}}}"

@@ -15,7 +15,7 @@ from bridge.turn import Meanwhile, ToolSpec, Turn
 
 log = logging.getLogger(__name__)
 
-LOOK = 0.1
+CHECK_INTERVAL = 0.1
 
 
 class OpenCalls:
@@ -26,12 +26,12 @@ class OpenCalls:
         self._mode = mode
         self._keep = keep
 
-    def in_the_way(self, agent_id: str, turn: Turn) -> str | None:
+    def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
         """Returns the open calls of another client, if this turn has to wait for them. Raises if it is refused."""
         if self._mode == "close":
             return None
-        noted = self._store.get(_key(agent_id))
-        if noted is None or _is_the_same_client(noted, turn):
+        noted = self._store.get(_store_key(agent_id))
+        if noted is None or _is_same_client(noted, turn):
             return None
         if self._mode == "refuse":
             raise RequestConflict(
@@ -41,12 +41,12 @@ class OpenCalls:
             )
         return noted
 
-    def wait(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
+    def wait_until_closed(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
         """Waits until these calls are answered, given up, or open for too long."""
-        while self._store.get(_key(agent_id)) == noted:
+        while self._store.get(_store_key(agent_id)) == noted:
             if time.monotonic() >= deadline:
                 raise Busy("The agent waits for another client's tool result (BRIDGE_MEANWHILE).", retry_after=5)
-            if gone.wait(LOOK):
+            if gone.wait(CHECK_INTERVAL):
                 return
 
     def note(self, agent_id: str, turn: Turn, call_ids: Sequence[str]) -> None:
@@ -55,28 +55,28 @@ class OpenCalls:
             return
         try:
             if call_ids:
-                noted = json.dumps([turn.client, _toolset(turn.tools), [*call_ids]])
-                self._store.put(_key(agent_id), noted, self._keep)
+                noted = json.dumps([turn.client, _toolset_digest(turn.tools), [*call_ids]])
+                self._store.put(_store_key(agent_id), noted, self._keep)
             else:
-                self._store.remove(_key(agent_id))
+                self._store.remove(_store_key(agent_id))
         except StoreUnavailable as fault:
             log.warning("the open calls of an agent could not be noted: %s", fault.message)
 
     def forget(self, agent_id: str) -> None:
         """Forgets the agent's open calls, because the operator closed them."""
-        self._store.remove(_key(agent_id))
+        self._store.remove(_store_key(agent_id))
 
 
-def _is_the_same_client(noted: str, turn: Turn) -> bool:
+def _is_same_client(noted: str, turn: Turn) -> bool:
     """Returns whether the client knows one of the calls, or has the same key and tools. Then it gave the calls up."""
     client, tools, calls = json.loads(noted)
-    return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset(turn.tools))
+    return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset_digest(turn.tools))
 
 
-def _toolset(tools: Sequence[ToolSpec]) -> str:
+def _toolset_digest(tools: Sequence[ToolSpec]) -> str:
     described = [[tool.name, tool.description, tool.parameters] for tool in tools]
     return hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _key(agent_id: str) -> str:
+def _store_key(agent_id: str) -> str:
     return f"open-calls:{agent_id}"

@@ -133,7 +133,7 @@ class Operator:
         agent = self._gateway.agent(agent_id)
         known, _ = self._tool_cards(agent)
         specs = [ToolSpec(card.client_name, card.description, card.parameters, card.strict) for card in known]
-        return f"Resynced {agent.name}: it has {_number_of_client_tools(self._offering.resync(agent_id, specs))}."
+        return f"Resynced {agent.name}: it has {_number_of_client_tools(self._offering.resync_tools(agent_id, specs))}."
 
     def _tool_cards(self, agent: Agent) -> tuple[list[ToolCard], list[Tool]]:
         """Looks up the agent's stubs in the history. Returns the tools as clients sent them, and the unknown stubs."""
@@ -196,7 +196,7 @@ class Operator:
     def _close_call(self, agent_id: str) -> str:
         """Closes the client's tool call that the agent waits for, without a result."""
         agent = self._gateway.agent(agent_id)
-        return f"Closed the call of {list_names(self._offering.close_call(agent_id))} that held {agent.name}."
+        return f"Closed the call of {list_names(self._offering.close_held_calls(agent_id))} that held {agent.name}."
 
     # --- a stub ---------------------------------------------------------------------------------------
 

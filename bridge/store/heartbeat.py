@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 
 from bridge.errors import StoreUnavailable
 from bridge.store.port import Store
-from bridge.store.processes import has_ended, own_name
+from bridge.store.processes import name_of_this_process, process_has_ended
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Heartbeat:
         self._is_silent = False
         self._hurry = threading.Event()
 
-    def carry(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
+    def set_turns_and_work(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
         """Sets what the beats say (`turns`) and what is done with each (`work`). Called before the first beat."""
         self._turns, self._work = turns, work
 
@@ -75,16 +75,20 @@ class Heartbeat:
         with self._guard:
             if self._first is None or self._first[0] != os.getpid():
                 now = time.time()
-                first = Beat(f"{secrets.token_hex(8)}:{own_name()}", socket.gethostname(), os.getpid(), now, now)
-                self._store.put(_key(first.id), _text(first), ALIVE)
+                first = Beat(
+                    f"{secrets.token_hex(8)}:{name_of_this_process()}", socket.gethostname(), os.getpid(), now, now
+                )
+                self._store.put(_beat_key(first.id), _beat_as_text(first), ALIVE)
                 with suppress(StoreUnavailable):  # a later beat does it
                     self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
-                threading.Thread(target=_beat_on, args=(weakref.ref(self),), name="heartbeat", daemon=True).start()
+                threading.Thread(
+                    target=_beat_until_heartbeat_is_gone, args=(weakref.ref(self),), name="heartbeat", daemon=True
+                ).start()
                 self._first = os.getpid(), first  # after the start, which fails when no thread is left
                 self._hurry.set()
             return self._first[1].id
 
-    def hurry(self) -> None:
+    def beat_soon(self) -> None:
         """Says that a turn began. An idle process beats at once, a busy one beats often already."""
         self._hurry.set()
 
@@ -96,7 +100,7 @@ class Heartbeat:
         self._is_often = bool(turns)
         said = Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns)
         try:
-            self._store.put(_key(first.id), _text(said), ALIVE if turns else IDLE_ALIVE)
+            self._store.put(_beat_key(first.id), _beat_as_text(said), ALIVE if turns else IDLE_ALIVE)
             self._work()
             if not turns and first.id not in self._store.items(_LISTED):  # the store has lost it
                 self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
@@ -116,7 +120,7 @@ class Heartbeat:
         self._hurry.clear()
 
 
-def _beat_on(heartbeat: weakref.ref[Heartbeat]) -> None:
+def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
     """Beats as long as the heartbeat exists."""
     while True:
         here = heartbeat()
@@ -127,24 +131,24 @@ def _beat_on(heartbeat: weakref.ref[Heartbeat]) -> None:
         del here
 
 
-def last_beat(store: Store, process_id: str) -> Beat | None:
+def last_beat(store: Store, worker_id: str) -> Beat | None:
     """Returns what that process said last, None if it is dead."""
-    said = store.get(_key(process_id))
-    if said is None or has_ended(process_id.partition(":")[2]):
+    said = store.get(_beat_key(worker_id))
+    if said is None or process_has_ended(worker_id.partition(":")[2]):
         return None
     row = json.loads(said)
     return Beat(**{**row, "turns": tuple(row["turns"])})
 
 
-def living(store: Store) -> list[Beat]:
+def beats_of_living_workers(store: Store) -> list[Beat]:
     """Returns the last beats of the processes that live, the newest process first."""
     beats = [last_beat(store, name) for name in dict.fromkeys(store.items(_LISTED))]
     return [beat for beat in reversed(beats) if beat is not None]
 
 
-def _key(process_id: str) -> str:
-    return f"process:{process_id}"
+def _beat_key(worker_id: str) -> str:
+    return f"process:{worker_id}"
 
 
-def _text(beat: Beat) -> str:
+def _beat_as_text(beat: Beat) -> str:
     return json.dumps(asdict(beat), separators=(",", ":"))

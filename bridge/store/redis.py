@@ -15,7 +15,7 @@ from bridge.errors import StoreUnavailable
 
 PREFIX = "letta-tool-bridge:"
 # A Redis that needs longer for a call is useless: each turn makes several calls.
-SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 
 _CLAIM = """
 local there = redis.call('get', KEYS[1])
@@ -45,8 +45,8 @@ class RedisServer:
             url,
             decode_responses=True,
             protocol=2,
-            socket_timeout=SECONDS,
-            socket_connect_timeout=SECONDS,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=TIMEOUT_SECONDS,
             # No call is made again: a call that got no answer may have been done. A connection that was lost earlier is
             # noticed before the call.
             retry=Retry(NoBackoff(), 0),
@@ -59,14 +59,14 @@ class RedisServer:
             yield self._redis
         except (redis.RedisError, OSError) as fault:
             raise StoreUnavailable(
-                f"Redis (REDIS_URL), which the workers share, fails: {_described(fault)}."
+                f"Redis (REDIS_URL), which the workers share, fails: {_describe_fault(fault)}."
             ) from fault
 
-    def script(self, source: str) -> Any:
+    def register_script(self, source: str) -> Any:
         return self._redis.register_script(source)
 
 
-def _described(fault: BaseException) -> str:
+def _describe_fault(fault: BaseException) -> str:
     """Describes a fault without its own words, which may contain the address."""
     cause: BaseException | None = fault
     while cause is not None:
@@ -82,9 +82,9 @@ class RedisStore:
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
-        self._claim = server.script(_CLAIM)
-        self._swap = server.script(_SWAP)
-        self._unclaim = server.script(_UNCLAIM)
+        self._claim = server.register_script(_CLAIM)
+        self._swap = server.register_script(_SWAP)
+        self._unclaim = server.register_script(_UNCLAIM)
 
     def get(self, key: str) -> str | None:
         with self._server.client() as client:
@@ -113,11 +113,11 @@ class RedisStore:
             client.delete(*(PREFIX + key for key in keys))
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
-        with self._server.client() as client, client.pipeline(transaction=True) as together:
-            together.rpush(PREFIX + key, item)
-            together.ltrim(PREFIX + key, -most, -1)
-            together.pexpire(PREFIX + key, milliseconds(keep))
-            together.execute()
+        with self._server.client() as client, client.pipeline(transaction=True) as pipeline:
+            pipeline.rpush(PREFIX + key, item)
+            pipeline.ltrim(PREFIX + key, -most, -1)
+            pipeline.pexpire(PREFIX + key, milliseconds(keep))
+            pipeline.execute()
 
     def items(self, key: str) -> list[str]:
         with self._server.client() as client:
@@ -125,10 +125,10 @@ class RedisStore:
             return [str(item) for item in found]
 
     def count(self, key: str, by: int, keep: float) -> int:
-        with self._server.client() as client, client.pipeline(transaction=True) as together:
-            together.incrby(PREFIX + key, by)
-            together.pexpire(PREFIX + key, milliseconds(keep))
-            return int(together.execute()[0])
+        with self._server.client() as client, client.pipeline(transaction=True) as pipeline:
+            pipeline.incrby(PREFIX + key, by)
+            pipeline.pexpire(PREFIX + key, milliseconds(keep))
+            return int(pipeline.execute()[0])
 
     def check(self) -> None:
         self.put("check", "", 1.0)

@@ -29,7 +29,7 @@ _CLAIM = (
     "insert into texts values (?, ?, ?) on conflict (key)"
     " do update set value = excluded.value, expires = excluded.expires where expires <= ?"
 )
-_IS_THERE = "select 1 from texts where key = ? union all select 1 from lists where key = ? limit 1"
+_KEY_EXISTS = "select 1 from texts where key = ? union all select 1 from lists where key = ? limit 1"
 WAIT_FOR_OTHERS = 2.0
 PURGE_INTERVAL = 30.0
 # When the file grows beyond this, the lists that would expire first are removed.
@@ -49,11 +49,11 @@ class LocalStore:
 
     def get(self, key: str) -> str | None:
         with self._connection() as db:
-            return self._get(db, key)
+            return self._read_value(db, key)
 
     def put(self, key: str, value: str, keep: float) -> None:
         with self._connection() as db:
-            self._put(db, key, value, keep)
+            self._write_value(db, key, value, keep)
 
     def claim(self, key: str, value: str, keep: float) -> str | None:
         with self._connection() as db:
@@ -61,15 +61,15 @@ class LocalStore:
                 now = self._clock()
                 if db.execute(_CLAIM, (key, value, now + keep, now)).rowcount:
                     return None
-                there = self._get(db, key)
+                there = self._read_value(db, key)
                 if there is not None:  # else it expired just now
                     return None if there == value else there
 
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
         with self._transaction() as db:
-            same = self._get(db, key) == old
+            same = self._read_value(db, key) == old
             if same:
-                self._put(db, key, new, keep)
+                self._write_value(db, key, new, keep)
             return same
 
     def unclaim(self, key: str, value: str) -> bool:
@@ -81,7 +81,7 @@ class LocalStore:
 
     def remove(self, *keys: str) -> None:
         with self._connection() as db:
-            there = [key for key in keys if db.execute(_IS_THERE, (key, key)).fetchone()]
+            there = [key for key in keys if db.execute(_KEY_EXISTS, (key, key)).fetchone()]
         if not there:  # the usual case, which needs no lock
             return
         with self._transaction() as db:
@@ -110,22 +110,22 @@ class LocalStore:
 
     def count(self, key: str, by: int, keep: float) -> int:
         with self._transaction() as db:
-            total = int(self._get(db, key) or 0) + by
-            self._put(db, key, str(total), keep)
+            total = int(self._read_value(db, key) or 0) + by
+            self._write_value(db, key, str(total), keep)
             return total
 
     def check(self) -> None:
         with self._transaction() as db:
-            self._put(db, "check", "", 0.0)
+            self._write_value(db, "check", "", 0.0)
 
-    def _get(self, db: sqlite3.Connection, key: str) -> str | None:
+    def _read_value(self, db: sqlite3.Connection, key: str) -> str | None:
         found = db.execute("select value from texts where key = ? and expires > ?", (key, self._clock())).fetchone()
         return None if found is None else str(found[0])
 
     def _is_list(self, db: sqlite3.Connection, key: str) -> bool:
         return bool(db.execute("select 1 from lists where key = ? and expires > ?", (key, self._clock())).fetchone())
 
-    def _put(self, db: sqlite3.Connection, key: str, value: str, keep: float) -> None:
+    def _write_value(self, db: sqlite3.Connection, key: str, value: str, keep: float) -> None:
         db.execute("replace into texts values (?, ?, ?)", (key, value, self._clock() + keep))
 
     @contextmanager
@@ -144,7 +144,7 @@ class LocalStore:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                db = self._opened()
+                db = self._current_connection()
                 self._purge_if_due(db)
                 yield db
             except (sqlite3.Error, OSError) as fault:
@@ -153,13 +153,13 @@ class LocalStore:
                     f"The bridge can't write what its workers share (BRIDGE_DATA_DIR, {self._path.name}): {fault}."
                 ) from fault
 
-    def _opened(self) -> sqlite3.Connection:
+    def _current_connection(self) -> sqlite3.Connection:
         """Opens the file again in a new process, and when it was removed: then no other worker sees the old one."""
-        if self._open is None or self._open[0] != (os.getpid(), _identity(self._path)):
-            with _opening(self._path):
+        if self._open is None or self._open[0] != (os.getpid(), _file_identity(self._path)):
+            with _lock_while_opening(self._path):
                 # Only this user may read it: it holds what agents say.
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-                self._open = (os.getpid(), _identity(self._path)), self._connect()
+                self._open = (os.getpid(), _file_identity(self._path)), self._connect()
         return self._open[1]
 
     def _connect(self) -> sqlite3.Connection:
@@ -177,14 +177,14 @@ class LocalStore:
         db.execute("begin immediate")
         for table in ("texts", "lists"):
             db.execute(f"delete from {table} where expires <= ?", (now,))  # nosec B608 # our own names
-        if _used(db) > MOST_BYTES:
+        if _bytes_in_use(db) > MOST_BYTES:
             db.execute("delete from lists where key in (select key from lists order by expires limit 1000)")
         db.execute("delete from items where key not in (select key from lists)")
         db.execute("commit")
 
 
 @contextmanager
-def _opening(path: Path) -> Iterator[None]:
+def _lock_while_opening(path: Path) -> Iterator[None]:
     """Lets one worker after the other open the file. SQLite fails if two set the journal mode of a new file at once."""
     boot = _BOOT_ID.read_bytes().strip() if _BOOT_ID.exists() else b""
     note = os.open(path.with_suffix(".boot"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -192,7 +192,7 @@ def _opening(path: Path) -> Iterator[None]:
         fcntl.flock(note, fcntl.LOCK_EX)
         noted = os.pread(note, 100, 0)
         if noted != boot:
-            _forget_other_boots(path, noted)
+            _remove_file_of_earlier_boot(path, noted)
             os.ftruncate(note, 0)
             os.pwrite(note, boot, 0)
         yield
@@ -200,14 +200,14 @@ def _opening(path: Path) -> Iterator[None]:
         os.close(note)
 
 
-def _forget_other_boots(path: Path, noted: bytes) -> None:
+def _remove_file_of_earlier_boot(path: Path, noted: bytes) -> None:
     """Removes the file of an earlier boot without opening it: a crash of the machine may have corrupted it."""
     if noted:  # else the file may not be ours
         for kind in ("", "-wal", "-shm"):
             path.with_name(path.name + kind).unlink(missing_ok=True)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -215,7 +215,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return there.st_dev, there.st_ino
 
 
-def _used(db: sqlite3.Connection) -> int:
+def _bytes_in_use(db: sqlite3.Connection) -> int:
     free, pages, size = (
         int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )

@@ -76,7 +76,7 @@ class Attempts:
         self.heartbeat = heartbeat
         self._attempts: dict[str, Attempt] = {}
         self._guard = threading.Lock()
-        heartbeat.carry(self._tokens, self._flush)
+        heartbeat.set_turns_and_work(self._tokens, self._flush)
 
     def claims(self, identity: Identity) -> Claims:
         return Claims(self.store, identity, self.keep)
@@ -86,7 +86,7 @@ class Attempts:
         attempt = Attempt(claim, claims, recording, repeated=repeated)
         with self._guard:
             self._attempts[claim.token] = attempt
-        self.heartbeat.hurry()
+        self.heartbeat.beat_soon()
         return attempt
 
     def end(self, attempt: Attempt, fault: BaseException | None) -> None:

@@ -39,7 +39,7 @@ def test_text_that_ends_the_turn_becomes_the_call() -> None:
     assert (thought, used, stop) == (Reasoning("hm"), Used(1, 2), STOP)
     assert isinstance(call, ToolCall)
     assert (call.name, json.loads(call.arguments)) == ("attempt_completion", {"result": "All done"})
-    assert IDS.is_ending(call.id)
+    assert IDS.is_ending_id(call.id)
 
 
 def test_texts_of_several_messages_are_separated_by_an_empty_line() -> None:
@@ -107,6 +107,6 @@ def test_only_a_tool_of_the_request_ends_a_turn() -> None:
 @pytest.mark.parametrize(("result", "written"), [("", ()), ("(empty)", ()), ("Try again", ("Try again",))])
 def test_text_of_the_user_in_the_result_becomes_a_message(result: str, written: tuple[str, ...]) -> None:
     other = ToolResult("call_0", "milk")
-    new_input = NewInput((UserMessage("context"),), (other, ToolResult(IDS.of_ending(), result)))
+    new_input = NewInput((UserMessage("context"),), (other, ToolResult(IDS.new_ending_id(), result)))
     expected = NewInput((*map(UserMessage, written), UserMessage("context")), (other,))
     assert without_endings(new_input, IDS) == expected

@@ -68,7 +68,7 @@ def is_lost(hold: AgentHold) -> bool:
 def hold_on_command(place: str, pipe: Connection, lease: float) -> None:
     """Runs in another worker. Takes the agent at once, and frees it on command."""
     leases.LEASE, leases.RENEWAL, leases.MARGIN = lease, 0.2, 0.2
-    redis_module.SECONDS = SOON
+    redis_module.TIMEOUT_SECONDS = SOON
     with locks(place).hold(AGENT):
         pipe.send("held")
         pipe.recv()
@@ -301,7 +301,7 @@ def test_a_lease_is_renewed_while_it_is_held(redis: Redis) -> None:
     """Each renewal puts its end off, by the clock of Redis and by the holder's own."""
     own = LeaseLocker(RedisServer(redis.url))
     with AgentLocks(own, SOON).hold(AGENT) as hold, RedisServer(redis.url).client() as client:
-        (lease,), key = own._leases, leases._key("lock", AGENT)
+        (lease,), key = own._leases, leases._redis_key("lock", AGENT)
         for _ in range(3):
             client.pexpire(key, milliseconds(LEASE / 2))
             lease.until = 0.0
@@ -334,7 +334,7 @@ def test_a_holder_that_could_not_renew_its_lease_has_lost_the_agent(
         monkeypatch.setattr(leases, "MARGIN", 0.2)
         monkeypatch.setattr(leases, "LEASE", 1.0)  # from the next renewal on
         with RedisServer(redis.url).client() as client:
-            until(lambda: client.pttl(leases._key("lock", AGENT)) <= 1000)
+            until(lambda: client.pttl(leases._redis_key("lock", AGENT)) <= 1000)
         redis.pause()
         until(lambda: is_lost(hold))
         redis.resume()
@@ -373,7 +373,7 @@ def test_a_dead_holder_loses_its_agent_though_the_clock_of_redis_was_put_back(
 ) -> None:
     monkeypatch.setattr(leases, "LEASE", 1.0)
     with RedisServer(redis.url).client() as client:
-        client.set(leases._key("lock", AGENT), "token-of-the-dead", px=HOUR + 1000)
+        client.set(leases._redis_key("lock", AGENT), "token-of-the-dead", px=HOUR + 1000)
     with locks(redis.url).hold(AGENT) as hold:
         assert not hold.previous_turn_ended
 
@@ -381,16 +381,16 @@ def test_a_dead_holder_loses_its_agent_though_the_clock_of_redis_was_put_back(
 @pytest.mark.fault("the clock is set")
 def test_a_dead_process_leaves_the_queue_though_the_clock_of_redis_was_put_back(redis: Redis) -> None:
     with RedisServer(redis.url).client() as client:
-        client.zadd(leases._key("queue", AGENT), {"token-of-the-dead": 1})
-        client.zadd(leases._key("heard", AGENT), {"token-of-the-dead": time.time() * 1000 + HOUR})
+        client.zadd(leases._redis_key("queue", AGENT), {"token-of-the-dead": 1})
+        client.zadd(leases._redis_key("heard", AGENT), {"token-of-the-dead": time.time() * 1000 + HOUR})
     with locks(redis.url).hold(AGENT):
         pass
 
 
 def test_a_dead_process_leaves_the_queue(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "HEARD", 0.3)
+    monkeypatch.setattr(leases, "SILENCE_LIMIT", 0.3)
     dead = locker(redis.url)
     with locks(redis.url).hold(AGENT):
-        assert dead._try(AGENT, "token-of-the-dead") is None  # type: ignore[attr-defined]
+        assert dead._try_to_take(AGENT, "token-of-the-dead") is None  # type: ignore[attr-defined]
     with locks(redis.url).hold(AGENT):
         pass

@@ -39,38 +39,38 @@ def after_a_call(store: Store, mode: Meanwhile = "wait") -> OpenCalls:
 
 def test_another_client_has_to_wait_until_the_call_is_answered(store: Store) -> None:
     calls = after_a_call(store)
-    noted = calls.in_the_way(AGENT, OTHER)
+    noted = calls.find_calls_to_wait_for(AGENT, OTHER)
     assert noted is not None
     threading.Timer(0.1, calls.note, (AGENT, ASKS, [])).start()
-    calls.wait(AGENT, noted, time.monotonic() + 20, NEVER)
-    assert calls.in_the_way(AGENT, OTHER) is None
+    calls.wait_until_closed(AGENT, noted, time.monotonic() + 20, NEVER)
+    assert calls.find_calls_to_wait_for(AGENT, OTHER) is None
 
 
 def test_the_wait_for_an_open_call_ends(store: Store) -> None:
     calls = after_a_call(store)
     with pytest.raises(Busy) as busy:
-        calls.wait(AGENT, calls.in_the_way(AGENT, OTHER) or "", time.monotonic(), NEVER)
+        calls.wait_until_closed(AGENT, calls.find_calls_to_wait_for(AGENT, OTHER) or "", time.monotonic(), NEVER)
     assert busy.value.retry_after is not None
 
 
 def test_a_call_without_an_answer_is_ignored_after_a_while(tmp_path: Path) -> None:
     clock = Clock(1000.0)
     calls = after_a_call(LocalStore(tmp_path / "shared.db", clock))
-    noted = calls.in_the_way(AGENT, OTHER)
+    noted = calls.find_calls_to_wait_for(AGENT, OTHER)
     assert noted is not None
     threading.Timer(0.1, setattr, (clock, "now", clock.now + KEEP)).start()
-    calls.wait(AGENT, noted, time.monotonic() + 20, NEVER)
-    assert calls.in_the_way(AGENT, OTHER) is None
+    calls.wait_until_closed(AGENT, noted, time.monotonic() + 20, NEVER)
+    assert calls.find_calls_to_wait_for(AGENT, OTHER) is None
 
 
 def test_with_refuse_other_clients_get_409_at_once(store: Store) -> None:
     with pytest.raises(RequestConflict) as refused:
-        after_a_call(store, "refuse").in_the_way(AGENT, OTHER)
+        after_a_call(store, "refuse").find_calls_to_wait_for(AGENT, OTHER)
     assert (refused.value.status, refused.value.code) == (409, "tool_result_pending")
 
 
 def test_with_close_no_client_waits(store: Store) -> None:
-    assert after_a_call(store, "close").in_the_way(AGENT, OTHER) is None
+    assert after_a_call(store, "close").find_calls_to_wait_for(AGENT, OTHER) is None
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
@@ -85,7 +85,7 @@ def test_a_turn_does_not_fail_when_its_calls_cannot_be_noted(
 
 def test_an_agent_without_an_open_call_is_free(store: Store) -> None:
     calls = after_a_call(store)
-    assert calls.in_the_way("agent-2", OTHER) is None
+    assert calls.find_calls_to_wait_for("agent-2", OTHER) is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_agent_without_an_open_call_is_free(store: Store) -> None:
     ids=["it knows the call", "a new conversation with the same tools"],
 )
 def test_the_client_itself_does_not_wait(store: Store, turn: Turn) -> None:
-    assert after_a_call(store).in_the_way(AGENT, turn) is None
+    assert after_a_call(store).find_calls_to_wait_for(AGENT, turn) is None
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_the_client_itself_does_not_wait(store: Store, turn: Turn) -> None:
     ids=["another key", "another tool", "no tools"],
 )
 def test_another_key_or_another_toolset_is_another_client(store: Store, turn: Turn) -> None:
-    assert after_a_call(store).in_the_way(AGENT, turn) is not None
+    assert after_a_call(store).find_calls_to_wait_for(AGENT, turn) is not None

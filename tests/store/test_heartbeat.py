@@ -11,7 +11,7 @@ import pytest
 
 from bridge.errors import StoreUnavailable
 from bridge.store import heartbeat as module
-from bridge.store.heartbeat import Heartbeat, last_beat, living
+from bridge.store.heartbeat import Heartbeat, beats_of_living_workers, last_beat
 from bridge.store.sqlite import LocalStore
 from tests.stores import FailingStore
 from tests.waiting import SOON, until
@@ -33,11 +33,11 @@ def beats(name: str = "heartbeat") -> set[threading.Thread]:
 
 def test_a_process_is_known_before_it_can_be_named(store: LocalStore) -> None:
     heart = Heartbeat(store)
-    assert living(store) == []
+    assert beats_of_living_workers(store) == []
     beat = last_beat(store, heart.id)
     assert beat is not None
     assert (beat.id, beat.turns) == (heart.id, ())
-    until(lambda: [one.id for one in living(store)] == [heart.id])
+    until(lambda: [one.id for one in beats_of_living_workers(store)] == [heart.id])
 
 
 def test_a_process_has_one_heartbeat(store: LocalStore) -> None:
@@ -58,19 +58,19 @@ def test_a_forked_process_has_a_heartbeat_of_its_own(store: LocalStore) -> None:
     assert ours.poll(SOON)
     its_name = ours.recv()
     until(lambda: (beat := last_beat(store, its_name)) and beat.number > 1)
-    assert {beat.pid for beat in living(store)} == {os.getpid(), child.pid}
+    assert {beat.pid for beat in beats_of_living_workers(store)} == {os.getpid(), child.pid}
     child.kill()
     child.join()
-    assert [beat.id for beat in living(store)] == [name]
+    assert [beat.id for beat in beats_of_living_workers(store)] == [name]
 
 
 def test_the_beats_name_the_turns_that_run(store: LocalStore) -> None:
     turns: list[str] = []
     heart = Heartbeat(store)
-    heart.carry(lambda: turns, lambda: None)
+    heart.set_turns_and_work(lambda: turns, lambda: None)
     name = heart.id
     turns.append("token-1")
-    heart.hurry()
+    heart.beat_soon()
     until(lambda: (beat := last_beat(store, name)) and beat.turns == ("token-1",))
     first = last_beat(store, name)
     assert first is not None
@@ -80,7 +80,7 @@ def test_the_beats_name_the_turns_that_run(store: LocalStore) -> None:
 def test_the_work_is_done_with_every_beat(store: LocalStore) -> None:
     done = threading.Semaphore(0)
     heart = Heartbeat(store)
-    heart.carry(lambda: ["token-1"], done.release)
+    heart.set_turns_and_work(lambda: ["token-1"], done.release)
     assert heart.id
     assert all(done.acquire(timeout=SOON) for _ in range(3))
 
@@ -88,11 +88,11 @@ def test_the_work_is_done_with_every_beat(store: LocalStore) -> None:
 def test_a_process_that_the_store_lost_is_listed_again(store: LocalStore) -> None:
     heart = Heartbeat(store)
     name = heart.id
-    until(lambda: living(store))
+    until(lambda: beats_of_living_workers(store))
     store.remove("workers", f"process:{name}")
-    assert living(store) == []
-    heart.hurry()
-    until(lambda: [beat.id for beat in living(store)] == [name])
+    assert beats_of_living_workers(store) == []
+    heart.beat_soon()
+    until(lambda: [beat.id for beat in beats_of_living_workers(store)] == [name])
 
 
 @pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone")])
@@ -102,9 +102,9 @@ def test_a_store_that_fails_does_not_stop_the_heartbeat(
     failing = FailingStore(store)
     heart = Heartbeat(failing)
     name = heart.id
-    until(lambda: living(store))
+    until(lambda: beats_of_living_workers(store))
     failing.fault = fault
-    heart.hurry()
+    heart.beat_soon()
     until(lambda: "no sign of life: gone" in caplog.text)
     failing.fault = None
     until(lambda: (beat := last_beat(store, name)) and beat.number > 1)
@@ -117,7 +117,7 @@ def test_a_process_lives_on_when_its_last_turn_ends_during_a_beat(
     monkeypatch.setattr(module, "ALIVE", 0.5)
     turns = ["token-1"]
     heart = Heartbeat(store)
-    heart.carry(lambda: turns, turns.clear)
+    heart.set_turns_and_work(lambda: turns, turns.clear)
     name = heart.id
     until(lambda: (beat := last_beat(store, name)) and beat.number > 1)
     assert last_beat(store, name).turns == ()
@@ -127,7 +127,7 @@ def test_a_heartbeat_ends_with_its_owner(store: LocalStore) -> None:
     before = beats()
     heart: Heartbeat | None = Heartbeat(store)
     assert heart is not None
-    heart.carry(lambda: ["token-1"], lambda: None)
+    heart.set_turns_and_work(lambda: ["token-1"], lambda: None)
     assert heart.id
     heart = None
     until(lambda: not beats() - before)

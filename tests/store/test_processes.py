@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from bridge.store.processes import has_ended, own_name
+from bridge.store.processes import name_of_this_process, process_has_ended
 
-NAME = "from bridge.store.processes import own_name; print(own_name(), flush=True); input()"
+NAME = "from bridge.store.processes import name_of_this_process; print(name_of_this_process(), flush=True); input()"
 
 
 @pytest.fixture
@@ -21,20 +21,20 @@ def test_a_process_has_ended_once_it_was_killed(other: subprocess.Popen[str]) ->
     with other:
         assert other.stdout is not None
         name = other.stdout.readline().strip()
-        assert name != own_name()
-        assert not has_ended(name)
-        assert not has_ended(own_name())
+        assert name != name_of_this_process()
+        assert not process_has_ended(name)
+        assert not process_has_ended(name_of_this_process())
         other.kill()
-        while not has_ended(name):  # as a zombie, before its parent has waited for it
+        while not process_has_ended(name):  # as a zombie, before its parent has waited for it
             pass
-    assert has_ended(name)
+    assert process_has_ended(name)
 
 
 def test_a_later_process_with_the_same_number_is_another_one() -> None:
-    place, pid, _ = own_name().rsplit(":", 2)
-    assert has_ended(f"{place}:{pid}:1")
+    place, pid, _ = name_of_this_process().rsplit(":", 2)
+    assert process_has_ended(f"{place}:{pid}:1")
 
 
 @pytest.mark.parametrize("name", ["", "::", "elsewhere:1:1", "elsewhere/4026531836:999999999:5"])
 def test_a_process_elsewhere_is_not_known_to_have_ended(name: str) -> None:
-    assert not has_ended(name)
+    assert not process_has_ended(name)

@@ -9,7 +9,7 @@ import pytest
 
 from bridge.config import read_settings
 from bridge.errors import Busy, StoreUnavailable
-from bridge.shared import Shared, shared_by_workers
+from bridge.shared import SharedParts, make_shared_parts
 from testbed.redis import Redis
 from tests.tls import TlsProxy
 
@@ -29,14 +29,14 @@ def url(proxy: TlsProxy) -> str:
     return f"rediss://:{PASSWORD}@127.0.0.1:{proxy.port}/0"
 
 
-def shared(url: str, verify: str, folder: Path) -> Shared:
+def shared(url: str, verify: str, folder: Path) -> SharedParts:
     """Returns what one worker shares with the others."""
     settings = {"BRIDGE_REDIS_VERIFY": verify, "BRIDGE_DATA_DIR": str(folder), "BRIDGE_WAIT": "1"}
     base = {"LETTA_BASE_URL": "http://letta.test:8283", "BRIDGE_ALLOW_ANONYMOUS": "1", "REDIS_URL": url}
-    return shared_by_workers(read_settings(base | settings))
+    return make_shared_parts(read_settings(base | settings))
 
 
-def works(one: Shared, other: Shared) -> bool:
+def works(one: SharedParts, other: SharedParts) -> bool:
     """Returns whether both see the same store and the same locks."""
     one.store.put("key", "value", 60)
     with one.locks.hold("agent-1"), pytest.raises(Busy), other.locks.hold("agent-1"):

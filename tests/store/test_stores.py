@@ -387,7 +387,7 @@ def works(store: Store) -> bool:
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridge.store.redis.SECONDS", 0.2)
+    monkeypatch.setattr("bridge.store.redis.TIMEOUT_SECONDS", 0.2)
     with Redis() as server:
         store = RedisStore(RedisServer(server.url))
         until(lambda: works(store))

@@ -13,25 +13,25 @@ _ENDING = "call_end_"
 class OpenAICallIds:
     """Implements `bridge.turn.CallIds`. An id has at most 40 characters, all of `[a-z0-9_]`."""
 
-    def of_message(self, message_id: str, index: int) -> str:
+    def id_in_message(self, message_id: str, index: int) -> str:
         parts = _MESSAGE.fullmatch(message_id)
         if parts is None:
             raise ValueError(f"not a message id: {message_id!r}")
         return f"call_{''.join(parts.groups())}{index:03x}"
 
-    def place(self, call_id: str) -> tuple[str, int] | None:
+    def message_and_index(self, call_id: str) -> tuple[str, int] | None:
         parts = _OF_MESSAGE.fullmatch(call_id)
         if parts is None:
             return None
         return "message-" + "-".join(parts.groups()[:5]), int(parts[6], 16)
 
-    def without_message(self) -> str:
+    def new_id_without_message(self) -> str:
         return f"call_{secrets.token_hex(12)}"
 
-    def of_ending(self) -> str:
+    def new_ending_id(self) -> str:
         return _ENDING + secrets.token_hex(12)
 
-    def is_ending(self, call_id: str) -> bool:
+    def is_ending_id(self, call_id: str) -> bool:
         return call_id.startswith(_ENDING)
 
 
