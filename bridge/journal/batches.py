@@ -35,15 +35,15 @@ class Batch:
     first: int = 0
 
 
-def to_text(events: Sequence[AgentEvent], end: End | None = None, first: int = 0) -> str:
+def batch_to_text(events: Sequence[AgentEvent], end: End | None = None, first: int = 0) -> str:
     packed = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in events]
     return json.dumps([first, packed, None if end is None else [end.how, end.gone, _failure_fields(end.failure)]])
 
 
-def from_text(text: str) -> Batch:
+def batch_from_text(text: str) -> Batch:
     first, packed, end = json.loads(text)
     events = tuple(_KINDS[kind](*fields) for kind, *fields in packed)
-    return Batch(events, None if end is None else End(end[0], _failure(end[2]), end[1]), first)
+    return Batch(events, None if end is None else End(end[0], _failure_from_fields(end[2]), end[1]), first)
 
 
 class Assembly:
@@ -71,7 +71,7 @@ class Assembly:
         fresh: list[AgentEvent] = []
         if len(texts) < self._looked_at:
             self._looked_at = 0
-        for batch in map(from_text, texts[self._looked_at :]):
+        for batch in map(batch_from_text, texts[self._looked_at :]):
             at = self._events + len(fresh)
             self._has_gap = self._has_gap or batch.first > at
             fresh += batch.events[at - batch.first :] if batch.first <= at else ()
@@ -81,7 +81,7 @@ class Assembly:
         return fresh
 
 
-def as_failure(fault: BaseException) -> errors.BridgeError:
+def failure_from_fault(fault: BaseException) -> errors.BridgeError:
     """Returns a fault as clients see it. The details of a fault of the bridge are in the worker's log only."""
     if isinstance(fault, errors.BridgeError):
         return fault
@@ -94,7 +94,7 @@ def _failure_fields(failure: errors.BridgeError | None) -> list[Any] | None:
     return [type(failure).__name__, failure.message, failure.param, failure.code, failure.retry_after]
 
 
-def _failure(fields: list[Any] | None) -> errors.BridgeError | None:
+def _failure_from_fields(fields: list[Any] | None) -> errors.BridgeError | None:
     if fields is None:
         return None
     kind, message, param, code, retry_after = fields

@@ -50,15 +50,15 @@ class Claim:
     worker: str
 
     @classmethod
-    def of(cls, body: str, worker: str, turn: str = "") -> Claim:
+    def new(cls, body: str, worker: str, turn: str = "") -> Claim:
         """Returns the claim of a new attempt, at a new turn if none is named."""
         return cls(turn or f"turn-{secrets.token_hex(12)}", body, secrets.token_hex(12), worker)
 
     @classmethod
-    def read(cls, text: str) -> Claim:
+    def from_text(cls, text: str) -> Claim:
         return cls(**json.loads(text))
 
-    def text(self) -> str:
+    def to_text(self) -> str:
         return json.dumps(asdict(self))
 
 
@@ -72,12 +72,12 @@ class Claims:
 
     def take(self, claim: Claim) -> Claim | None:
         """Claims the turn if it is free. Returns None if it is ours now, otherwise the claim that is there."""
-        there = self._store.claim(self._key, claim.text(), self._keep)
-        return None if there is None else Claim.read(there)
+        there = self._store.claim(self._key, claim.to_text(), self._keep)
+        return None if there is None else Claim.from_text(there)
 
     def take_over(self, other: Claim, claim: Claim) -> bool:
         """Puts our claim in the place of another one. Returns False if that one is not there any more."""
-        return self._store.swap(self._key, other.text(), claim.text(), self._keep)
+        return self._store.swap(self._key, other.to_text(), claim.to_text(), self._keep)
 
     def renew(self, claim: Claim) -> None:
         """Keeps our claim for longer, if it is still there."""
@@ -86,25 +86,25 @@ class Claims:
     def forget(self, claim: Claim) -> None:
         """Forgets an attempt that did nothing: the next attempt is the first."""
         try:
-            self._store.unclaim(self._key, claim.text())
+            self._store.unclaim(self._key, claim.to_text())
             self._store.remove(events_key(claim.token))
         except StoreUnavailable as fault:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
 
-    def delivered(self, claim: Claim) -> None:
+    def note_delivery(self, claim: Claim) -> None:
         """Notes that the client has the whole answer: from now on, the same request is a new turn."""
         try:
-            self._store.unclaim(self._key, claim.text())  # the same request may be another turn by now
+            self._store.unclaim(self._key, claim.to_text())  # the same request may be another turn by now
             if not is_followed(self._store, claim.token):
                 self._store.remove(events_key(claim.token))
         except StoreUnavailable as fault:
             log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
-    def is_delivered_now(self, claim: Claim) -> bool:
+    def is_just_delivered(self, claim: Claim) -> bool:
         """Returns whether its first client has the answer, which this worker or another one is about to note."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
-            if self._store.get(self._key) != claim.text():
+            if self._store.get(self._key) != claim.to_text():
                 return True
             time.sleep(LOOK)
         return False

@@ -28,7 +28,7 @@ class Follower:
         self._assembly = Assembly()
         self.recorded: list[AgentEvent] = []
 
-    def ended(self) -> End | None:
+    def read_end(self) -> End | None:
         """Reads what was written since the last time. Returns how the attempt ended, if it has."""
         self.recorded += self._assembly.add(self._store.items(events_key(self._token)))
         return self._assembly.end
@@ -45,9 +45,9 @@ class Follower:
         behind may not be the beginning of the answer that is made in its place.
         """
         while not gone.is_set():
-            alive = self._watch.look()
-            end = self.ended()
-            if end is not None or self._watch.certain:
+            alive = self._watch.check()
+            end = self.read_end()
+            if end is not None or self._watch.is_certain:
                 for event in self.recorded:
                     write(event)
                 self.recorded.clear()
@@ -66,16 +66,16 @@ class _Watch:
         self._store = store
         self._claim = claim
         self._last: int | None = None
-        self._looked = 0.0
-        self._heard = time.monotonic()
-        self.certain = False
+        self._checked_at = 0.0
+        self._heard_at = time.monotonic()
+        self.is_certain = False
 
-    def look(self) -> bool:
-        """Returns whether the worker may live. `certain` is set once it was seen to make the attempt."""
+    def check(self) -> bool:
+        """Returns whether the worker may live. `is_certain` is set once it was seen to make the attempt."""
         now = time.monotonic()
-        if now - self._looked < PULSE / 2:
+        if now - self._checked_at < PULSE / 2:
             return True
-        self._looked = now
+        self._checked_at = now
         self._store.put(followed_key(self._claim.token), "1", FOLLOWED)
         beat = last_beat(self._store, self._claim.worker)
         if beat is None:
@@ -83,6 +83,6 @@ class _Watch:
         beats_again = self._last is not None and beat.number > self._last
         self._last = beat.number
         if beats_again and self._claim.token in beat.turns:
-            self._heard = now
-            self.certain = True
-        return now - self._heard <= ALIVE
+            self._heard_at = now
+            self.is_certain = True
+        return now - self._heard_at <= ALIVE

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from bridge.errors import StoreUnavailable
-from bridge.journal.batches import End, to_text
+from bridge.journal.batches import End, batch_to_text
 from bridge.store.port import Store
 from bridge.turn import AgentEvent, Reasoning, Text, ToolCall
 
@@ -34,7 +34,7 @@ class Recording:
         self._characters = 0
         self._writing = threading.Lock()
 
-    def count(self, event: AgentEvent) -> None:
+    def add_size_of(self, event: AgentEvent) -> None:
         """Adds the size of the event to what there is to keep."""
         self._characters += len(event.text) if isinstance(event, Text | Reasoning) else 0
         self._characters += len(event.arguments) if isinstance(event, ToolCall) else 0
@@ -45,7 +45,7 @@ class Recording:
             late = time.monotonic() - self._renewed > self._keep / 3
             fresh = events[self._written :]
             if (fresh or late) and self._fits:
-                self._store.append(self._key, to_text(fresh, first=self._written), MOST_BATCHES, self._keep)
+                self._store.append(self._key, batch_to_text(fresh, first=self._written), MOST_BATCHES, self._keep)
                 self._written += len(fresh)
             if late:
                 self._renew()
@@ -59,7 +59,7 @@ class Recording:
             fresh, first = (events[self._written :] if self._fits else []), self._written
             self._written = len(events)
             try:
-                self._store.append(self._key, to_text(fresh, end, first), MOST_BATCHES, self._keep)
+                self._store.append(self._key, batch_to_text(fresh, end, first), MOST_BATCHES, self._keep)
             except StoreUnavailable as fault:
                 log.warning("the end of a turn could not be written to the store: %s", fault.message)
 

@@ -39,13 +39,13 @@ class Allowance:
         self._folder = folder
         self._clock = clock
 
-    def spend(self, key: str, rate: int) -> None:
+    def count_request(self, key: str, rate: int) -> None:
         """Counts one request of the key. Raises Busy if there were `rate` in the last minute. They may come at once."""
-        with _as_unavailable():
-            file = self._open(f"{key}.rate")
+        with _os_errors_as_unavailable():
+            file = self._open_file(f"{key}.rate")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                left, now = self._left(file, rate)
+                left, now = self._requests_left(file, rate)
                 os.pwrite(file, _BUCKET.pack(left - 1 if left >= 1 else left, now), 0)
             finally:
                 os.close(file)
@@ -56,7 +56,7 @@ class Allowance:
                 retry_after=max(1, math.ceil((1 - left) * MINUTE / rate)),
             )
 
-    def _left(self, file: int, rate: int) -> tuple[float, float]:
+    def _requests_left(self, file: int, rate: int) -> tuple[float, float]:
         now = self._clock()
         written = os.pread(file, _BUCKET.size, 0)
         if len(written) < _BUCKET.size:
@@ -65,11 +65,11 @@ class Allowance:
         # A clock that was put back adds no requests and takes none away.
         return min(float(rate), left + max(0.0, now - then) * rate / MINUTE), now
 
-    def begin(self, key: str, most: int) -> KeySlot:
+    def take_slot(self, key: str, most: int) -> KeySlot:
         """Takes a slot for a turn of the key. Raises Busy at once if the key has `most` already."""
         for number in range(most):
-            with _as_unavailable():
-                file = self._open(f"{key}.{number}.turn")
+            with _os_errors_as_unavailable():
+                file = self._open_file(f"{key}.{number}.turn")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -78,13 +78,13 @@ class Allowance:
                 return KeySlot(file)
         raise Busy(f"The key {key!r} has {most} turns under way, which is all that it may have.", code="too_many_turns")
 
-    def _open(self, name: str) -> int:
+    def _open_file(self, name: str) -> int:
         self._folder.mkdir(parents=True, exist_ok=True)
         return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager
-def _as_unavailable() -> Iterator[None]:
+def _os_errors_as_unavailable() -> Iterator[None]:
     try:
         yield
     except OSError as fault:

@@ -38,10 +38,10 @@ class Admission:
         rate = self._settings.key_rate if key.rate is None else key.rate
         turns = self._settings.key_turns if key.turns is None else key.turns
         if rate:
-            self._allowance.spend(key.name, rate)
-        return self._allowance.begin(key.name, turns) if turns else KeySlot()
+            self._allowance.count_request(key.name, rate)
+        return self._allowance.take_slot(key.name, turns) if turns else KeySlot()
 
-    def admitted(self, turn: Turn, key: ApiKey | None) -> Turn:
+    def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
         """Returns the turn with its tools checked and the restrictions of the key, before it waits for its agent.
 
         An agent that the key may not see is refused like one that does not exist.

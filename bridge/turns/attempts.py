@@ -7,7 +7,7 @@ import threading
 from functools import partial
 
 from bridge.errors import StoreUnavailable
-from bridge.journal.batches import End, as_failure
+from bridge.journal.batches import End, failure_from_fault
 from bridge.journal.claims import Claim, Claims, Identity
 from bridge.journal.recording import Recording, is_followed
 from bridge.store.heartbeat import Heartbeat
@@ -46,14 +46,14 @@ class Attempt:
     def write(self, event: AgentEvent) -> None:
         if isinstance(event, MethodChosen):
             self.life.move(AttemptState.RUNNING, Mover.ATTEMPT)
-        self.recording.count(event)
+        self.recording.add_size_of(event)
         self.stream.write(event)
 
     def end(self, fault: BaseException | None) -> None:
         """Ends the attempt. The store knows it before any client does: a client may ask again at once."""
         did_nothing = fault is not None and not self.repeated and self.life.state is AttemptState.WAITING
         self.life.move(AttemptState.FAILED if fault else AttemptState.ENDED, Mover.ATTEMPT)
-        failure = None if fault is None else as_failure(fault)
+        failure = None if fault is None else failure_from_fault(fault)
         end = End("failed" if fault else "well", failure, self.gone.is_set())
         try:
             self.recording.end(self.stream.events, end)

@@ -14,7 +14,7 @@ KEY_HEADER = "Idempotency-Key"
 LONGEST_KEY = 255
 
 
-def identity_of(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
+def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
     """Returns the identity of a request. `named` is its Idempotency-Key, "" without one."""
     digest = _digest([dialect.name, turn.client, turn.aside, dialect.identity_fields(body)])
     if len(named) > LONGEST_KEY:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from threading import Thread
 
 from bridge.errors import BridgeError, IdempotencyKeyReused, RequestConflict, TurnLost
-from bridge.journal.batches import End, as_failure
+from bridge.journal.batches import End, failure_from_fault
 from bridge.journal.claims import Claim, Identity
 from bridge.journal.follower import Follower
 from bridge.turn import AgentEvent
@@ -48,7 +48,7 @@ class Part:
         `lost` is the claim of an attempt of which nothing will come.
         """
         while True:
-            mine = Claim.of(self._identity.body, self._attempts.heartbeat.id)
+            mine = Claim.new(self._identity.body, self._attempts.heartbeat.id)
             there = self._claims.take(mine)
             if there is None:
                 return self._make_attempt(mine, repeated=False)
@@ -56,7 +56,7 @@ class Part:
                 raise IdempotencyKeyReused("This Idempotency-Key came before with another request body.")
             if there != lost and self._take_part(there):
                 return None
-            again = Claim.of(mine.body, mine.worker, there.turn)
+            again = Claim.new(mine.body, mine.worker, there.turn)
             if self._claims.take_over(there, again):
                 return self._make_attempt(again, repeated=True)
 
@@ -72,7 +72,7 @@ class Part:
     def _take_part(self, other: Claim) -> bool:
         """Joins an attempt that goes on, or repeats one that is over. Returns False if a new one has to be made."""
         follower = Follower(self._attempts.store, other)
-        end = follower.ended()
+        end = follower.read_end()
         if end is None:
             self._join(other, follower)
             return True
@@ -91,7 +91,7 @@ class Part:
         """Returns whether this request is answered with the recorded answer."""
         if self._identity.kept:
             return self._identity.keyed or not follower.is_empty
-        return not self._claims.is_delivered_now(other)
+        return not self._claims.is_just_delivered(other)
 
     def _enter(self, state: PartState, claim: Claim, attempt: Attempt | None, stream: TurnStream) -> None:
         if self._life is None:
@@ -113,16 +113,16 @@ class Part:
         """Returns whether there is something to send, or the end, within `seconds`. Raises an earlier failure."""
         deadline = time.monotonic() + seconds
         while True:
-            self._open.wait_for_sign(deadline - time.monotonic())
-            if self._stream.has_sign or self._stream.end is None:
-                return self._stream.has_sign
+            self._current_reader.wait_for_shown_event(deadline - time.monotonic())
+            if self._stream.has_shown_event or self._stream.end is None:
+                return self._stream.has_shown_event
             if not self._begin_again(self._stream.end):
                 return True
 
     def read(self, tick: float) -> Iterator[AgentEvent | None]:
         """Yields every event from the first on, and None whenever `tick` seconds pass without one."""
         while True:
-            reader = self._open
+            reader = self._current_reader
             events = reader.read(tick)
             for event in events:
                 if isinstance(event, SHOWN):
@@ -153,7 +153,7 @@ class Part:
         )
 
     @property
-    def _open(self) -> Reader:
+    def _current_reader(self) -> Reader:
         assert self._reader is not None
         return self._reader
 
@@ -163,12 +163,12 @@ class Part:
 
     # --- the client's end -----------------------------------------------------------------------------
 
-    def delivered(self) -> None:
+    def note_delivery(self) -> None:
         """Notes that the client has the whole answer."""
         if self._move(PartState.DELIVERED, Mover.CLIENT) and self._claim is not None and not self._identity.kept:
-            self._claims.delivered(self._claim)
+            self._claims.note_delivery(self._claim)
 
-    def send_away(self) -> None:
+    def note_sent_away(self) -> None:
         """Notes that the client was asked to come again. The turn goes on."""
         if self._move(PartState.SENT_AWAY, Mover.CLIENT):
             self._leave()
@@ -183,7 +183,7 @@ class Part:
 
     def _leave(self) -> bool:
         """Returns whether no client waits for the turn any more. Only the worker that makes the attempt can know it."""
-        self._open.close()
+        self._current_reader.close()
         if self._attempt is not None:
             return self._attempts.leave(self._attempt)
         self._stream.gone.set()  # ends the follower's thread
@@ -196,5 +196,5 @@ def _follow(follower: Follower, stream: TurnStream) -> None:
     except Exception as fault:
         if not isinstance(fault, BridgeError):
             log.exception("a turn of another worker could not be followed")
-        end = End("failed", as_failure(fault))
+        end = End("failed", failure_from_fault(fault))
     stream.finish(end)

@@ -30,14 +30,14 @@ class TurnStream:
 
     def write(self, event: AgentEvent) -> None:
         self.events.append(event)
-        self._ring()
+        self._ring_bells()
 
     def finish(self, end: End) -> None:
         """Sets the end. No event comes after it."""
         self.end = end
-        self._ring()
+        self._ring_bells()
 
-    def _ring(self) -> None:
+    def _ring_bells(self) -> None:
         for bell in self._bells:
             bell.put(None)
 
@@ -52,7 +52,7 @@ class TurnStream:
             self._bells = [other for other in self._bells if other is not bell]
 
     @property
-    def has_sign(self) -> bool:
+    def has_shown_event(self) -> bool:
         """Whether there is an event that the client sees."""
         return any(isinstance(event, SHOWN) for event in self.events)
 
@@ -80,16 +80,20 @@ class Reader:
         stream, deadline = self._stream, 0.0
         while len(stream.events) == self._seen and stream.end is None:
             deadline = deadline or time.monotonic() + seconds
-            if not self._rings(deadline - time.monotonic()):
+            if not self._wait_for_bell(deadline - time.monotonic()):
                 break
         fresh = stream.events[self._seen :]
         self._seen += len(fresh)
         return fresh
 
-    def wait_for_sign(self, seconds: float) -> None:
+    def wait_for_shown_event(self, seconds: float) -> None:
         """Waits for an event that the client sees, or the end, at most `seconds`. The events still count as unread."""
         deadline = time.monotonic() + seconds
-        while self._stream.end is None and not self._stream.has_sign and self._rings(deadline - time.monotonic()):
+        while (
+            self._stream.end is None
+            and not self._stream.has_shown_event
+            and self._wait_for_bell(deadline - time.monotonic())
+        ):
             pass
 
     @property
@@ -100,7 +104,7 @@ class Reader:
     def close(self) -> None:
         self._stream.leave(self._bell)
 
-    def _rings(self, seconds: float) -> bool:
+    def _wait_for_bell(self, seconds: float) -> bool:
         try:
             self._bell.get(timeout=max(0.0, seconds))
         except Empty:

@@ -49,7 +49,7 @@ class Turns:
             set_current_trace(trace)
             begun = replace(turn, id=attempt.claim.turn, repeated=attempt.repeated)
             try:
-                self.attempts.end(attempt, self._work(attempt, begun, dialect))
+                self.attempts.end(attempt, self._run_turn(attempt, begun, dialect))
             finally:
                 slot.leave()
 
@@ -57,7 +57,7 @@ class Turns:
         part.begin()
         return part
 
-    def _work(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
+    def _run_turn(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
         """Runs the turn. Returns the failure that ended it, for its clients: no turn ends in silence."""
         fault: BaseException | None = None
         try:

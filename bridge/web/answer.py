@@ -13,7 +13,7 @@ from bridge.keys import ApiKey
 from bridge.limits.gate import Slot
 from bridge.operation.background import BackgroundWork
 from bridge.turns.admission import Admission
-from bridge.turns.identity import KEY_HEADER, identity_of
+from bridge.turns.identity import KEY_HEADER, request_identity
 from bridge.turns.turns import Turns
 from bridge.web.bodies import read_body
 from bridge.web.json_body import parse_json_body
@@ -62,8 +62,8 @@ class Answers:
         body = parse_json_body(read_body(request, settings.max_body), settings.max_depth + LEVELS_AROUND_SCHEMA)
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
-        turn = self.admission.admitted(parsed.turn, key)
-        identity = identity_of(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
+        turn = self.admission.admit(parsed.turn, key)
+        identity = request_identity(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)
         listener = Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
         if turn.stream:

@@ -63,7 +63,7 @@ class Listener:
         except GeneratorExit:
             self.part.give_up()
             raise
-        self.part.delivered()
+        self.part.note_delivery()
 
     def stream_frames(self, ping_interval: float) -> Iterator[bytes]:
         """Yields the streamed reply, also the end after a failure. After `ping_interval` seconds of silence, a comment.
@@ -97,7 +97,7 @@ class Listener:
                     quiet_since = time.monotonic()
         self._check_client()  # the client may have left since the last check: the first write after that still succeeds
         yield from self.reply.end()
-        self.part.delivered()
+        self.part.note_delivery()
 
     def _failure_frames(self, failure: BridgeError) -> Iterator[bytes]:
         """Yields the end of a stream that failed, or breaks the connection if the failure is temporary.
@@ -117,7 +117,7 @@ class Listener:
                 continue
             self._check_client()
             if time.monotonic() >= deadline:
-                self.part.send_away()
+                self.part.note_sent_away()
                 raise StillRunning(
                     "The agent takes longer than an unstreamed reply may (BRIDGE_REPLY_WAIT). It goes on: send the same"
                     " request again to get its answer, or ask for a stream."

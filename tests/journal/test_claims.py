@@ -18,7 +18,7 @@ from tests.stores import FailingStore
 from tests.waiting import SOON
 
 KEEP = 60.0
-MINE, OTHER = (Claim.of("body", worker) for worker in ("worker-1", "worker-2"))
+MINE, OTHER = (Claim.new("body", worker) for worker in ("worker-1", "worker-2"))
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def of(store: Store) -> Claims:
 
 
 def test_every_attempt_has_its_own_token_and_can_have_the_turn_of_an_earlier_one() -> None:
-    again = Claim.of("body", "worker-2", MINE.turn)
+    again = Claim.new("body", "worker-2", MINE.turn)
     assert again.turn == MINE.turn != OTHER.turn
     assert len({MINE.token, OTHER.token, again.token}) == 3
-    assert Claim.read(again.text()) == again
+    assert Claim.from_text(again.to_text()) == again
 
 
 def test_a_free_turn_is_claimed_and_a_claimed_one_is_not(claims: Claims) -> None:
@@ -81,7 +81,7 @@ def test_a_forgotten_attempt_leaves_nothing(claims: Claims, store: Store) -> Non
 def test_only_our_own_claim_is_forgotten_or_delivered(claims: Claims) -> None:
     claims.take(OTHER)
     claims.forget(MINE)
-    claims.delivered(MINE)
+    claims.note_delivery(MINE)
     assert claims.take(MINE) == OTHER
 
 
@@ -91,7 +91,7 @@ def test_a_delivered_answer_is_kept_only_for_clients_that_follow(claims: Claims,
     store.append(events_key(MINE.token), "events", 10, KEEP)
     if followed:
         store.put(followed_key(MINE.token), "1", KEEP)
-    claims.delivered(MINE)
+    claims.note_delivery(MINE)
     assert store.items(events_key(MINE.token)) == (["events"] if followed else [])
     assert claims.take(OTHER) is None
 
@@ -101,7 +101,7 @@ def test_a_failing_store_fails_neither_a_delivery_nor_a_forgotten_attempt(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     claims = of(FailingStore(store, fault=StoreUnavailable("gone")))
-    claims.delivered(MINE)
+    claims.note_delivery(MINE)
     claims.forget(MINE)
     assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["gone", "gone"]
 
@@ -111,10 +111,10 @@ def test_an_answer_that_is_delivered_in_a_moment_counts_as_delivered(
 ) -> None:
     claims.take(MINE)
     monkeypatch.setattr(module, "MOMENT", 0.05)
-    assert not claims.is_delivered_now(MINE)
+    assert not claims.is_just_delivered(MINE)
     monkeypatch.setattr(module, "MOMENT", SOON)
-    threading.Timer(0.05, claims.delivered, [MINE]).start()
-    assert claims.is_delivered_now(MINE)
+    threading.Timer(0.05, claims.note_delivery, [MINE]).start()
+    assert claims.is_just_delivered(MINE)
 
 
 def test_the_moment_in_which_a_delivery_is_noted_is_short() -> None:

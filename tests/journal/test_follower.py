@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bridge.journal import follower as module
-from bridge.journal.batches import End, to_text
+from bridge.journal.batches import End, batch_to_text
 from bridge.journal.claims import Claim
 from bridge.journal.follower import Follower
 from bridge.journal.recording import events_key, is_followed
@@ -70,7 +70,7 @@ def follow(store: Store, gone: threading.Event) -> Iterator[Follow]:
 
 
 def test_an_attempt_that_is_over_is_read_at_once(store: Store, follow: Follow) -> None:
-    store.append(EVENTS, to_text([Text("a")], WELL), 10, KEEP)
+    store.append(EVENTS, batch_to_text([Text("a")], WELL), 10, KEEP)
     followed = follow()
     assert followed.end.result(SOON) == WELL
     assert followed.events == [Text("a")]
@@ -78,19 +78,19 @@ def test_an_attempt_that_is_over_is_read_at_once(store: Store, follow: Follow) -
 
 def test_events_are_given_as_they_come_once_the_worker_has_shown_life(store: Store, follow: Follow) -> None:
     beat(store, 1, CLAIM.token)
-    store.append(EVENTS, to_text([Text("a")]), 10, KEEP)
+    store.append(EVENTS, batch_to_text([Text("a")]), 10, KEEP)
     followed = follow()
     until(lambda: is_followed(store, CLAIM.token))
     assert followed.events == []
     numbers = iter(range(2, 10_000))
     until(lambda: beat(store, next(numbers), CLAIM.token) or followed.events)
-    store.append(EVENTS, to_text([Text("b")], WELL, 1), 10, KEEP)
+    store.append(EVENTS, batch_to_text([Text("b")], WELL, 1), 10, KEEP)
     assert followed.end.result(SOON) == WELL
     assert followed.events == [Text("a"), Text("b")]
 
 
 def test_an_attempt_whose_worker_is_dead_is_lost(store: Store, follow: Follow) -> None:
-    store.append(EVENTS, to_text([Text("a")]), 10, KEEP)
+    store.append(EVENTS, batch_to_text([Text("a")]), 10, KEEP)
     followed = follow()
     assert followed.end.result(SOON) == End("lost")
     assert followed.events == []
@@ -116,7 +116,7 @@ def test_a_follower_ends_when_its_client_has_gone(store: Store, follow: Follow, 
     ("event", "is_empty"), [(Text("a"), False), (ToolCall("c", "read", "{}"), False), (Reasoning("hm"), True)]
 )
 def test_an_answer_without_text_and_calls_is_empty(store: Store, event: AgentEvent, is_empty: bool) -> None:
-    store.append(EVENTS, to_text([MethodChosen("native"), event], WELL), 10, KEEP)
+    store.append(EVENTS, batch_to_text([MethodChosen("native"), event], WELL), 10, KEEP)
     follower = Follower(store, CLAIM)
-    assert follower.ended() == WELL
+    assert follower.read_end() == WELL
     assert follower.is_empty == is_empty

@@ -67,7 +67,7 @@ def test_too_large_an_answer_is_not_kept_but_its_end_is(
 ) -> None:
     monkeypatch.setattr(module, "MOST_CHARACTERS", 4)
     recording = of(store)
-    recording.count(event)
+    recording.add_size_of(event)
     recording.flush([event])
     recording.end([event], WELL)
     assert kept(store) == ([], End("incomplete"))

@@ -28,7 +28,7 @@ def spend(allowance: Allowance, count: int, rate: int = 6, key: str = "roo") -> 
     let_in = 0
     for _ in range(count):
         try:
-            allowance.spend(key, rate)
+            allowance.count_request(key, rate)
         except Busy:
             continue
         let_in += 1
@@ -43,7 +43,7 @@ def test_a_refusal_says_when_the_next_request_is_let_in(allowance: Allowance, cl
     spend(allowance, 6)
     clock.now += 3
     with pytest.raises(Busy, match="'roo' may make 6 requests a minute") as caught:
-        allowance.spend("roo", 6)
+        allowance.count_request("roo", 6)
     assert (caught.value.status, caught.value.code, caught.value.retry_after) == (429, "rate_limit_exceeded", 7)
     clock.now += 7
     assert spend(allowance, 5) == 1
@@ -67,7 +67,7 @@ def test_a_clock_that_is_put_back_locks_no_key_out(allowance: Allowance, clock: 
 @pytest.mark.fault("the disk is full or can't be written")
 def test_a_folder_that_cannot_be_written_is_reported(allowance: Allowance, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("in the way")
-    for ask in (lambda: allowance.spend("roo", 6), lambda: allowance.begin("roo", 6)):
+    for ask in (lambda: allowance.count_request("roo", 6), lambda: allowance.take_slot("roo", 6)):
         with pytest.raises(StoreUnavailable, match="BRIDGE_DATA_DIR"):
             ask()
 
@@ -83,15 +83,15 @@ def test_workers_share_the_rate_of_a_key(allowance: Allowance, tmp_path: Path, c
 
 def test_a_key_has_a_limited_number_of_turns_at_once(allowance: Allowance, tmp_path: Path) -> None:
     other = Allowance(tmp_path / "keys")
-    slots = [allowance.begin("roo", 2), other.begin("roo", 2)]
+    slots = [allowance.take_slot("roo", 2), other.take_slot("roo", 2)]
     for worker in (allowance, other):
         with pytest.raises(Busy, match="'roo' has 2 turns under way") as caught:
-            worker.begin("roo", 2)
+            worker.take_slot("roo", 2)
         assert caught.value.code == "too_many_turns"
-    allowance.begin("other", 1).leave()
+    allowance.take_slot("other", 1).leave()
     slots[0].leave()
     slots[0].leave()
-    other.begin("roo", 2)
+    other.take_slot("roo", 2)
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
@@ -99,7 +99,7 @@ def test_the_turns_of_a_killed_worker_do_not_count_any_more(allowance: Allowance
     ready = multiprocessing.get_context("fork").Event()
 
     def work() -> None:
-        slot = Allowance(tmp_path / "keys").begin("roo", 1)
+        slot = Allowance(tmp_path / "keys").take_slot("roo", 1)
         ready.set()
         signal.pause()
         slot.leave()
@@ -108,7 +108,7 @@ def test_the_turns_of_a_killed_worker_do_not_count_any_more(allowance: Allowance
     worker.start()
     assert ready.wait(SOON)
     with pytest.raises(Busy):
-        allowance.begin("roo", 1)
+        allowance.take_slot("roo", 1)
     os.kill(worker.pid or 0, signal.SIGKILL)
     worker.join(SOON)
-    allowance.begin("roo", 1).leave()
+    allowance.take_slot("roo", 1).leave()

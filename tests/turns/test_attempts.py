@@ -35,7 +35,7 @@ def attempts(store: Store) -> Attempts:
 
 def begin(attempts: Attempts, *, repeated: bool = False) -> Attempt:
     """Returns an attempt that has claimed its turn."""
-    claims, claim = attempts.claims(SAME), Claim.of(SAME.body, attempts.heartbeat.id)
+    claims, claim = attempts.claims(SAME), Claim.new(SAME.body, attempts.heartbeat.id)
     assert claims.take(claim) is None
     return attempts.begin(claim, claims, repeated=repeated)
 
@@ -74,7 +74,7 @@ def test_the_heartbeat_names_the_attempts_and_writes_them_to_the_store(attempts:
     name = attempts.heartbeat.id
     until(lambda: (beat := last_beat(store, name)) and beat.turns == (attempt.claim.token,))
     follower = Follower(store, attempt.claim)
-    assert until(lambda: follower.ended() or follower.recorded) == [Text("a")]
+    assert until(lambda: follower.read_end() or follower.recorded) == [Text("a")]
     attempts.end(attempt, None)
     until(lambda: (beat := last_beat(store, name)) and beat.turns == ())
 
@@ -95,7 +95,7 @@ def test_the_end_is_the_same_here_and_in_the_store(attempts: Attempts, store: St
     if gone:
         attempt.gone.set()
     attempts.end(attempt, LettaTimeout("late"))
-    recorded = Follower(store, attempt.claim).ended()
+    recorded = Follower(store, attempt.claim).read_end()
     for end in (attempt.stream.end, recorded):
         assert end is not None
         assert (end.how, end.gone, str(end.failure)) == ("failed", gone, "late")
@@ -105,7 +105,7 @@ def test_the_store_knows_the_end_before_any_client(
     attempts: Attempts, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempt, known = begin(attempts), list[End | None]()
-    monkeypatch.setattr(attempt.stream, "finish", lambda end: known.append(Follower(store, attempt.claim).ended()))
+    monkeypatch.setattr(attempt.stream, "finish", lambda end: known.append(Follower(store, attempt.claim).read_end()))
     attempts.end(attempt, None)
     assert known == [End("well")]
 
@@ -134,7 +134,7 @@ def test_only_a_first_attempt_that_failed_before_it_ran_is_forgotten(
     if began:
         attempt.write(MethodChosen("native"))
     attempts.end(attempt, fault)
-    assert (attempt.claims.take(Claim.of(SAME.body, "another")) is None) == is_forgotten
+    assert (attempt.claims.take(Claim.new(SAME.body, "another")) is None) == is_forgotten
 
 
 @pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone")])

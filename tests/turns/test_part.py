@@ -57,7 +57,7 @@ def test_a_repeat_gets_the_whole_answer_after_the_first_request_has_it(
     assert again.wait_for_first(SOON)
     agent.go_on.set()
     assert read(part) == ANSWER
-    part.delivered()
+    part.note_delivery()
     assert read(again) == ANSWER
 
 
@@ -69,7 +69,7 @@ def test_an_answer_that_did_not_arrive_is_given_again(open_store: Open, agent: A
     again = ask(other, agent)
     assert read(again) == ANSWER
     assert len(agent.runs) == 1
-    again.delivered()
+    again.note_delivery()
     read(ask(one, agent))
     assert [repeated for _, repeated in agent.runs] == [False, False]
 
@@ -79,7 +79,7 @@ def test_the_same_request_after_its_answer_arrived_is_a_new_turn(open_store: Ope
     for _ in range(2):
         part = ask(worker, agent)
         assert read(part) == ANSWER
-        part.delivered()
+        part.note_delivery()
     assert [repeated for _, repeated in agent.runs] == [False, False]
     assert agent.runs[0][0] != agent.runs[1][0]
 
@@ -91,7 +91,7 @@ def test_a_client_that_asks_again_at_once_after_its_answer_begins_a_new_turn(
     worker = new_worker(open_store())
     part = ask(worker, agent)
     read(part)
-    threading.Timer(0.1, part.delivered).start()
+    threading.Timer(0.1, part.note_delivery).start()
     assert read(ask(worker, agent)) == ANSWER
     assert len(agent.runs) == 2
 
@@ -101,7 +101,7 @@ def test_a_kept_turn_is_answered_again_however_often(open_store: Open, agent: Ag
     for _ in range(3):
         part = ask(new_worker(open_store()), agent, kept)
         assert read(part) == ANSWER
-        part.delivered()
+        part.note_delivery()
     assert len(agent.runs) == 1
 
 
@@ -115,7 +115,7 @@ def test_a_kept_turn_without_an_answer_is_attempted_again_unless_it_has_a_key(
     for _ in range(3):
         part = ask(new_worker(open_store()), agent, kept)
         last = read(part)
-        part.delivered()
+        part.note_delivery()
     assert last == (nothing if keyed else ANSWER)
     assert [repeated for _, repeated in agent.runs] == ([False] if keyed else [False, True])
 
@@ -172,7 +172,7 @@ def test_a_turn_whose_worker_died_is_attempted_again(open_store: Open, agent: Ag
     store = open_store()
     its_store = FailingStore(open_store())
     claim = Claim("turn-1", SAME.body, "token-1", Heartbeat(its_store).id)
-    store.put(claims.claim_key(SAME), claim.text(), KEEP)
+    store.put(claims.claim_key(SAME), claim.to_text(), KEEP)
     its_store.fault = StoreUnavailable("dead")
     assert read(ask(new_worker(store), agent)) == ANSWER
     assert agent.runs == [("turn-1", True)]
@@ -219,7 +219,7 @@ def test_a_client_that_is_sent_away_does_not_end_the_turn(open_store: Open, agen
     agent.go_on.clear()
     part = ask(worker, agent)
     assert agent.begun.wait(SOON)
-    part.send_away()
+    part.note_sent_away()
     part.give_up()
     agent.go_on.set()
     assert read(ask(worker, agent)) == ANSWER

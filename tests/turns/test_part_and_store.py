@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bridge.errors import InternalFailure, StoreUnavailable, UnknownModel
-from bridge.journal.batches import to_text
+from bridge.journal.batches import batch_to_text
 from bridge.journal.claims import Claim, Claims, claim_key
 from bridge.journal.recording import events_key
 from bridge.store.heartbeat import Beat
@@ -63,7 +63,7 @@ def test_a_store_that_fails_during_a_turn_does_not_end_it(open_store: Open, agen
     agent.go_on.set()
     assert read(part) == ANSWER
     store.fault = StoreUnavailable("gone")
-    part.delivered()
+    part.note_delivery()
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
@@ -116,7 +116,7 @@ def test_a_write_that_arrives_after_the_end_changes_nothing(open_store: Open, ag
     store = open_store()
     read(ask(new_worker(store), agent))
     events = events_key(claim_of(store).token)
-    store.append(events, to_text(ANSWER[:2]), 10, KEEP)
+    store.append(events, batch_to_text(ANSWER[:2]), 10, KEEP)
     assert read(ask(new_worker(open_store()), agent)) == ANSWER
     assert len(agent.runs) == 1
 
@@ -143,7 +143,7 @@ def test_a_dead_worker_whose_last_beat_does_not_expire_is_not_waited_for(open_st
     store = open_store()
     claim = Claim("turn-1", SAME.body, "token-1", "0:another-machine:1:1")
     beat = Beat(claim.worker, "another-machine", 1, 0.0, 0.0, 7, (claim.token,))
-    store.put(claim_key(SAME), claim.text(), KEEP)
+    store.put(claim_key(SAME), claim.to_text(), KEEP)
     store.put(f"process:{claim.worker}", json.dumps(asdict(beat)), KEEP)
     assert read(ask(new_worker(store), agent)) == ANSWER
     assert agent.runs == [("turn-1", True)]
@@ -158,12 +158,12 @@ def test_a_slow_client_that_gets_its_answer_late_does_not_end_the_next_turn(open
     read(slow)
     fast = ask(worker, agent)
     read(fast)
-    fast.delivered()
+    fast.note_delivery()
     agent.go_on.clear()
     agent.begun.clear()
     next_turn = ask(worker, agent)
     assert agent.begun.wait(SOON)
-    slow.delivered()
+    slow.note_delivery()
     repeat = ask(new_worker(open_store()), agent)
     agent.go_on.set()
     assert read(next_turn) == read(repeat) == ANSWER
@@ -194,4 +194,4 @@ def test_a_turn_that_never_began_is_not_forgotten_when_another_worker_attempts_i
 
 
 def claim_of(store: Store) -> Claim:
-    return Claim.read(store.get(claim_key(SAME)) or "{}")
+    return Claim.from_text(store.get(claim_key(SAME)) or "{}")

@@ -81,16 +81,16 @@ def test_a_closed_reader_is_not_signalled_any_more() -> None:
 @pytest.mark.parametrize("sign", [Text("a"), Reasoning("a"), ToolCall("call_1", "read", "{}")])
 def test_what_a_client_is_shown_is_a_sign(sign: AgentEvent) -> None:
     stream = TurnStream(PREPARING)
-    assert not stream.has_sign
+    assert not stream.has_shown_event
     stream.write(sign)
-    assert stream.has_sign
+    assert stream.has_shown_event
 
 
 def test_the_wait_for_a_sign_reads_nothing() -> None:
     stream = TurnStream()
     reader = stream.reader()
     threading.Timer(0.05, stream.write, [Text("a")]).start()
-    reader.wait_for_sign(SOON)
+    reader.wait_for_shown_event(SOON)
     assert reader.read(0) == [Text("a")]
 
 
@@ -101,12 +101,12 @@ def test_events_that_no_client_is_shown_do_not_end_the_wait_for_a_sign(seen: int
     reader = stream.reader()
     for event in PREPARING[:seen]:
         stream.write(event)
-    reader.wait_for_sign(0.001)
-    assert not stream.has_sign
+    reader.wait_for_shown_event(0.001)
+    assert not stream.has_shown_event
 
 
 def test_the_wait_for_a_sign_ends_with_an_answer_that_says_nothing() -> None:
-    TurnStream([Stopped("end_turn")], WELL).reader().wait_for_sign(SOON)
+    TurnStream([Stopped("end_turn")], WELL).reader().wait_for_shown_event(SOON)
 
 
 def test_the_method_of_a_turn_is_its_first_event() -> None:
