@@ -287,7 +287,7 @@ class Text:
     item_id: str = ""
 
 
-def separated(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
+def separated_text(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
     """Returns the text of a piece, after an empty line if it begins another message. `last` is the piece before it."""
     return piece.text if last is None or last.item_id == piece.item_id else f"\n\n{piece.text}"
 

@@ -23,7 +23,7 @@ from bridge.turn import (
     ToolSpec,
     TurnEvent,
     UserMessage,
-    separated,
+    separated_text,
 )
 
 # What clients send for a tool that returned nothing.
@@ -51,7 +51,7 @@ def ended_by_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
                 yield from held
                 held.clear()
             case Stopped(reason) if held and not called and reason not in _CUT_SHORT:
-                text = "".join(map(separated, held, [None, *held]))
+                text = "".join(map(separated_text, held, [None, *held]))
                 yield ToolCall(call_ids.new_ending_id(), tool.name, json.dumps(_arguments(tool, text)))
             case Stopped():
                 yield from held

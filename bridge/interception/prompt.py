@@ -18,7 +18,7 @@ from bridge.interception.held_calls import run_agent
 from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.stored_messages import SYSTEM, StoredMessages
 from bridge.letta.gateway import Say
-from bridge.turn import AgentEvent, Stopped, Text, ToolCall, ToolSpec, separated
+from bridge.turn import AgentEvent, Stopped, Text, ToolCall, ToolSpec, separated_text
 
 # How often an agent may correct a wrong call before its turn ends without it.
 CORRECTIONS = 2
@@ -95,7 +95,7 @@ def _read(turn: PreparedTurn, events: Iterator[AgentEvent], text: TaggedText) ->
     last: Text | None = None
     for event in events:
         if isinstance(event, Text):
-            yield from _parts(turn, text.feed(separated(event, last)))
+            yield from _parts(turn, text.feed(separated_text(event, last)))
             last = event
         elif isinstance(event, Stopped):
             yield from _parts(turn, text.end())

@@ -20,7 +20,7 @@ from bridge.turn import (
     Text,
     ToolCall,
     Used,
-    separated,
+    separated_text,
 )
 
 # Letta's reasons for a normal end, and OpenAI's words for them.
@@ -60,14 +60,14 @@ class Chunks:
         self._reason = "end_turn"
         self._last: dict[type[AgentEvent], Text | Reasoning] = {}
 
-    def of(self, event: AgentEvent) -> list[JsonObject]:
+    def chunks_for(self, event: AgentEvent) -> list[JsonObject]:
         """Returns the chunks for an event. There are none for events that concern only the agent and its server."""
         match event:
             case Text() | Reasoning():
-                return [self.piece(type(event), self.separated(event))]
+                return [self.text_chunk(type(event), self.text_of(event))]
             case ToolCall():
                 self._calls += 1
-                return [self._delta({"tool_calls": [_call(event, self._calls - 1)]})]
+                return [self._delta_chunk({"tool_calls": [_call_delta(event, self._calls - 1)]})]
             case Used():
                 self._used = event
             case Stopped(reason):
@@ -78,44 +78,50 @@ class Chunks:
                 assert_never(event)
         return []
 
-    def separated(self, event: Text | Reasoning) -> str:
+    def text_of(self, event: Text | Reasoning) -> str:
         """Returns the text of a piece, after an empty line if it begins another message of the agent."""
         last = self._last.get(type(event))
         self._last[type(event)] = event
-        return separated(event, last)
+        return separated_text(event, last)
 
-    def piece(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
+    def text_chunk(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
         """Returns the chunk for a piece of text."""
-        return self._delta({_FIELDS[kind]: text})
+        return self._delta_chunk({_FIELDS[kind]: text})
 
-    def end(self) -> list[JsonObject]:
-        last = [self._chunk(self._role, finish_reason(self._reason, self._calls > 0))]
+    def last_chunks(self) -> list[JsonObject]:
+        last = [self._choice_chunk(self._role, finish_reason(self._reason, self._calls > 0))]
         if self._include_usage:
             last.append(
-                {**_head(self._envelope, "chat.completion.chunk"), "choices": [], "usage": _usage(self._used)},
+                {
+                    **_common_fields(self._envelope, "chat.completion.chunk"),
+                    "choices": [],
+                    "usage": _usage_object(self._used),
+                },
             )
         return last
 
-    def _delta(self, delta: dict[str, Any]) -> JsonObject:
+    def _delta_chunk(self, delta: dict[str, Any]) -> JsonObject:
         whole = {**self._role, **delta}
         self._role = {}
-        return self._chunk(whole, None)
+        return self._choice_chunk(whole, None)
 
-    def _chunk(self, delta: JsonObject, finish: str | None) -> JsonObject:
+    def _choice_chunk(self, delta: JsonObject, finish: str | None) -> JsonObject:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return {**_head(self._envelope, "chat.completion.chunk"), "choices": [choice]}
+        return {**_common_fields(self._envelope, "chat.completion.chunk"), "choices": [choice]}
 
 
-def completion(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
+def completion_from_events(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
     """Returns the unstreamed reply, made from the chunks that a stream would have."""
     chunks = Chunks(envelope, include_usage=True)
-    return _fold([*(chunk for event in events for chunk in chunks.of(event)), *chunks.end()], envelope)
+    return _join_chunks(
+        [*(chunk for event in events for chunk in chunks.chunks_for(event)), *chunks.last_chunks()], envelope
+    )
 
 
-def _fold(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
+def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
     """Joins the chunks to one completion. Its `content` is null only if there are calls instead."""
     content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
-    finish, usage = "stop", _usage(Used(0, 0))
+    finish, usage = "stop", _usage_object(Used(0, 0))
     for chunk in chunks:
         usage = chunk.get("usage") or usage
         for choice in chunk["choices"]:
@@ -131,19 +137,19 @@ def _fold(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
     if calls:
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
-    return {**_head(envelope, "chat.completion"), "choices": [choice], "usage": usage}
+    return {**_common_fields(envelope, "chat.completion"), "choices": [choice], "usage": usage}
 
 
-def _head(envelope: Envelope, kind: str) -> dict[str, Any]:
+def _common_fields(envelope: Envelope, kind: str) -> dict[str, Any]:
     return {"id": envelope.id, "object": kind, "created": envelope.created, "model": envelope.model}
 
 
-def _call(call: ToolCall, index: int) -> JsonObject:
+def _call_delta(call: ToolCall, index: int) -> JsonObject:
     function = {"name": call.name, "arguments": call.arguments}
     return {"index": index, "id": call.id, "type": "function", "function": function}
 
 
-def _usage(used: Used) -> JsonObject:
+def _usage_object(used: Used) -> JsonObject:
     total = used.prompt_tokens + used.completion_tokens
     return {
         "prompt_tokens": used.prompt_tokens,

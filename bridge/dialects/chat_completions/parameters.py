@@ -35,15 +35,17 @@ PARAMETERS = (
 
 def check_parameters(body: JsonObject) -> None:
     """Refuses fields that ask for a reply which no agent can give: to ignore them would mislead the client."""
-    _refuse(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
-    _refuse(body, "logprobs", bool, "a Letta agent has no log probabilities")
-    _refuse(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
-    _refuse(body, "modalities", lambda value: value not in (None, [], ["text"]), "the bridge gives text only")
-    _refuse(body, "audio", bool, "the bridge gives text only")
-    _refuse(body, "web_search_options", lambda value: value is not None, "give the agent a search tool of its own")
+    _refuse_field(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
+    _refuse_field(body, "logprobs", bool, "a Letta agent has no log probabilities")
+    _refuse_field(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
+    _refuse_field(body, "modalities", lambda value: value not in (None, [], ["text"]), "the bridge gives text only")
+    _refuse_field(body, "audio", bool, "the bridge gives text only")
+    _refuse_field(
+        body, "web_search_options", lambda value: value is not None, "give the agent a search tool of its own"
+    )
 
 
-def wanted_format(body: JsonObject) -> str:
+def format_instruction(body: JsonObject) -> str:
     """Returns what to tell the agent about the form of its reply; "" if any form will do."""
     wanted = body.get("response_format")
     if wanted is None:
@@ -66,6 +68,6 @@ def wanted_format(body: JsonObject) -> str:
     )
 
 
-def _refuse(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:
+def _refuse_field(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:
     if is_wrong(body.get(name)):
         raise InvalidRequest(f"`{name}` is not supported: {why}.", param=name, code="unsupported_parameter")

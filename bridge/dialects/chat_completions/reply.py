@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 
 from bridge import sse
-from bridge.dialects.chat_completions.chunks import Chunks, Envelope, completion
+from bridge.dialects.chat_completions.chunks import Chunks, Envelope, completion_from_events
 from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError
 from bridge.turn import AgentEvent, JsonObject, Reasoning, Text
@@ -24,23 +24,23 @@ class ChatReply:
     def frames(self, event: AgentEvent) -> list[bytes]:
         around = self._around.get(type(event))
         if around is not None and isinstance(event, Text | Reasoning):
-            text = self._chunks.separated(event)
+            text = self._chunks.text_of(event)
             return [around[0] + encode_basestring(text).encode("utf-8", "replace") + around[1]]
-        frames = [sse.encode_event(chunk) for chunk in self._chunks.of(event)]
+        frames = [sse.encode_event(chunk) for chunk in self._chunks.chunks_for(event)]
         if isinstance(event, Text | Reasoning):  # it was sent with the role, and later chunks of its kind are alike
-            self._around[type(event)] = self._around_text(type(event))
+            self._around[type(event)] = self._bytes_around_text(type(event))
         return frames
 
     def end(self) -> list[bytes]:
-        return [*map(sse.encode_event, self._chunks.end()), sse.END]
+        return [*map(sse.encode_event, self._chunks.last_chunks()), sse.END]
 
     def failure(self, failure: BridgeError) -> list[bytes]:
         return [sse.encode_event(error_object(failure))]
 
     def body(self, events: Iterable[AgentEvent]) -> JsonObject:
-        return completion(events, self._envelope)
+        return completion_from_events(events, self._envelope)
 
-    def _around_text(self, kind: type[Text | Reasoning]) -> tuple[bytes, bytes]:
+    def _bytes_around_text(self, kind: type[Text | Reasoning]) -> tuple[bytes, bytes]:
         hole = secrets.token_hex(16)
-        before, _, after = sse.encode_event(self._chunks.piece(kind, hole)).partition(f'"{hole}"'.encode())
+        before, _, after = sse.encode_event(self._chunks.text_chunk(kind, hole)).partition(f'"{hole}"'.encode())
         return before, after

@@ -9,12 +9,18 @@ import json
 from typing import Any
 
 from bridge.dialects.base import RequestRules
-from bridge.dialects.chat_completions.parameters import check_parameters, wanted_format
+from bridge.dialects.chat_completions.parameters import check_parameters, format_instruction
 from bridge.dialects.openai.call_ids import CALL_IDS
-from bridge.dialects.openai.content import parse_content, storable
-from bridge.dialects.openai.side_requests import side_rule
+from bridge.dialects.openai.content import parse_content, storable_text
+from bridge.dialects.openai.side_requests import find_side_rule
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
-from bridge.dialects.openai.transcript import Message, Transcript, about_calls, new_input, whole_conversation
+from bridge.dialects.openai.transcript import (
+    Message,
+    Transcript,
+    call_fields,
+    extract_new_input,
+    extract_whole_conversation,
+)
 from bridge.errors import InvalidRequest, TooLarge
 from bridge.turn import ASIDE_SUFFIX, JsonObject, ToolCall, Turn
 
@@ -30,35 +36,35 @@ ROLES = {
 
 def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = False) -> Turn:
     model = body.get("model")
-    model = storable(model).strip() if isinstance(model, str) else ""
+    model = storable_text(model).strip() if isinstance(model, str) else ""
     if not model:
         raise InvalidRequest("`model` must be the name or id of an agent; GET /v1/models lists them.", param="model")
     tools = () if body.get("tool_choice") == "none" else parse_tools(body, rules.most_tools)
     check_parameters(body)
-    reply_format = wanted_format(body)
+    reply_format = format_instruction(body)
     transcript = parse_transcript(body, rules)
-    rule = side_rule(transcript, bool(tools), rules.side_rules)
+    rule = find_side_rule(transcript, bool(tools), rules.side_rules)
     aside = aside or model.endswith(ASIDE_SUFFIX) or bool(rule)
-    read_input = whole_conversation if aside else new_input
+    read_input = extract_whole_conversation if aside else extract_new_input
     return Turn(
         model=model.removesuffix(ASIDE_SUFFIX),
         new_input=read_input(transcript, reply_format),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
-        parallel_tool_calls=body.get("parallel_tool_calls") is None or _flag(body, "parallel_tool_calls"),
-        stream=_flag(body, "stream"),
+        parallel_tool_calls=body.get("parallel_tool_calls") is None or _parse_flag(body, "parallel_tool_calls"),
+        stream=_parse_flag(body, "stream"),
         aside=aside,
         side_rule=rule,
         reply_format=reply_format,
         call_ids=CALL_IDS,
-        **about_calls(transcript),
+        **call_fields(transcript),
     )
 
 
 def wants_usage(body: JsonObject) -> bool:
     """Returns whether a stream must end with a chunk that contains the usage."""
     options = body.get("stream_options")
-    return _flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
+    return _parse_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
 
 
 def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
@@ -68,7 +74,7 @@ def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
     found = []
     for index, item in enumerate(messages):
         where = f"messages[{index}]"
-        message = _message(item, where, rules.image_urls)
+        message = _parse_message(item, where, rules.image_urls)
         if message.role == "tool" and len(message.text) > rules.longest_result:
             raise TooLarge(
                 f"`{where}.content` has {len(message.text)} characters; a tool's result may have"
@@ -79,7 +85,7 @@ def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
     return found
 
 
-def _message(value: Any, where: str, image_urls: bool) -> Message:
+def _parse_message(value: Any, where: str, image_urls: bool) -> Message:
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     role = value.get("role")
@@ -98,30 +104,30 @@ def _message(value: Any, where: str, image_urls: bool) -> Message:
         text=text,
         images=images,
         name=name if isinstance(name, str) else "",
-        tool_calls=_calls(value.get("tool_calls")),
+        tool_calls=_parse_echoed_calls(value.get("tool_calls")),
         tool_call_id=call_id if isinstance(call_id, str) else "",
         # OpenAI has no field for errors. These are the fields that some clients use.
         is_error=value.get("is_error") is True or value.get("status") == "error",
     )
 
 
-def _calls(value: Any) -> tuple[ToolCall, ...]:
+def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
     """Returns the calls of an echoed assistant message. Nothing is refused here, because only their ids matter."""
     calls = []
     for item in value if isinstance(value, list) else ():
         function = item.get("function") if isinstance(item, dict) else None
         if isinstance(function, dict):
-            name = storable(str(function.get("name", "")))
-            calls.append(ToolCall(str(item.get("id", "")), name, _arguments(function.get("arguments"))))
+            name = storable_text(str(function.get("name", "")))
+            calls.append(ToolCall(str(item.get("id", "")), name, _arguments_as_text(function.get("arguments"))))
     return tuple(calls)
 
 
-def _arguments(value: Any) -> str:
+def _arguments_as_text(value: Any) -> str:
     """Returns arguments as JSON text. Some clients echo them as an object. An agent may see them beside the result."""
-    return storable(value) if isinstance(value, str) else json.dumps({} if value is None else value)
+    return storable_text(value) if isinstance(value, str) else json.dumps({} if value is None else value)
 
 
-def _flag(body: JsonObject, name: str, prefix: str = "") -> bool:
+def _parse_flag(body: JsonObject, name: str, prefix: str = "") -> bool:
     value = body.get(name)
     if value is None:
         return False

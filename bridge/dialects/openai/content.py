@@ -13,7 +13,7 @@ from bridge.turn import Image
 _SEPARATOR = "\n\n"
 _TEXT_KINDS = ("text", "input_text", "output_text", "refusal", None)
 _DATA_URL = re.compile(r"data:(image/(?:png|jpeg|jpg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
-_ADDRESS = re.compile(r"https?://[^\s/@]+(/\S*)?\Z")
+_WEB_ADDRESS = re.compile(r"https?://[^\s/@]+(/\S*)?\Z")
 
 
 def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> tuple[str, tuple[Image, ...]]:
@@ -21,20 +21,20 @@ def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> t
     if content is None:
         return "", ()
     if isinstance(content, str):
-        return storable(content), ()
+        return storable_text(content), ()
     if not isinstance(content, list):
         raise InvalidRequest(f"`{where}` must be a string or an array of parts.", param=where)
-    parts = [_part(item, role, f"{where}[{index}]", image_urls) for index, item in enumerate(content)]
+    parts = [_parse_part(item, role, f"{where}[{index}]", image_urls) for index, item in enumerate(content)]
     texts = [part for part in parts if isinstance(part, str) and part]
-    return storable(_SEPARATOR.join(texts)), tuple(part for part in parts if isinstance(part, Image))
+    return storable_text(_SEPARATOR.join(texts)), tuple(part for part in parts if isinstance(part, Image))
 
 
-def storable(text: str) -> str:
+def storable_text(text: str) -> str:
     """Returns the text as Letta's databases can store it: without NUL, and with U+FFFD for each lone surrogate."""
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:
+def _parse_part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:
     if isinstance(value, str):
         return value
     part = value if isinstance(value, dict) else {}
@@ -48,14 +48,14 @@ def _part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:
     if kind in _TEXT_KINDS:
         raise InvalidRequest(f"`{where}.text` must be a string.", param=f"{where}.text")
     if kind == "image_url" and role in ("user", "tool"):
-        return _image(value.get("image_url"), f"{where}.image_url", image_urls)
+        return _parse_image(value.get("image_url"), f"{where}.image_url", image_urls)
     raise InvalidRequest(
         f"`{where}` is of type {kind!r:.40}; an agent takes text and, from users and tools, pictures.",
         param=where,
     )
 
 
-def _image(value: Any, where: str, image_urls: bool) -> Image:
+def _parse_image(value: Any, where: str, image_urls: bool) -> Image:
     url = value.get("url") if isinstance(value, dict) else value
     detail = value.get("detail") if isinstance(value, dict) else None
     if not isinstance(url, str):
@@ -63,8 +63,8 @@ def _image(value: Any, where: str, image_urls: bool) -> Image:
     detail = detail if detail in ("low", "high") else "auto"
     picture = _DATA_URL.match(url)
     if picture:
-        return Image(picture[1].replace("jpg", "jpeg"), _checked(picture[2], where), detail=detail)
-    if not _ADDRESS.match(url):
+        return Image(picture[1].replace("jpg", "jpeg"), _check_base64(picture[2], where), detail=detail)
+    if not _WEB_ADDRESS.match(url):
         raise InvalidRequest(
             f"`{where}.url` must be a data URL of a PNG, JPEG, GIF or WebP picture in base64.", param=f"{where}.url"
         )
@@ -77,7 +77,7 @@ def _image(value: Any, where: str, image_urls: bool) -> Image:
     return Image(url=url, detail=detail)
 
 
-def _checked(data: str, where: str) -> str:
+def _check_base64(data: str, where: str) -> str:
     packed = re.sub(r"\s+", "", data)
     try:
         base64.b64decode(packed, validate=True)

@@ -12,17 +12,21 @@ from bridge.dialects.openai.transcript import Transcript
 from bridge.turn import SideRule
 
 # Roo Code puts this before its system prompts if the model's name contains o1, o3 or o4.
-_BEFORE = "Formatting re-enabled\n"
+_ROO_CODE_PREFIX = "Formatting re-enabled\n"
 
 
-def side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> str:
+def find_side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> str:
     """Returns the name of the first rule that fits the request, "" if no rule fits."""
-    return next((rule.name for rule in rules if _fits(transcript, has_tools, rule)), "")
+    return next((rule.name for rule in rules if _rule_fits(transcript, has_tools, rule)), "")
 
 
-def _fits(transcript: Transcript, has_tools: bool, rule: SideRule) -> bool:
+def _rule_fits(transcript: Transcript, has_tools: bool, rule: SideRule) -> bool:
     asking = transcript[-1:] if rule.last else [message for message in transcript if message.role == rule.role]
-    if not asking or asking[0].role != rule.role or not asking[0].text.removeprefix(_BEFORE).startswith(rule.begins):
+    if (
+        not asking
+        or asking[0].role != rule.role
+        or not asking[0].text.removeprefix(_ROO_CODE_PREFIX).startswith(rule.begins)
+    ):
         return False
     spoken = sum(message.role != "system" for message in transcript)
     if (rule.alone and spoken > 1) or (has_tools and not rule.tools):

@@ -20,7 +20,7 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
         raise InvalidRequest("`tools` must be an array.", param="tools")
     if len(tools) > most:
         raise InvalidRequest(f"`tools` has {len(tools)} tools; the limit is {most}.", param="tools")
-    specs = tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
+    specs = tuple(_parse_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
     seen: set[str] = set()
     for index, spec in enumerate(specs):
         if spec.name in seen:
@@ -54,7 +54,7 @@ def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoi
     return ToolChoice("function", name)
 
 
-def _tool(value: Any, where: str) -> ToolSpec:
+def _parse_tool(value: Any, where: str) -> ToolSpec:
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     if value.get("type") != "function":

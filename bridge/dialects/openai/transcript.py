@@ -30,47 +30,47 @@ class Message:
 Transcript = Sequence[Message]
 
 
-def new_input(transcript: Transcript, reply_format: str = "") -> NewInput:
+def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInput:
     """Returns what the agent has not heard. System and developer messages count wherever they are in the transcript."""
-    last = _last_assistant(transcript)
+    last = _last_assistant_index(transcript)
     fresh = transcript[last + 1 :]
     said = _user_messages(fresh)
-    results = _results(transcript[: last + 1], fresh)
+    results = _results_for_calls(transcript[: last + 1], fresh)
     if not said and not results:
         raise InvalidRequest(
             "Nothing new to answer: after the last assistant message there must be a user message with text"
             " or a tool result.",
             param="messages",
         )
-    return NewInput(said, results, instructions(transcript, reply_format), opens_conversation=last == -1)
+    return NewInput(said, results, join_instructions(transcript, reply_format), opens_conversation=last == -1)
 
 
-def whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
+def extract_whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
     """Returns all of it, for an agent that does not know it: the history as one text, then the last user messages."""
     spoken = [message for message in transcript if message.role != "system"]
     by_user = [message.role == "user" for message in spoken]
     history = [] if all(by_user) else spoken[: len(spoken) - by_user[-1]]
     said = [UserMessage(message.text, message.images) for message in spoken[len(history) :]]
     if history:
-        text = "The conversation so far:\n\n" + "\n\n".join(_line(message) for message in history)
+        text = "The conversation so far:\n\n" + "\n\n".join(_message_as_text(message) for message in history)
         said.insert(0, UserMessage(text, tuple(image for message in history for image in message.images)))
     said = [one for one in said if one.text.strip() or one.images]
     if not said:
         raise InvalidRequest("Nothing to answer: there must be a user message with text.", param="messages")
-    return NewInput(tuple(said), (), instructions(transcript, reply_format), opens_conversation=not history)
+    return NewInput(tuple(said), (), join_instructions(transcript, reply_format), opens_conversation=not history)
 
 
-def instructions(transcript: Transcript, reply_format: str = "") -> str:
+def join_instructions(transcript: Transcript, reply_format: str = "") -> str:
     """Joins the texts of all system and developer messages, and the demand for the form of the reply."""
     given = [message.text for message in transcript if message.role == "system" and message.text.strip()]
     return "\n\n".join([*given, reply_format] if reply_format else given)
 
 
-def about_calls(transcript: Transcript) -> dict[str, Any]:
+def call_fields(transcript: Transcript) -> dict[str, Any]:
     """Returns the fields of a Turn that say which calls the client knows."""
     called = [call.id for message in transcript for call in message.tool_calls]
     answered = [message.tool_call_id for message in transcript if message.role == "tool"]
-    last = _last_assistant(transcript)
+    last = _last_assistant_index(transcript)
     return {
         "known_calls": frozenset([*called, *answered]),
         "closed_calls": len(transcript[last].tool_calls) if last >= 0 else 0,
@@ -78,7 +78,7 @@ def about_calls(transcript: Transcript) -> dict[str, Any]:
     }
 
 
-def _last_assistant(transcript: Transcript) -> int:
+def _last_assistant_index(transcript: Transcript) -> int:
     return max((index for index, message in enumerate(transcript) if message.role == "assistant"), default=-1)
 
 
@@ -93,7 +93,7 @@ def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
     return tuple(found)
 
 
-def _results(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
+def _results_for_calls(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
     """Returns the results of tools. If there are several for one call, the first one counts."""
     calls = {call.id: call for message in before for call in message.tool_calls}
     found: dict[str, ToolResult] = {}
@@ -105,6 +105,6 @@ def _results(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
     return tuple(found.values())
 
 
-def _line(message: Message) -> str:
+def _message_as_text(message: Message) -> str:
     calls = "".join(f"\n(calls {call.name} with {call.arguments})" for call in message.tool_calls)
     return f"[{'result of a tool' if message.role == 'tool' else message.role}]\n{message.text}{calls}"

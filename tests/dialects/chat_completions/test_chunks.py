@@ -8,7 +8,7 @@ import pytest
 from letta_client.types.stop_reason_type import StopReasonType
 
 from bridge import sse
-from bridge.dialects.chat_completions.chunks import FINISH_REASONS, Chunks, Envelope, completion
+from bridge.dialects.chat_completions.chunks import FINISH_REASONS, Chunks, Envelope, completion_from_events
 from bridge.dialects.openai.models import model_list, model_object
 from bridge.letta import failures
 from bridge.turn import (
@@ -60,12 +60,12 @@ RUNS: dict[str, tuple[AgentEvent, ...]] = {
 
 def streamed(events: Sequence[AgentEvent], *, include_usage: bool = True) -> StreamedReply:
     made = Chunks(Envelope("Ada"), include_usage=include_usage)
-    chunks = [*(chunk for event in events for chunk in made.of(event)), *made.end()]
+    chunks = [*(chunk for event in events for chunk in made.chunks_for(event)), *made.last_chunks()]
     return read_stream(b"".join(map(sse.encode_event, chunks)) + sse.END, include_usage=include_usage)
 
 
 def whole(events: Sequence[AgentEvent]) -> JsonObject:
-    made = completion(events, Envelope("Ada"))
+    made = completion_from_events(events, Envelope("Ada"))
     check_completion(made)
     return made
 

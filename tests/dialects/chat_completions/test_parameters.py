@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridge.dialects.chat_completions.parameters import check_parameters, wanted_format
+from bridge.dialects.chat_completions.parameters import check_parameters, format_instruction
 from bridge.errors import InvalidRequest
 
 
@@ -42,14 +42,16 @@ def test_other_fields_and_values_are_accepted(body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", [None, {"type": "text"}])
 def test_without_a_format_no_words_are_added(value: Any) -> None:
-    assert wanted_format({"response_format": value}) == ""
+    assert format_instruction({"response_format": value}) == ""
 
 
 def test_the_agent_gets_the_schema_in_words() -> None:
     schema = {"type": "object", "properties": {"größe": {"type": "integer"}}}
-    words = wanted_format({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}})
+    words = format_instruction(
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}
+    )
     assert '{"type": "object", "properties": {"größe": {"type": "integer"}}}' in words
-    assert "JSON" in wanted_format({"response_format": {"type": "json_object"}})
+    assert "JSON" in format_instruction({"response_format": {"type": "json_object"}})
 
 
 @pytest.mark.parametrize(
@@ -57,5 +59,5 @@ def test_the_agent_gets_the_schema_in_words() -> None:
 )
 def test_an_invalid_format_is_refused(value: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        wanted_format({"response_format": value})
+        format_instruction({"response_format": value})
     assert refused.value.param == "response_format"

@@ -32,9 +32,9 @@ EVENTS = st.lists(
 def test_frames_are_the_encoded_chunks(events: list[AgentEvent], include_usage: bool) -> None:
     reply = ChatReply(MODEL, include_usage=include_usage)
     chunks = Chunks(reply._envelope, include_usage=include_usage)
-    expected = [sse.encode_event(chunk) for event in events for chunk in chunks.of(event)]
+    expected = [sse.encode_event(chunk) for event in events for chunk in chunks.chunks_for(event)]
     assert [frame for event in events for frame in reply.frames(event)] == expected
-    assert reply.end() == [*(sse.encode_event(chunk) for chunk in chunks.end()), sse.END]
+    assert reply.end() == [*(sse.encode_event(chunk) for chunk in chunks.last_chunks()), sse.END]
 
 
 @pytest.mark.parametrize("kind", [Text, Reasoning])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.dialects.openai.side_requests import side_rule
+from bridge.dialects.openai.side_requests import find_side_rule
 from bridge.dialects.openai.transcript import Message, Transcript
 from bridge.values import parse_side_rules
 
@@ -73,7 +73,7 @@ def user(text: str) -> Message:
     ],
 )
 def test_side_requests_of_programs_are_recognised(request_: Request, name: str) -> None:
-    assert side_rule(*request_, RULES) == name
+    assert find_side_rule(*request_, RULES) == name
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_side_requests_of_programs_are_recognised(request_: Request, name: str) 
     ],
 )
 def test_messages_of_users_are_not_mistaken_for_side_requests(request_: Request) -> None:
-    assert side_rule(*request_, RULES) == ""
+    assert find_side_rule(*request_, RULES) == ""
 
 
 def test_a_file_can_add_rules(tmp_path: Path) -> None:
     file = tmp_path / "rules.json"
     file.write_text(json.dumps([{"name": "ours", "role": "system", "begins": "Summarise for ACME"}]))
-    assert side_rule((system("Summarise for ACME: all"), user("x")), False, parse_side_rules(str(file))) == "ours"
+    assert find_side_rule((system("Summarise for ACME: all"), user("x")), False, parse_side_rules(str(file))) == "ours"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.dialects.openai.transcript import Message, about_calls, new_input, whole_conversation
+from bridge.dialects.openai.transcript import Message, call_fields, extract_new_input, extract_whole_conversation
 from bridge.errors import InvalidRequest
 from bridge.turn import Image, NewInput, ToolCall, UserMessage
 
@@ -24,7 +24,7 @@ def tool(call_id: str, text: str) -> Message:
 
 
 def new(*messages: Message) -> NewInput:
-    return new_input(messages)
+    return extract_new_input(messages)
 
 
 def test_a_first_message_opens_the_conversation() -> None:
@@ -88,20 +88,23 @@ def test_a_transcript_with_nothing_new_is_refused(messages: tuple[Message, ...])
 
 
 def test_the_ids_of_all_calls_are_known() -> None:
-    about = about_calls((user("go"), assistant("", "a", "b"), tool("a", "one"), tool("c", "three")))
+    about = call_fields((user("go"), assistant("", "a", "b"), tool("a", "one"), tool("c", "three")))
     assert about == {"known_calls": {"a", "b", "c"}, "closed_calls": 2, "ends_with_result": True}
-    assert about_calls((user("go"),)) == {"known_calls": set(), "closed_calls": 0, "ends_with_result": False}
+    assert call_fields((user("go"),)) == {"known_calls": set(), "closed_calls": 0, "ends_with_result": False}
 
 
 def test_the_form_of_the_reply_is_an_instruction() -> None:
-    assert new_input((system("be kind"), user("one")), "Answer in JSON.").instructions == "be kind\n\nAnswer in JSON."
+    assert (
+        extract_new_input((system("be kind"), user("one")), "Answer in JSON.").instructions
+        == "be kind\n\nAnswer in JSON."
+    )
 
 
 # --- the whole conversation -------------------------------------------------------------------------------
 
 
 def test_user_messages_alone_are_the_whole_conversation() -> None:
-    assert whole_conversation((system("S"), user("one"), user("two"))).user_messages == (
+    assert extract_whole_conversation((system("S"), user("one"), user("two"))).user_messages == (
         UserMessage("one"),
         UserMessage("two"),
     )
@@ -109,7 +112,7 @@ def test_user_messages_alone_are_the_whole_conversation() -> None:
 
 def test_a_history_becomes_one_text_before_the_last_message() -> None:
     call = ToolCall("call_1", "read_file", '{"path": "a"}')
-    found = whole_conversation(
+    found = extract_whole_conversation(
         (
             user("read it"),
             Message("assistant", "sure", tool_calls=(call,)),
@@ -128,7 +131,7 @@ def test_a_history_becomes_one_text_before_the_last_message() -> None:
 
 def test_pictures_of_the_history_go_with_its_text() -> None:
     shot, chart = Image("image/png", "AAAA"), Image("image/png", "BBBB")
-    found = whole_conversation(
+    found = extract_whole_conversation(
         (
             Message("user", "What is this?", images=(shot,)),
             Message("assistant", "A cat. I look closer.", tool_calls=(ToolCall("call_1", "zoom", "{}"),)),
@@ -142,5 +145,5 @@ def test_pictures_of_the_history_go_with_its_text() -> None:
 @pytest.mark.parametrize("messages", [(system("Be kind."),), (system("Be kind."), user(" "))])
 def test_a_request_aside_without_a_user_message_is_refused(messages: tuple[Message, ...]) -> None:
     with pytest.raises(InvalidRequest, match="Nothing to answer") as caught:
-        whole_conversation(messages)
+        extract_whole_conversation(messages)
     assert caught.value.param == "messages"
