@@ -1,7 +1,8 @@
-"""What a dialect is: the API that a kind of clients speaks. The rest of the bridge knows dialects only by this module.
+"""Defines what a dialect is: the API that a kind of clients speaks, such as OpenAI's Chat Completions.
 
-A dialect translates and does nothing else. It is pure: it makes a `Turn` from a request's JSON, and bytes from the
-agent's events. To add one, write a class for each of the two protocols, and a route in web/.
+A dialect only translates: it makes a `Turn` from a request's JSON, and bytes from the agent's events. The rest of the
+bridge knows dialects only by this module. To add a dialect, write a class for each of the two protocols, and a route
+in web/.
 """
 
 from __future__ import annotations
@@ -15,53 +16,53 @@ from bridge.turn import AgentEvent, JsonObject, SideRule, Turn
 
 
 class Reply(Protocol):
-    """Writes the reply to one request: a stream is `frames` for each event and then `end`, or `body` is all of it."""
+    """Writes the reply to one request: as a stream (`frames` for each event, then `end`), or as one JSON `body`."""
 
     def frames(self, event: AgentEvent) -> Iterable[bytes]:
-        """Returns the bytes for an event. There are none for events that concern only the agent and its server."""
+        """Returns a stream's bytes for one event: none if the event concerns only the agent and its server."""
 
     def end(self) -> Iterable[bytes]:
-        """Returns the end of a stream in which nothing failed."""
+        """Returns the last bytes of a stream in which nothing failed."""
 
     def failure(self, failure: BridgeError) -> Iterable[bytes]:
-        """Returns the end of a stream that failed after its first byte. It must not look like success."""
+        """Returns the last bytes of a stream that failed after its first byte. They must not look like success."""
 
     def body(self, events: Iterable[AgentEvent]) -> JsonObject:
-        """Returns the reply to a request that wants no stream."""
+        """Returns the whole reply as one JSON object, for a request that wants no stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A request as a turn, and the writer of its reply."""
+    """A client's request as a `Turn`, and the writer of the reply."""
 
     turn: Turn
     reply: Reply
 
 
 class Dialect(Protocol):
-    """One API. `name` is for records and logs."""
+    """Translates between one API and the bridge. `name` is the API's name in records and logs."""
 
     name: str
 
     def parse(self, body: JsonObject, *, aside: bool = False) -> ParsedRequest:
-        """Checks a request and translates it. `aside`: a header says that it must not reach the agent's memory.
+        """Translates the JSON of a request. Raises InvalidRequest, which names the wrong field.
 
-        Raises InvalidRequest, which names the wrong field.
+        `aside`: a header of the request says that it must not reach the agent's memory.
         """
 
     def identity_fields(self, body: JsonObject) -> JsonObject:
-        """Returns the fields that must be equal in two requests if the second is the first, sent again."""
+        """Returns the fields by which the bridge recognises a request that a client sends again."""
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:
-        """Returns Letta's reason for the end of a run in the dialect's words. `called`: it ended with tool calls."""
+        """Translates the `stop_reason` of Letta's run into the dialect's word. `called`: the reply has tool calls."""
 
     def error(self, failure: BridgeError) -> JsonObject:
-        """Returns the body of an error reply."""
+        """Returns the JSON body of an error reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRules:
-    """The settings for dialects: the limits of a request, and the rules that recognise requests aside."""
+    """The settings for all dialects: the limits of a request, and the rules by which side requests are recognised."""
 
     most_tools: int = 512
     longest_result: int = 1_000_000

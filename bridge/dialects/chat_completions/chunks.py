@@ -1,4 +1,4 @@
-"""Makes chat completion chunks from events. The unstreamed completion is made from the same chunks."""
+"""Makes chat completion chunks from an agent's events. The unstreamed completion is made from the same chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bridge.turn import (
     separated_text,
 )
 
-# Letta's reasons for a normal end, and OpenAI's words for them.
+# Letta's stop reasons for a normal end, and OpenAI's finish reasons for them.
 FINISH_REASONS = {
     "end_turn": "stop",
     "requires_approval": "stop",
@@ -36,6 +36,7 @@ _FIELDS: dict[type[Text | Reasoning], str] = {Text: "content", Reasoning: "reaso
 
 
 def finish_reason(stop_reason: str, called: bool) -> str:
+    """Returns OpenAI's `finish_reason` for Letta's `stop_reason`. `called`: the reply contains tool calls."""
     return "tool_calls" if called else FINISH_REASONS.get(stop_reason, "stop")
 
 
@@ -49,7 +50,10 @@ class Envelope:
 
 
 class Chunks:
-    """Makes the chunks of one reply. Only the first delta has the role. A chunk with the usage is last, if wanted."""
+    """Makes the chunks of one streamed reply.
+
+    Only the first chunk has the role. With `include_usage`, the last chunk has the token counts.
+    """
 
     def __init__(self, envelope: Envelope, *, include_usage: bool) -> None:
         self._envelope = envelope
@@ -61,7 +65,7 @@ class Chunks:
         self._last: dict[type[AgentEvent], Text | Reasoning] = {}
 
     def chunks_for(self, event: AgentEvent) -> list[JsonObject]:
-        """Returns the chunks for an event. There are none for events that concern only the agent and its server."""
+        """Returns the chunks for one event: none if the event concerns only the agent and its server."""
         match event:
             case Text() | Reasoning():
                 return [self.text_chunk(type(event), self.text_of(event))]
@@ -79,16 +83,20 @@ class Chunks:
         return []
 
     def text_of(self, event: Text | Reasoning) -> str:
-        """Returns the text of a piece, after an empty line if it begins another message of the agent."""
+        """Returns the text that the client gets for a piece of the agent's text.
+
+        An empty line comes before the first piece of each further message of the agent.
+        """
         last = self._last.get(type(event))
         self._last[type(event)] = event
         return separated_text(event, last)
 
     def text_chunk(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
-        """Returns the chunk for a piece of text."""
+        """Returns the chunk for a piece of the agent's answer or of its thoughts."""
         return self._delta_chunk({_FIELDS[kind]: text})
 
     def last_chunks(self) -> list[JsonObject]:
+        """Returns the chunk with the finish reason and, if the client wants it, the chunk with the token counts."""
         last = [self._choice_chunk(self._role, finish_reason(self._reason, self._calls > 0))]
         if self._include_usage:
             last.append(
@@ -101,6 +109,7 @@ class Chunks:
         return last
 
     def _delta_chunk(self, delta: dict[str, Any]) -> JsonObject:
+        """Returns a chunk with this delta. The first such chunk of a reply also has the role."""
         whole = {**self._role, **delta}
         self._role = {}
         return self._choice_chunk(whole, None)
@@ -111,7 +120,7 @@ class Chunks:
 
 
 def completion_from_events(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
-    """Returns the unstreamed reply, made from the chunks that a stream would have."""
+    """Returns the unstreamed completion for an agent's events, made from the chunks that a stream would have."""
     chunks = Chunks(envelope, include_usage=True)
     return _join_chunks(
         [*(chunk for event in events for chunk in chunks.chunks_for(event)), *chunks.last_chunks()], envelope
@@ -119,7 +128,7 @@ def completion_from_events(events: Iterable[AgentEvent], envelope: Envelope) -> 
 
 
 def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
-    """Joins the chunks to one completion. Its `content` is null only if there are calls instead."""
+    """Joins the chunks of a stream to one completion. Its `content` is null only if there are calls and no text."""
     content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
     finish, usage = "stop", _usage_object(Used(0, 0))
     for chunk in chunks:
@@ -141,10 +150,12 @@ def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject
 
 
 def _common_fields(envelope: Envelope, kind: str) -> dict[str, Any]:
+    """Returns the fields with which a completion and each of its chunks begin."""
     return {"id": envelope.id, "object": kind, "created": envelope.created, "model": envelope.model}
 
 
 def _call_delta(call: ToolCall, index: int) -> JsonObject:
+    """Returns a tool call as a chunk has it. `index` counts the calls of the reply."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"index": index, "id": call.id, "type": "function", "function": function}
 

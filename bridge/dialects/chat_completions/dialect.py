@@ -1,4 +1,4 @@
-"""The dialect of OpenAI's Chat Completions API."""
+"""Translates OpenAI's Chat Completions API: the parts of this folder as one dialect."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError
 from bridge.turn import JsonObject
 
-# Fields that change the form of a reply, but not what the agent is asked.
+# Fields of a request that change the form of the reply, but not what the agent is asked.
 _FORM = ("stream", "stream_options")
 
 
 class ChatCompletions:
-    """Implements `bridge.dialects.base.Dialect`."""
+    """Implements `bridge.dialects.base.Dialect` for Chat Completions."""
 
     name = "chat_completions"
 

@@ -1,4 +1,7 @@
-"""Says what happens to each field of a chat request: one table, for the code and for the README."""
+"""Lists what the bridge does with each field of a chat request, and refuses the fields that no agent can obey.
+
+The README has the same table.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ PARAMETERS = (
 
 
 def check_parameters(body: JsonObject) -> None:
-    """Refuses fields that ask for a reply which no agent can give: to ignore them would mislead the client."""
+    """Raises InvalidRequest for the first field that asks for a reply which no agent can give.
+
+    To ignore such a field would mislead the client.
+    """
     _refuse_field(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
     _refuse_field(body, "logprobs", bool, "a Letta agent has no log probabilities")
     _refuse_field(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
@@ -46,7 +52,7 @@ def check_parameters(body: JsonObject) -> None:
 
 
 def format_instruction(body: JsonObject) -> str:
-    """Returns what to tell the agent about the form of its reply; "" if any form will do."""
+    """Returns the sentence that tells the agent the `response_format` of its reply; "" if it is text or missing."""
     wanted = body.get("response_format")
     if wanted is None:
         return ""
@@ -69,5 +75,6 @@ def format_instruction(body: JsonObject) -> str:
 
 
 def _refuse_field(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:
+    """Raises InvalidRequest if the field has a value that `is_wrong`. `why` ends the message to the client."""
     if is_wrong(body.get(name)):
         raise InvalidRequest(f"`{name}` is not supported: {why}.", param=name, code="unsupported_parameter")

@@ -1,4 +1,4 @@
-"""Writes the reply to one chat request. Deltas differ only in their text, so the bytes around it are encoded once."""
+"""Writes the reply to one chat request, as a stream of chunks or as one completion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from bridge.turn import AgentEvent, JsonObject, Reasoning, Text
 
 
 class ChatReply:
-    """Implements `bridge.dialects.base.Reply`."""
+    """Implements `bridge.dialects.base.Reply` for Chat Completions.
+
+    Chunks of text differ only in their text. So the bytes before and after the text are encoded once.
+    """
 
     def __init__(self, model: str, *, include_usage: bool = False) -> None:
         self._envelope = Envelope(model)
@@ -27,7 +30,8 @@ class ChatReply:
             text = self._chunks.text_of(event)
             return [around[0] + encode_basestring(text).encode("utf-8", "replace") + around[1]]
         frames = [sse.encode_event(chunk) for chunk in self._chunks.chunks_for(event)]
-        if isinstance(event, Text | Reasoning):  # it was sent with the role, and later chunks of its kind are alike
+        # Only this chunk can have the role. Later chunks of the same kind differ only in their text.
+        if isinstance(event, Text | Reasoning):
             self._around[type(event)] = self._bytes_around_text(type(event))
         return frames
 
@@ -41,6 +45,7 @@ class ChatReply:
         return completion_from_events(events, self._envelope)
 
     def _bytes_around_text(self, kind: type[Text | Reasoning]) -> tuple[bytes, bytes]:
+        """Returns the bytes of a chunk before and after its text. The text's place is found by a random text."""
         hole = secrets.token_hex(16)
         before, _, after = sse.encode_event(self._chunks.text_chunk(kind, hole)).partition(f'"{hole}"'.encode())
         return before, after

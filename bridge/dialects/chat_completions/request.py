@@ -1,6 +1,6 @@
-"""Makes a Turn from the JSON of a chat request, or raises an InvalidRequest that names the wrong field.
+"""Makes a Turn from the JSON of a chat request. Raises InvalidRequest, which names the wrong field.
 
-Known fields are checked. Unknown fields are ignored, because clients send many of their own.
+Known fields are checked. Unknown fields are ignored, because clients send many fields of their own.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ ROLES = {
 
 
 def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = False) -> Turn:
+    """Returns the turn that a chat request asks for.
+
+    A request is aside (it must not reach the agent's memory) if `aside` is true, if its model's name ends with
+    `:aside`, or if one of the side rules fits.
+    """
     model = body.get("model")
     model = storable_text(model).strip() if isinstance(model, str) else ""
     if not model:
@@ -62,12 +67,13 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
 
 
 def wants_usage(body: JsonObject) -> bool:
-    """Returns whether a stream must end with a chunk that contains the usage."""
+    """Returns whether the client wants the token counts in the last chunk of a stream."""
     options = body.get("stream_options")
     return _parse_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
 
 
 def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
+    """Returns the messages of a request. Raises TooLarge if a tool's result is longer than the rules allow."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise InvalidRequest("`messages` must be an array with at least one message.", param="messages")
@@ -86,6 +92,7 @@ def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
 
 
 def _parse_message(value: Any, where: str, image_urls: bool) -> Message:
+    """Returns one message of a request. `where` is its place for error messages, such as "messages[2]"."""
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     role = value.get("role")
@@ -112,7 +119,10 @@ def _parse_message(value: Any, where: str, image_urls: bool) -> Message:
 
 
 def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
-    """Returns the calls of an echoed assistant message. Nothing is refused here, because only their ids matter."""
+    """Returns the calls of an assistant message that a client sends back.
+
+    Malformed calls are skipped and not refused, because only the ids of calls matter.
+    """
     calls = []
     for item in value if isinstance(value, list) else ():
         function = item.get("function") if isinstance(item, dict) else None
@@ -123,11 +133,15 @@ def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
 
 
 def _arguments_as_text(value: Any) -> str:
-    """Returns arguments as JSON text. Some clients echo them as an object. An agent may see them beside the result."""
+    """Returns the arguments of a call as JSON text, which an agent may see beside the call's result.
+
+    Some clients send the arguments back as an object.
+    """
     return storable_text(value) if isinstance(value, str) else json.dumps({} if value is None else value)
 
 
 def _parse_flag(body: JsonObject, name: str, prefix: str = "") -> bool:
+    """Returns the boolean field `name`, False if it is missing. `prefix` comes before the name in error messages."""
     value = body.get(name)
     if value is None:
         return False

@@ -1,4 +1,4 @@
-"""The ids of calls, in a form that the strictest of OpenAI's clients accepts."""
+"""Makes and reads the ids of tool calls, in a form that the strictest of OpenAI's clients accepts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ _ENDING = "call_end_"
 
 
 class OpenAICallIds:
-    """Implements `bridge.turn.CallIds`. An id has at most 40 characters, all of `[a-z0-9_]`."""
+    """Implements `bridge.turn.CallIds`. An id of a tool call has at most 40 characters, all of `[a-z0-9_]`."""
 
     def id_in_message(self, message_id: str, index: int) -> str:
+        """Returns the id of the call number `index` in a Letta message. The message's id can be read from it again."""
         parts = _MESSAGE.fullmatch(message_id)
         if parts is None:
             raise ValueError(f"not a message id: {message_id!r}")
         return f"call_{''.join(parts.groups())}{index:03x}"
 
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
+        """Returns the Letta message id and the index that `id_in_message` put into a call id, None for other ids."""
         parts = _OF_MESSAGE.fullmatch(call_id)
         if parts is None:
             return None

@@ -1,4 +1,4 @@
-"""Reads the content of a message: a string, null, or parts of text and pictures."""
+"""Reads the `content` of a message: a string, null, or a list of parts, which are texts and pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _WEB_ADDRESS = re.compile(r"https?://[^\s/@]+(/\S*)?\Z")
 
 
 def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> tuple[str, tuple[Image, ...]]:
-    """Returns the joined text and the pictures. An assistant's message is an echo, so its unknown parts are ignored."""
+    """Returns the text and the pictures of a message's content. The texts of several parts are joined.
+
+    Raises InvalidRequest for a part of an unknown type. In an assistant's message, such a part is ignored, because the
+    message only repeats what the agent said. `image_urls`: a picture may be given by its web address.
+    """
     if content is None:
         return "", ()
     if isinstance(content, str):
@@ -30,11 +34,15 @@ def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> t
 
 
 def storable_text(text: str) -> str:
-    """Returns the text as Letta's databases can store it: without NUL, and with U+FFFD for each lone surrogate."""
+    """Returns the text without the characters that Letta's databases cannot store.
+
+    NUL is removed. U+FFFD replaces each lone surrogate.
+    """
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _parse_part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:
+    """Returns one part of a content: its text or its picture. Returns "" for an assistant's part without text."""
     if isinstance(value, str):
         return value
     part = value if isinstance(value, dict) else {}
@@ -56,6 +64,7 @@ def _parse_part(value: Any, role: str, where: str, image_urls: bool) -> str | Im
 
 
 def _parse_image(value: Any, where: str, image_urls: bool) -> Image:
+    """Returns a picture from a data URL or, with `image_urls`, one that the Letta server fetches from an address."""
     url = value.get("url") if isinstance(value, dict) else value
     detail = value.get("detail") if isinstance(value, dict) else None
     if not isinstance(url, str):
@@ -78,6 +87,7 @@ def _parse_image(value: Any, where: str, image_urls: bool) -> Image:
 
 
 def _check_base64(data: str, where: str) -> str:
+    """Returns the base64 text without its white space. Raises InvalidRequest if it is not valid."""
     packed = re.sub(r"\s+", "", data)
     try:
         base64.b64decode(packed, validate=True)

@@ -1,7 +1,7 @@
-"""Recognises side requests: clients send them beside the conversation. They must not reach the agent's memory.
+"""Recognises side requests: those that a client's program sends beside the conversation, for example to get a title.
 
-To mistake a user's message for a side request is worse than to miss one. So every rule names words that a program
-writes.
+Side requests must not reach the agent's memory. To mistake a user's message for a side request is worse than to miss a
+side request. So every rule names words that a program writes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ _ROO_CODE_PREFIX = "Formatting re-enabled\n"
 
 
 def find_side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> str:
-    """Returns the name of the first rule that fits the request, "" if no rule fits."""
+    """Returns the name of the first rule that recognises a request as a side request, "" if no rule does.
+
+    `has_tools`: the request offers tools to the agent.
+    """
     return next((rule.name for rule in rules if _rule_fits(transcript, has_tools, rule)), "")
 
 
 def _rule_fits(transcript: Transcript, has_tools: bool, rule: SideRule) -> bool:
+    """Returns whether every condition of the rule is true for a request (see `bridge.turn.SideRule`)."""
     asking = transcript[-1:] if rule.last else [message for message in transcript if message.role == rule.role]
     if (
         not asking

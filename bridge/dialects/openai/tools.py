@@ -1,4 +1,4 @@
-"""Reads the tools of a request, and which of them may be called."""
+"""Reads the fields `tools` and `tool_choice` of a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from bridge.turn import JsonObject, ToolChoice, ToolSpec
 
 
 def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
-    """Returns the function tools. Tools of other types can't be offered here, because OpenAI runs them."""
+    """Returns the tools of a request, at most `most`, each with another name. Raises InvalidRequest if any is wrong.
+
+    Only function tools can be offered to an agent. OpenAI itself runs the tools of other types.
+    """
     for old in ("functions", "function_call"):
         if body.get(old):
             raise InvalidRequest(f"`{old}` is not supported; use `tools` and `tool_choice`.", param=old)
@@ -33,6 +36,7 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
 
 
 def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoice:
+    """Returns which tools the model may or must call. Raises InvalidRequest if a demanded tool is not in `tools`."""
     value = body.get("tool_choice")
     if value is None or value == "auto":
         return ToolChoice()
@@ -55,6 +59,7 @@ def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoi
 
 
 def _parse_tool(value: Any, where: str) -> ToolSpec:
+    """Returns one function tool of a request. `where` is its place for error messages, such as "tools[2]"."""
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     if value.get("type") != "function":

@@ -1,7 +1,7 @@
-"""Reads the transcript that a client of OpenAI's APIs sends: what is new in it, and which calls it contains.
+"""Reads the transcript that a client of OpenAI's APIs sends: which messages are new, and which calls it contains.
 
-Clients send the whole conversation with each request, and rewrite it as they like (compaction, edits, rewinds). So it
-is not compared with an earlier one: everything after the last assistant message is new.
+Clients send the whole conversation with each request, and rewrite it as they like (compaction, edits, rewinds). So the
+transcript is not compared with an earlier one: everything after the last assistant message is new.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bridge.turn import Image, NewInput, ToolCall, ToolResult, UserMessage
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the transcript. Its parts of text are joined."""
+    """One message of a transcript. `text` has all its parts of text, joined."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str = ""
@@ -31,7 +31,11 @@ Transcript = Sequence[Message]
 
 
 def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInput:
-    """Returns what the agent has not heard. System and developer messages count wherever they are in the transcript."""
+    """Returns the part of the transcript that the agent has not heard. Raises InvalidRequest if nothing is new.
+
+    New are the user messages and tool results after the last assistant message. The instructions are the system and
+    developer messages of the whole transcript, and the demand for `reply_format`.
+    """
     last = _last_assistant_index(transcript)
     fresh = transcript[last + 1 :]
     said = _user_messages(fresh)
@@ -46,7 +50,11 @@ def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInpu
 
 
 def extract_whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
-    """Returns all of it, for an agent that does not know it: the history as one text, then the last user messages."""
+    """Returns the whole transcript as new input, for an agent that does not know the conversation.
+
+    A user message at the end stays as it is. Everything before it becomes one text. If the transcript has only user
+    messages, they all stay as they are. Raises InvalidRequest if there is no text and no picture.
+    """
     spoken = [message for message in transcript if message.role != "system"]
     by_user = [message.role == "user" for message in spoken]
     history = [] if all(by_user) else spoken[: len(spoken) - by_user[-1]]
@@ -61,13 +69,13 @@ def extract_whole_conversation(transcript: Transcript, reply_format: str = "") -
 
 
 def join_instructions(transcript: Transcript, reply_format: str = "") -> str:
-    """Joins the texts of all system and developer messages, and the demand for the form of the reply."""
+    """Returns the texts of all system and developer messages and the demand for `reply_format`, as one text."""
     given = [message.text for message in transcript if message.role == "system" and message.text.strip()]
     return "\n\n".join([*given, reply_format] if reply_format else given)
 
 
 def call_fields(transcript: Transcript) -> dict[str, Any]:
-    """Returns the fields of a Turn that say which calls the client knows."""
+    """Returns three fields of a `Turn`: `known_calls`, `closed_calls` and `ends_with_result`."""
     called = [call.id for message in transcript for call in message.tool_calls]
     answered = [message.tool_call_id for message in transcript if message.role == "tool"]
     last = _last_assistant_index(transcript)
@@ -79,11 +87,15 @@ def call_fields(transcript: Transcript) -> dict[str, Any]:
 
 
 def _last_assistant_index(transcript: Transcript) -> int:
+    """Returns the index of the last assistant message, -1 if there is none."""
     return max((index for index, message in enumerate(transcript) if message.role == "assistant"), default=-1)
 
 
 def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
-    """Returns the user's messages. A tool's result can contain only text, so its pictures become a message, too."""
+    """Returns the user's messages that are not empty.
+
+    Letta takes only text as a tool's result. So the pictures of a result become a user message, too.
+    """
     found = []
     for message in fresh:
         if message.role == "user" and (message.text.strip() or message.images):
@@ -94,7 +106,10 @@ def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
 
 
 def _results_for_calls(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
-    """Returns the results of tools. If there are several for one call, the first one counts."""
+    """Returns the tool results in `fresh`, each with the name and arguments of its call in `before`.
+
+    If there are several results for one call, the first result counts.
+    """
     calls = {call.id: call for message in before for call in message.tool_calls}
     found: dict[str, ToolResult] = {}
     for message in fresh:
@@ -106,5 +121,6 @@ def _results_for_calls(before: Transcript, fresh: Transcript) -> tuple[ToolResul
 
 
 def _message_as_text(message: Message) -> str:
+    """Returns a message as text for the agent: who wrote it, its text, and its tool calls."""
     calls = "".join(f"\n(calls {call.name} with {call.arguments})" for call in message.tool_calls)
     return f"[{'result of a tool' if message.role == 'tool' else message.role}]\n{message.text}{calls}"
