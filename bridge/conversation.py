@@ -1,4 +1,4 @@
-"""Runs one turn with the agent, from the lock to the answer."""
+"""Runs one turn with its agent: locks the agent, offers it the tools, sends the messages and reads the answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """Gives the agent what it has not heard yet, and yields the events."""
+    """Runs turns. Gives each turn's agent what the agent has not heard yet, and yields what the agent does."""
 
     def __init__(
         self, gateway: Gateway, directory: Directory, offering: Offering, shared: SharedParts, settings: Settings
@@ -47,7 +47,11 @@ class Conversation:
         )
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
-        """Returns the events of a turn. `gone` is set when no client waits any more: a turn that waits then ends."""
+        """Runs the turn and yields its events.
+
+        `gone` is set when no client waits for the turn any more. If the turn still waits for its agent then, it raises
+        ClientGone.
+        """
         if turn.aside:
             return self._answer_aside(turn)
         turn = replace(turn, new_input=without_endings(turn.new_input, turn.call_ids))
@@ -56,10 +60,10 @@ class Conversation:
         return self._with_ending_call(turn, self._run_when_agent_is_free(turn, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
-        """Ends the run of a turn that no client waits for, if the server can do that.
+        """Cancels the Letta run of a turn that no client waits for, if the server can cancel runs.
 
-        Without a `run_id`, the server ends any run of the agent. For a request aside this is not done: that run may be
-        one of the conversation.
+        Without a `run_id`, Letta cancels every run of the agent. For a request `aside` nothing is cancelled then,
+        because the agent's run belongs to another turn.
         """
         if not self._gateway.features().cancels_runs:
             return
@@ -67,7 +71,11 @@ class Conversation:
             self._gateway.cancel_runs(self._directory.find_id(turn.model), run_id)
 
     def _run_when_agent_is_free(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
-        """Runs the turn once its agent is free. Notes the calls that it leaves open while it still holds the agent."""
+        """Waits until the agent is free, and runs the turn while it holds the agent. Yields the events of the turn.
+
+        Notes the calls that the turn leaves open before it frees the agent. Raises Busy if the agent is not free in
+        time.
+        """
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.find_id(turn.model)
@@ -85,30 +93,40 @@ class Conversation:
                 hold.keep_unfinished_mark()
             if others:
                 self._open_calls.wait_until_closed(agent_id, others, deadline, gone)
-        raise ClientGone.before_its_turn()  # a failure: when the client comes back, the turn is attempted again
+        raise ClientGone.before_its_turn()  # an error, so that a repeat of the request makes a new attempt
 
     def _run_while_held(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
-        """Runs the turn, after the end of any run that a broken-off turn left behind."""
+        """Runs the turn with an agent that is locked. Returns its events.
+
+        If the previous turn was broken off, waits first until no run of that turn is under way.
+        """
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
             wait_for_its_runs(gateway, agent.id, gone)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
-            agent = gateway.agent(agent.id)  # again: a run may have ended after the agent was read
+            agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         return self._run_turn(gateway, turn, agent, hold.previous_turn_ended)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
+        """Returns the events with the agent's last text as a call, for a client that ends a task by such a call.
+
+        The setting BRIDGE_FINAL_TOOLS names the tools of these clients.
+        """
         tool = ending_tool(turn.tools, self._settings.final_tools)
         return ended_by_call(events, tool, turn.call_ids) if tool else events
 
     def _answer_aside(self, turn: Turn) -> Iterator[TurnEvent]:
-        """Answers a request that must not reach the agent. A helper agent with the same model is made for it."""
+        """Runs a turn that must not reach the agent's memory, with a helper agent that is deleted afterwards.
+
+        The helper agent has the same model as the agent.
+        """
         helper = self._gateway.make_helper(self._directory.find(turn.model).id, turn.new_input.instructions)
         turn = replace(turn, new_input=replace(turn.new_input, instructions=""))
         try:
             events = self._run_turn(self._gateway, turn, helper, True)
-            # The answer to a recognised side request stays text. Its client would drop a call.
+            # The answer to a request that a SideRule recognised stays text, because its client ignores calls.
             yield from events if turn.side_rule else self._with_ending_call(turn, events)
         finally:
             self._remove_helper(helper)
@@ -116,10 +134,11 @@ class Conversation:
     def _remove_helper(self, helper: Agent) -> None:
         try:
             self._gateway.delete_agent(helper.id)
-        except LettaError as fault:  # the sweep finds it
+        except LettaError as fault:  # the sweep of unused tools and agents removes it later
             log.warning("a helper agent could not be removed: %s", fault.message)
 
     def _run_turn(self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool) -> Iterator[TurnEvent]:
+        """Chooses the method, gives the agent the stubs, and runs the method. Yields the events of the turn."""
         current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
         chosen = offering.choose_method(agent, turn.tool_choice, turn.methods)
@@ -150,7 +169,11 @@ class Conversation:
             yield self._with_last_prompt(event) if isinstance(event, Used) else event
 
     def _opening_messages(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
-        """Returns the instructions as messages, if no block has them. Every turn asks for the form of its reply."""
+        """Returns the system messages to send before the user's, none if the instructions go into a memory block.
+
+        With BRIDGE_SYSTEM_PROMPT=message, the first turn of a conversation sends the client's instructions. Other turns
+        send only which form the reply must have.
+        """
         if self._settings.system_prompt == "block" or not new_input.instructions:
             return ()
         opens = self._settings.system_prompt == "message" and new_input.opens_conversation
@@ -158,10 +181,11 @@ class Conversation:
         return (Say("system", text),) if text else ()
 
     def _with_last_prompt(self, used: Used) -> Used:
-        """Returns the usage with the prompt of the last step, not the sum: it tells a client how full the context is.
+        """Returns the usage with the prompt tokens of the last step instead of the sum over all steps.
 
-        Some servers do not know the step, or note the sum so far with it (0.12 to 0.15). Then it is the mean of the
-        steps, which is near enough for a client to compact in time.
+        From the tokens of the last prompt, a client sees how full the context is. Some Letta servers do not know the
+        tokens of a step, and Letta 0.12 to 0.15 gives the sum so far for a step. Then the mean of the steps is
+        returned, which is near enough for a client to compact its transcript in time.
         """
         if used.steps <= 1:
             return used

@@ -1,4 +1,4 @@
-"""Offers the tools of a request to an agent, in a turn. Also what the operator does to an agent outside of turns."""
+"""Gives an agent the tools and instructions of a request. Used by turns, and by the operator outside of turns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ AUTO = ToolChoice()
 
 @dataclass(frozen=True, slots=True)
 class MethodChoice:
-    """How the calls of one agent are caught, and the features of its server."""
+    """The method that catches one agent's calls in a turn, with what the method depends on.
+
+    `features` are those of the Letta server, `loop` is the code in Letta that runs the agent.
+    """
 
     features: ServerFeatures
     loop: Loop
@@ -32,7 +35,7 @@ class MethodChoice:
 
 
 class Offering:
-    """Puts the tools and the instructions of a request in place."""
+    """Makes the stubs of a request's tools and gives them to the agent. Also stores the client's instructions."""
 
     def __init__(
         self, gateway: Gateway, registry: Registry, shared: SharedParts, stubs: StubCache, settings: Settings
@@ -47,14 +50,20 @@ class Offering:
     def choose_method(
         self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()
     ) -> MethodChoice:
-        """Chooses the method for a turn. `allowed` are the methods that the client's key has, empty for all."""
+        """Chooses the method that catches the calls of a turn with this agent.
+
+        `choice` is the request's `tool_choice`. `allowed` are the methods that the client's key allows; empty for all.
+        """
         features = features_for_agent(self._gateway.features(), sleeptime=agent.sleeptime)
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.for_agent(agent.id, agent.name)
         return MethodChoice(features, loop, choose_method(features, loop, wanted, choice, allowed))
 
     def make_stubs(self, agent: Agent, chosen: MethodChoice, specs: Sequence[ToolSpec]) -> list[Stub]:
-        """Returns the tools in the form in which this agent's model can see them."""
+        """Returns a stub for each tool, in the form that the Letta server and the agent's model need.
+
+        Raises InvalidRequest if a tool can't be made into a stub.
+        """
         method = chosen.method
         form = schema_form(chosen.features, chosen.loop, agent.model, runs_stubs=method.runs_stubs)
         return [
@@ -65,7 +74,11 @@ class Offering:
     def offer_stubs(
         self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, choice: ToolChoice
     ) -> tuple[Agent, Sequence[Binding]]:
-        """Gives the agent exactly these tools of clients. If tools go with the message, only removes earlier stubs."""
+        """Attaches these stubs to the agent, and detaches all other stubs.
+
+        If the method sends the tools with each message, attaches no stubs. Returns the agent after the change, and the
+        bindings of the stubs.
+        """
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
             gateway, self._registry, agent, attached, lambda placed: method.rules(placed, choice)
@@ -73,14 +86,20 @@ class Offering:
         return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
 
     def store_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
-        """Keeps the client's system prompt as a memory block of the agent, if the settings say so."""
+        """Writes the client's system prompt to a memory block of the agent, with BRIDGE_SYSTEM_PROMPT=block.
+
+        With other settings, removes the block that an earlier turn wrote.
+        """
         wanted = new_input.instructions if self._settings.system_prompt == "block" else ""
         apply_instructions(gateway, agent, plan_instructions(agent, wanted))
 
     # --- outside of a turn ----------------------------------------------------------------------------
 
     def resync_tools(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
-        """Puts exactly these tools of clients on the agent again. Returns how many the agent has."""
+        """Makes the stubs of these tools again, and attaches exactly them to the agent.
+
+        Returns the number of attached stubs.
+        """
         with self._locks.hold_outside_turn(agent_id):
             agent = self._gateway.agent(agent_id)
             chosen = self.choose_method(agent)
@@ -90,12 +109,12 @@ class Offering:
             return len(bindings) if chosen.method.offers_stubs else 0
 
     def close_held_calls(self, agent_id: str) -> list[str]:
-        """Frees the agent from the client's calls that it waits for. Returns their names."""
+        """Closes the calls of clients' tools that the agent waits for. Returns the names of the called tools."""
         with self._locks.hold_outside_turn(agent_id):
             names = close_held(self._gateway, self._gateway.agent(agent_id))
             self._open_calls.forget(agent_id)
             return names
 
     def detached_stub_names(self, agent: Agent) -> set[str]:
-        """Returns the names of stubs that the agent does not have any more, though it still has their rules."""
+        """Returns the names of stubs that are detached from the agent although the agent still has their tool rules."""
         return self._registry.detached_stub_names(agent)

@@ -1,4 +1,7 @@
-"""Makes what the workers share, in a Redis if the settings name one, else in a folder of this machine."""
+"""Makes the parts that the workers share: store, locks and heartbeat.
+
+They are in a Redis server if REDIS_URL names one, otherwise in the folder BRIDGE_DATA_DIR of this machine.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from bridge.store.sqlite import LocalStore
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """The parts through which all workers know of each other."""
+    """The parts that read and write what all workers share."""
 
     store: Store
     locks: AgentLocks
@@ -26,7 +29,11 @@ class SharedParts:
 
 
 def make_shared_parts(settings: Settings) -> SharedParts:
-    """Makes the folder. Nothing else is opened yet."""
+    """Returns the parts that the settings ask for.
+
+    Makes the folder BRIDGE_DATA_DIR, but opens no file and no connection. Raises SettingsError if the folder can't be
+    made.
+    """
     folder = _make_folder(settings.data_dir)
     if settings.redis_url:
         server = RedisServer(settings.redis_url, verify=settings.redis_verify)
@@ -39,6 +46,7 @@ def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedPa
 
 
 def _make_folder(path: Path) -> Path:
+    """Makes the folder if it is missing, and returns its path. Raises SettingsError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as fault:

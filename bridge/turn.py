@@ -1,4 +1,7 @@
-"""The values that pass between the rooms. Each is checked where it is made, and trusted afterwards."""
+"""The values that the packages of the bridge pass to each other: requests, tools, stubs and what an agent does.
+
+A value is checked where it is made. The packages that get the value trust it.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 JsonObject = Mapping[str, Any]
+# How the agent's calls of a client's tools are caught (see bridge/interception/).
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
+# What happens to a client's system prompt (BRIDGE_SYSTEM_PROMPT).
 SystemPromptMode = Literal["block", "message", "ignore"]
+# What happens to another client's turn while a client runs a tool for the agent (BRIDGE_MEANWHILE).
 Meanwhile = Literal["wait", "refuse", "close"]
 
-# After the name of an agent: the request must not reach the agent's memory.
+# A client adds this to the agent's name in `model` if the request must not reach the agent's memory.
 ASIDE_SUFFIX = ":aside"
 
 
@@ -21,9 +27,11 @@ ASIDE_SUFFIX = ":aside"
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the client described it. `parameters` is its JSON Schema, unchanged; None if the client sent none.
+    """A tool as the client described it.
 
-    `schema_key` identifies a schema that was checked (see stubs/cache.py). It is empty before that.
+    `parameters` is the JSON Schema of its arguments, unchanged; None if the client sent none. `strict`: the client asks
+    for OpenAI's strict mode. `schema_key` identifies a schema that was checked (see stubs/cache.py); it is empty before
+    the check.
     """
 
     name: str
@@ -35,7 +43,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Which tools the model may or must call in this turn. `name` is set only with mode "function"."""
+    """Which tools the model may or must call in this turn: OpenAI's `tool_choice`.
+
+    `name` is the tool that the model must call with the mode "function". It is "" with the other modes.
+    """
 
     mode: Literal["auto", "none", "required", "function"] = "auto"
     name: str = ""
@@ -43,7 +54,10 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call for the client to run, under the client's own names. `arguments` is always a JSON text."""
+    """A call of a client's tool, which the client has to run.
+
+    The tool and its arguments have the names that the client gave them. `arguments` is always a JSON text.
+    """
 
     id: str
     name: str
@@ -52,7 +66,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the client's tool returned for the call `call_id`. `name` and `arguments` are as in the transcript."""
+    """What a client's tool returned for the call `call_id`.
+
+    `name` and `arguments` are those of the call in the client's transcript.
+    """
 
     call_id: str
     text: str
@@ -63,7 +80,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture: its `data` in base64 with their media type, or its `url`."""
+    """A picture in a message: either `data`, in base64, with `media_type`, or `url`. `detail` is OpenAI's field."""
 
     media_type: str = ""
     data: str = ""
@@ -73,7 +90,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """One message of the user."""
+    """One message of the user: its text and its pictures."""
 
     text: str
     images: tuple[Image, ...] = ()
@@ -83,8 +100,8 @@ class UserMessage:
 class NewInput:
     """The part of a client's transcript that the agent has not heard yet.
 
-    `instructions` are the system and developer messages of the whole transcript, joined; "" if there are none.
-    `opens_conversation` is true if the transcript has no assistant message yet.
+    `results` are what the client's tools returned. `instructions` are the system and developer messages of the whole
+    transcript, joined; "" if there are none. `opens_conversation`: the transcript has no assistant message yet.
     """
 
     user_messages: tuple[UserMessage, ...]
@@ -94,30 +111,31 @@ class NewInput:
 
 
 class CallIds(Protocol):
-    """The form in which a dialect writes the ids of calls.
+    """Makes and reads the ids that a dialect gives to calls.
 
-    From an id, the bridge can find Letta's message without remembering anything. Letta's own id of a call comes from
-    the model and may occur twice in a conversation; its message ids are unique.
+    The id of a call contains the id of the Letta message with the call. So the bridge finds that message again without
+    any data of its own. Letta's own call ids can't be used: they come from the model and may occur twice in a
+    conversation. Letta's message ids are unique.
     """
 
     def id_in_message(self, message_id: str, index: int) -> str:
-        """Returns the id of the call number `index` in one of Letta's messages."""
+        """Returns the id of the call number `index`, from 0, in the Letta message `message_id`."""
 
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
-        """Returns the (message id, index) of such an id, None for any other id."""
+        """Returns the arguments with which `id_in_message` made this id. None if it did not make the id."""
 
     def new_id_without_message(self) -> str:
-        """Returns a new id for a call that Letta does not know, because it was read from the agent's text."""
+        """Returns a new id for a call that is in no Letta message, because the bridge read it from the agent's text."""
 
     def new_ending_id(self) -> str:
-        """Returns a new id for a call that contains the agent's plain answer (see interception/ending.py)."""
+        """Returns a new id for a call that the bridge made of the agent's plain text (see interception/ending.py)."""
 
     def is_ending_id(self, call_id: str) -> bool:
-        """Returns whether the id was made by `new_ending_id`."""
+        """Returns whether `new_ending_id` made this id."""
 
 
 class PlainCallIds:
-    """Call ids for turns without a client's API, such as those of the doctor."""
+    """Implements `CallIds` for turns that no client's API asked for, such as the turns of the doctor."""
 
     def id_in_message(self, message_id: str, index: int) -> str:
         return f"{message_id}/{index}"
@@ -141,15 +159,20 @@ PLAIN_CALL_IDS = PlainCallIds()
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request of a client, checked and free of its wire format.
+    """What one request of a client asks of an agent, checked, and in the same form for every dialect.
 
-    `aside`: the request must not reach the agent's memory. `side_rule` names the rule by which the bridge recognised
-    that, "" if the client said so itself. `reply_format` tells the agent which form its reply must have.
-    `known_calls` are the ids of all calls in the transcript, `closed_calls` counts those of its last assistant message.
-    `ends_with_result`: the transcript ends with a tool's result. A call is made once, so such a request is a repeat
-    whenever it comes again. `methods` are the methods that may catch the calls, empty for all. `client` is the name of
-    the client's key. `id` is the same for every attempt at this turn. `repeated`: it is not known what became of an
-    earlier attempt.
+    - `model`: the name or the id of the agent.
+    - `aside`: the request must not reach the agent's memory. `side_rule` is the name of the `SideRule` that recognised
+      such a request; it is "" if the client itself said `aside`.
+    - `reply_format`: a text that tells the agent which form its reply must have, "" for any form.
+    - `known_calls`: the ids of all calls in the transcript.
+    - `closed_calls`: the number of calls in the last assistant message of the transcript.
+    - `ends_with_result`: the transcript ends with a tool's result. The agent makes a call only once, so a second
+      request with the same results is always a repeat of the first.
+    - `methods`: the methods by which the calls may be caught; empty for all methods.
+    - `client`: the name of the client's key, "" without a key.
+    - `id`: names this turn. Every attempt at the turn has the same id.
+    - `repeated`: there was an earlier attempt, and it is not known whether its messages reached the agent.
     """
 
     model: str
@@ -173,11 +196,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class SideRule:
-    """Describes a kind of request that is not for the agent: a title, a summary, an extraction of memories.
+    """Recognises requests that must not reach the agent's memory, such as a client's request for a title or a summary.
 
-    The first message of `role` begins with `begins`, and each text of `contains` is in some message. With `last`, the
-    last message of all is meant instead of the first of its role. With `alone`, it is the only message apart from
-    system prompts. With `tools` false, the request offers no tools. Every condition has to be true.
+    A request fits if all of this is true: the first message with this `role` begins with `begins`; each text of
+    `contains` is in some message; with `tools` false, the request offers no tools. With `last`, the last message of the
+    transcript must have the role and the beginning, instead of the first with the role. With `alone`, that message is
+    the only one apart from system prompts.
     """
 
     name: str
@@ -194,18 +218,18 @@ class SideRule:
 
 @dataclass(frozen=True, slots=True)
 class SchemaForm:
-    """The form in which a Letta server needs a tool's schema, so that the model sees all of it.
+    """The form that a stub's schema must have on a certain Letta server, so that the model sees the whole schema.
 
-    bridge/letta/capabilities.py chooses it, bridge/stubs/ makes it.
+    bridge/letta/capabilities.py chooses the form, bridge/stubs/ writes the schema in it.
 
-    `as_sent`: the schema can reach the model as the client sent it. If not, the server converts every schema to
-    OpenAI's strict form: one type for each property, everything required, and no references, alternatives, maps or
-    constraints. What that form cannot express is then said in words.
-    `letta_converts`: the server converts every schema that it can to the strict form, and passes on only the others
-    unchanged. It matters with `as_sent`.
-    `nullable_types`: `"type": ["string", "null"]` reaches the model. It matters without `as_sent`.
-    `python_names`: the server runs the stub in a script that uses the names of the tool and of its parameters as
-    Python names. They must be identifiers that the script does not use itself.
+    - `as_sent`: the schema can reach the model as the client sent it. If not, the server converts every schema to
+      OpenAI's strict mode: one type for each property, every property required, and no references, alternatives, maps
+      or constraints. The bridge then says in the description what strict mode can't express.
+    - `letta_converts`: the server converts every schema that it can to strict mode, and passes only the others on
+      unchanged. Used only with `as_sent`.
+    - `nullable_types`: a type such as `"type": ["string", "null"]` reaches the model. Used only without `as_sent`.
+    - `python_names`: the server runs the stub in a script that uses the names of the tool and of its parameters as
+      Python names. These names must be identifiers that the script does not use itself.
     """
 
     as_sent: bool = True
@@ -214,18 +238,24 @@ class SchemaForm:
     python_names: bool = False
 
 
+# What the code of a stub returns: a fixed text, or the client's result (see bridge/stubs/source.py).
 StubKind = Literal["placeholder", "relay"]
+# The place of a value in the arguments: names of properties from the outermost to the innermost.
 ArgumentPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """A client's tool in the form that Letta keeps: a Python tool that is never meant to do anything.
+    """The Python tool that stands for a client's tool on the Letta server. It never does the work of the client's tool.
 
-    `digest` identifies the tool, whatever its name on the server: it is made from the client's name, the schema as
-    Letta gets it, and the template. `renamed` maps parameter names that the model sees to the client's names. At the
-    places `as_text`, the model gives JSON text instead of a value that the schema could not describe; they are in the
-    client's names, with "*" for any item of a list. `changes` says in sentences what differs from the client's tool.
+    - `spec`: the client's tool. `name`: the name of the stub on the server, which the model sees.
+    - `digest`: a hash of the client's name, the schema that Letta gets, and the template of the code. It identifies the
+      stub under any name.
+    - `json_schema`: what Letta gives the model: name, description and parameters.
+    - `renamed`: maps the names of parameters that the model sees to the client's names.
+    - `as_text`: the places of arguments for which the model writes JSON text, because the schema could not describe
+      their values. The places have the client's names, and "*" for any item of a list.
+    - `changes`: sentences that say what differs from the client's tool.
     """
 
     spec: ToolSpec
@@ -245,7 +275,10 @@ class Stub:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A stub under the name and id that it has on the server."""
+    """A stub, under the name that the agent's model sees, and the id of its tool on the Letta server.
+
+    `tool_id` is "" if the method sends the tools with each message: then no stub is on the server.
+    """
 
     stub: Stub
     tool_id: str
@@ -256,14 +289,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MethodChosen:
-    """The method by which this turn's tool calls are caught. The agent has not answered yet."""
+    """The bridge chose the method by which it catches the calls of this turn. Always the first event of a turn."""
 
     method: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsOffered:
-    """The agent has the tools of this turn, under the names of `bindings`. `results` are those that the client gave."""
+    """The agent has the stubs in `bindings` from now on. `results` are what the client's tools returned."""
 
     agent_id: str
     agent_name: str
@@ -273,7 +306,7 @@ class ToolsOffered:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A piece of the agent's thoughts. `item_id` is the message on the server to which it belongs."""
+    """A piece of the agent's thoughts. `item_id` is the id of the Letta message that contains the piece."""
 
     text: str
     item_id: str = ""
@@ -281,22 +314,26 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of what the agent says to the user. `item_id` is the message on the server to which it belongs."""
+    """A piece of what the agent says to the user. `item_id` is the id of the Letta message that contains the piece."""
 
     text: str
     item_id: str = ""
 
 
 def separated_text(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
-    """Returns the text of a piece, after an empty line if it begins another message. `last` is the piece before it."""
+    """Returns the text of `piece`, with an empty line before it if the piece begins another message than `last`.
+
+    `last` is the piece before `piece`, None if there is none.
+    """
     return piece.text if last is None or last.item_id == piece.item_id else f"\n\n{piece.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """The agent calls a tool, under the server's names. `held`: the call waits for an approval and has not run.
+    """The agent calls a tool on the Letta server, which may be a stub.
 
-    `index` counts the calls of one message.
+    `call_id`, `name` and `arguments` are as Letta has them. `held`: the call waits for an approval and has not run.
+    `index` is the number of the call in its message, from 0.
     """
 
     message_id: str
@@ -309,7 +346,7 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True)
 class AgentReturn:
-    """A tool of the server has returned to the agent."""
+    """A tool on the Letta server returned `text` to the agent. `ok` is false if the tool failed."""
 
     message_id: str
     call_id: str
@@ -319,14 +356,14 @@ class AgentReturn:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The server gave the run a name, by which it can be cancelled or looked up."""
+    """Letta started the run `run_id`. By this id, the run can be cancelled or looked up."""
 
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Tokens as the server counts them: the sum over all `steps` of the run. Each step is a call of the model."""
+    """The tokens that a run used, as Letta counts them: the sum over its `steps`. A step is one call of the model."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -336,11 +373,11 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The run has ended. `reason` is Letta's word for it."""
+    """The run ended. `reason` is Letta's stop reason, such as "end_turn"."""
 
     reason: str
 
 
 AgentEvent = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
-# What a turn yields: events for the client, and one for the record only.
+# What a turn yields: the events for the client, and ToolsOffered for the record of the turn only.
 TurnEvent = AgentEvent | ToolsOffered

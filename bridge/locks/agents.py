@@ -1,6 +1,7 @@
-"""Gives an agent to one turn at a time, among the threads of a worker, the workers of a machine, and machines.
+"""Locks agents, so that an agent has one turn at a time among all threads, workers and machines.
 
-Letta does not queue: of two messages to an agent at the same time, one overwrites the other's context.
+Letta does not queue messages. If an agent gets two messages at the same time, one overwrites the context that the
+other one made.
 """
 
 from __future__ import annotations
@@ -15,36 +16,40 @@ from weakref import WeakValueDictionary
 
 from bridge.errors import Busy, ClientGone, HoldLost
 
-# How soon a waiting turn notices that its client has gone.
+# A waiting turn looks so often, in seconds, whether its client has gone.
 CHECK_INTERVAL = 0.5
 
 
 class HeldLock(Protocol):
-    """A lock that this process holds. `previous_turn_ended`: it is known that the previous holder came to its end."""
+    """A lock that this worker holds. `previous_turn_ended`: the previous holder said that its turn was complete."""
 
     @property
     def previous_turn_ended(self) -> bool: ...
 
     def holds(self) -> bool:
-        """Returns whether the lock is still ours, as far as this process knows without asking the store."""
+        """Returns whether this worker still has the lock, as far as the worker can tell without asking Redis."""
 
     def release(self, ended: bool) -> None:
-        """Frees the lock. `ended`: the holder came to its end."""
+        """Frees the lock. `ended`: this turn was complete, so the next holder has nothing to clean up."""
 
 
 class Locker(Protocol):
-    """Locks between processes. No process that waits is overtaken for ever."""
+    """Makes locks that only one worker can hold at a time. Every waiting worker gets the lock some time."""
 
-    def take(self, name: str, patience: Callable[[], bool]) -> HeldLock | None:
-        """Waits for the lock and takes it. Returns None once `patience`, which is asked before every pause, says no."""
+    def take(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+        """Waits until the lock with this name is free, and takes the lock.
+
+        While the lock is not free, calls `keep_waiting` before each pause. Returns None once `keep_waiting` returns
+        False.
+        """
 
 
 @dataclass(slots=True)
 class AgentHold:
-    """The right to change an agent, until it is released.
+    """A lock on an agent, as the code sees it that holds the agent.
 
-    `previous_turn_ended` is False when the previous turn failed or its worker was killed: it may have left something
-    half done.
+    `previous_turn_ended` is False if the previous turn failed or its worker was killed. That turn may have left
+    something half done. `holds` is the method of `HeldLock`.
     """
 
     previous_turn_ended: bool
@@ -52,17 +57,24 @@ class AgentHold:
     keeps_unfinished_mark: bool = False
 
     def keep_unfinished_mark(self) -> None:
-        """Says that this holder did not clean up after the previous turn. That turn stays marked as unfinished."""
+        """Keeps an unfinished previous turn marked as unfinished, because this holder does not clean up after it."""
         self.keeps_unfinished_mark = True
 
     def check(self) -> None:
-        """Raises HoldLost if another turn may have the agent by now: this process was stopped, or the store lost it."""
+        """Raises HoldLost if another turn may hold the agent by now.
+
+        That happens if this worker was stopped for longer than its lock lasts, or if the lock was lost or removed.
+        """
         if not self.holds():
             raise HoldLost("The bridge lost its hold of the agent in the middle of the turn. Send the request again.")
 
 
 class AgentLocks:
-    """Threads queue in the worker, and the first of each worker queues with those of the others."""
+    """Locks agents by their ids. Waits at most `wait` seconds for an agent.
+
+    The threads of one worker wait in a queue in memory. Only the first thread of each queue waits for the `locker`,
+    together with the first threads of the other workers.
+    """
 
     def __init__(self, locker: Locker, wait: float) -> None:
         self._locker = locker
@@ -71,25 +83,29 @@ class AgentLocks:
         self._guard = threading.Lock()
 
     def deadline(self) -> float:
-        """Returns until when a turn that comes now may wait."""
+        """Returns the time, by `time.monotonic`, until which a turn that comes now may wait for its agent."""
         return time.monotonic() + self._wait
 
     @contextmanager
     def hold(
         self, agent_id: str, deadline: float | None = None, gone: threading.Event | None = None
     ) -> Iterator[AgentHold]:
-        """Locks the agent. Raises Busy if it is not free in time, ClientGone once `gone` is set."""
+        """Locks the agent while the `with` block runs.
+
+        Raises Busy if the agent is not free until `deadline`, and ClientGone if `gone` is set before. If the block
+        raises, the turn is marked as unfinished for the next holder.
+        """
         latest = self.deadline() if deadline is None else deadline
 
-        def patience() -> bool:
+        def keep_waiting() -> bool:
             return time.monotonic() < latest and not (gone is not None and gone.is_set())
 
         with self._guard:
             lock = self._threads.setdefault(agent_id, _ThreadLock())
-        if not lock.acquire(patience, latest):
+        if not lock.acquire(keep_waiting, latest):
             raise self._error_after_waiting(gone)
         try:
-            held = self._locker.take(agent_id, patience)
+            held = self._locker.take(agent_id, keep_waiting)
             if held is None:
                 raise self._error_after_waiting(gone)
             hold, ended = AgentHold(held.previous_turn_ended, held.holds), False
@@ -103,12 +119,16 @@ class AgentLocks:
 
     @contextmanager
     def hold_outside_turn(self, agent_id: str) -> Iterator[None]:
-        """Locks the agent for work that is not a turn. The mark of an unfinished turn stays as it is."""
+        """Locks the agent for work that is not a turn, such as the operator's.
+
+        A previous turn that is marked as unfinished stays marked. Raises Busy if the agent is not free in time.
+        """
         with self.hold(agent_id) as hold:
             hold.keep_unfinished_mark()
             yield
 
     def _error_after_waiting(self, gone: threading.Event | None) -> Busy | ClientGone:
+        """Returns the error for a turn that did not get its agent."""
         if gone is not None and gone.is_set():
             return ClientGone.before_its_turn()
         return Busy(
@@ -118,18 +138,22 @@ class AgentLocks:
 
 
 class _ThreadLock:
-    """First come, first served. With a plain lock, a thread that comes later may overtake those that wait."""
+    """A lock that threads get in the order in which they came. `threading.Lock` keeps no such order."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._queue: list[object] = []
 
-    def acquire(self, patience: Callable[[], bool], latest: float) -> bool:
+    def acquire(self, keep_waiting: Callable[[], bool], latest: float) -> bool:
+        """Waits for the lock and takes it. Returns False if `keep_waiting` returns False before the lock is free.
+
+        `latest` is the time at which `keep_waiting` must be asked again.
+        """
         ticket = object()
         with self._condition:
             self._queue.append(ticket)
             while self._queue[0] is not ticket:
-                if not patience():
+                if not keep_waiting():
                     self._queue.remove(ticket)
                     return False
                 self._condition.wait(min(CHECK_INTERVAL, max(0.0, latest - time.monotonic())))

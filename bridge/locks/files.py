@@ -1,4 +1,7 @@
-"""Locks between the workers of one machine: locked files. The system unlocks them when their holder dies, however."""
+"""Locks between the workers of one machine. Each lock is a locked file.
+
+When a worker dies, however that happens, the operating system unlocks its files.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +16,40 @@ from pathlib import Path
 from bridge.errors import StoreUnavailable
 from bridge.locks.agents import HeldLock
 
+# Seconds between two tries to lock a file, at first and at most.
 POLL = 0.01
 SLOWEST_POLL = 0.05
+# What a lock file contains: its last holder has begun, or has ended.
 _BEGUN, _ENDED = b"b", b"e"
 
 
 class FileLocker:
-    """A folder that all workers share. Each lock has two files: one for its holder, one for the next in the queue.
+    """Takes locks in a folder that all workers share.
 
-    Without the second file, a worker with several waiting threads would take a lock that it frees again and again,
-    before another worker looks.
+    Each lock has two files: one is locked by the holder, one by the worker that is next. Without the second file, a
+    worker with several waiting threads would take a lock that it has just freed before another worker tries.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, name: str, patience: Callable[[], bool]) -> HeldLock | None:
+    def take(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
         queue_file = self._open_lock_file(f"{name}.next")
         try:
-            if not _wait_for_lock(queue_file, patience, SLOWEST_POLL):
+            if not _wait_for_lock(queue_file, keep_waiting, SLOWEST_POLL):
                 return None
-            return self._take_lock_file(self._folder / f"{name}.lock", patience)
+            return self._take_lock_file(self._folder / f"{name}.lock", keep_waiting)
         finally:
             os.close(queue_file)
 
-    def _take_lock_file(self, path: Path, patience: Callable[[], bool]) -> HeldLock | None:
+    def _take_lock_file(self, path: Path, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+        """Waits for the holder's file and locks it. Returns None once `keep_waiting` returns False."""
         while True:
             file, held = self._open_lock_file(path.name), None
             try:
-                if not _wait_for_lock(file, patience, POLL):
+                if not _wait_for_lock(file, keep_waiting, POLL):
                     return None
-                if _is_file_at(file, path):  # else the file was removed while we waited, and there may be a new one
+                if _is_file_at(file, path):  # if not, the file was removed while we waited: try again with a new one
                     held = _FileLock(file, path, _mark_turn_begun(file))
                     return held
             finally:
@@ -51,6 +57,7 @@ class FileLocker:
                     os.close(file)
 
     def _open_lock_file(self, name: str) -> int:
+        """Returns the descriptor of the file, which is made if it is missing. Raises StoreUnavailable."""
         try:
             return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as fault:
@@ -61,12 +68,14 @@ class FileLocker:
 
 @dataclass(frozen=True, slots=True)
 class _FileLock:
+    """A lock that this worker holds: `file` is the descriptor of the locked file at `path`."""
+
     file: int
     path: Path
     previous_turn_ended: bool
 
     def holds(self) -> bool:
-        """A lock holds as long as all workers find the same file."""
+        """Returns whether other workers still find the locked file. If not, they lock a new one."""
         return _is_file_at(self.file, self.path)
 
     def release(self, ended: bool) -> None:
@@ -75,10 +84,14 @@ class _FileLock:
         os.close(self.file)
 
 
-def _wait_for_lock(file: int, patience: Callable[[], bool], slowest: float) -> bool:
+def _wait_for_lock(file: int, keep_waiting: Callable[[], bool], slowest: float) -> bool:
+    """Locks the file once it is free. Returns False if `keep_waiting` returns False before.
+
+    `slowest` is the longest pause between two tries, in seconds.
+    """
     pause = POLL
     while not _try_to_lock(file):
-        if not patience():
+        if not keep_waiting():
             return False
         time.sleep(pause)
         pause = min(pause * 1.5, slowest)
@@ -86,6 +99,7 @@ def _wait_for_lock(file: int, patience: Callable[[], bool], slowest: float) -> b
 
 
 def _try_to_lock(file: int) -> bool:
+    """Locks the file if it is free. Returns whether it is locked now by us."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -94,6 +108,7 @@ def _try_to_lock(file: int) -> bool:
 
 
 def _is_file_at(file: int, path: Path) -> bool:
+    """Returns whether the open file is still the file at this path. False if the file was removed or replaced."""
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:
@@ -101,7 +116,7 @@ def _is_file_at(file: int, path: Path) -> bool:
 
 
 def _mark_turn_begun(file: int) -> bool:
-    """Marks in the file that its new holder has not ended. Returns whether the previous one had."""
+    """Writes to the lock file that its new holder has begun. Returns whether the previous holder had ended."""
     previous_turn_ended = os.pread(file, 1, 0) == _ENDED
     _write_mark(file, _BEGUN)
     return previous_turn_ended

@@ -1,7 +1,8 @@
-"""Locks between machines: leases in Redis that expire unless their holder renews them.
+"""Locks between machines: leases in Redis. A lease is a lock that expires unless its holder renews it.
 
-A holder that was stopped for long, or that lost Redis, knows by its own clock that its lease is over, and does nothing
-more to the agent. Turns that wait are in a queue. A turn that has not asked for a while is taken out of it.
+A holder that was stopped for long, or that lost Redis, knows by its own clock that its lease is over. It does nothing
+to the agent then. Waiting turns are in a queue in Redis. They ask again and again, and Redis removes a turn from the
+queue if that turn has not asked for a while.
 """
 
 from __future__ import annotations
@@ -21,23 +22,26 @@ from bridge.store.redis import PREFIX, RedisServer, milliseconds
 
 log = logging.getLogger(__name__)
 
+# All times are in seconds. A lease lasts for LEASE, and is renewed every RENEWAL.
 LEASE = 15.0
 RENEWAL = 4.0
-# The holder counts its lease as over this long before Redis does.
+# The holder counts its lease as over so long before Redis does.
 MARGIN = 2.0
-# A turn that waits is taken out of the queue when it has not asked for so many seconds.
+# A waiting turn is removed from the queue if it has not asked for so long.
 SILENCE_LIMIT = 3.0
+# The pause of a waiting turn before it asks again, at first and at most.
 POLL = 0.02
 SLOWEST_POLL = 0.15
+# So long Redis keeps the mark that the last turn of an agent has ended.
 ENDED_MARK_KEPT = 7 * 86400.0
 
 _TAKE = """
 local lock, queue, heard, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local token, lease, patience = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local token, lease, silence_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- A time in the future, or a lock that lasts for longer than a lease: the clock was put back since then.
-for _, span in ipairs({{'-inf', now - patience}, {now + patience, '+inf'}}) do
+for _, span in ipairs({{'-inf', now - silence_limit}, {now + silence_limit, '+inf'}}) do
   for _, silent in ipairs(redis.call('zrangebyscore', heard, span[1], span[2])) do
     redis.call('zrem', queue, silent)
     redis.call('zrem', heard, silent)
@@ -58,8 +62,8 @@ if not redis.call('zscore', queue, token) then
   redis.call('zadd', queue, (last[2] or 0) + 1, token)
 end
 redis.call('zadd', heard, now, token)
-redis.call('pexpire', queue, patience * 10)
-redis.call('pexpire', heard, patience * 10)
+redis.call('pexpire', queue, silence_limit * 10)
+redis.call('pexpire', heard, silence_limit * 10)
 return {0, 0}
 """
 _LEAVE = """
@@ -79,7 +83,7 @@ return 1
 
 
 class LeaseLocker:
-    """Takes leases in one Redis. A thread of each process renews all leases of the process."""
+    """Takes leases in one Redis. One thread of each worker renews all leases of the worker."""
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
@@ -91,7 +95,7 @@ class LeaseLocker:
         self._guard = threading.Lock()
         self._renewer: tuple[int, threading.Thread] | None = None
 
-    def take(self, name: str, patience: Callable[[], bool]) -> HeldLock | None:
+    def take(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
         self._start_renewal_thread()
         token = secrets.token_hex(12)
         pause = POLL
@@ -99,7 +103,7 @@ class LeaseLocker:
             lease = self._try_to_take(name, token)
             if lease is not None:
                 return lease
-            if not patience():
+            if not keep_waiting():
                 with suppress(StoreUnavailable), self._server.client():
                     self._leave(keys=[_redis_key("queue", name), _redis_key("heard", name)], args=[token])
                 return None
@@ -107,6 +111,10 @@ class LeaseLocker:
             pause = min(pause * 1.5, SLOWEST_POLL)
 
     def _try_to_take(self, name: str, token: str) -> HeldLock | None:
+        """Takes the lease if it is free and no other turn is before this one in the queue.
+
+        Otherwise adds this turn to the queue and returns None. `token` names this turn in Redis.
+        """
         asked = time.monotonic()
         keys = [_redis_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
         with self._server.client():
@@ -121,12 +129,14 @@ class LeaseLocker:
         return lease
 
     def _renew_lease(self, lease: _Lease) -> None:
+        """Makes the lease last for LEASE seconds from now. Ends the lease if Redis does not know it any more."""
         asked = time.monotonic()
         with self._server.client():
             renewed = self._renewal(keys=[_redis_key("lock", lease.name)], args=[lease.token, milliseconds(LEASE)])
         lease.until = asked + LEASE - MARGIN if renewed else 0.0
 
     def release(self, lease: _Lease, ended: bool) -> None:
+        """Removes the lease from Redis. If Redis fails, the lease is not renewed any more and expires."""
         with self._guard:
             self._leases.discard(lease)
         keys = [_redis_key("lock", lease.name), _redis_key("ended", lease.name)]
@@ -137,7 +147,10 @@ class LeaseLocker:
             log.warning("a lease could not be given back, and will expire: %s", fault.message)
 
     def _start_renewal_thread(self) -> None:
-        """Starts the thread, before anything is taken: without a thread, a lease would not be renewed."""
+        """Starts the thread that renews the leases of this worker, if it does not run yet.
+
+        That is done before a lease is taken: if no thread can be started, no lease may be taken.
+        """
         with self._guard:
             if self._renewer is None or self._renewer[0] != os.getpid():
                 thread = threading.Thread(
@@ -147,6 +160,7 @@ class LeaseLocker:
                 self._renewer = os.getpid(), thread
 
     def renew_all(self) -> None:
+        """Renews all leases of this worker. If Redis fails, tries again only with the next call."""
         with self._guard:
             leases = [*self._leases]
         for lease in leases:
@@ -158,7 +172,7 @@ class LeaseLocker:
 
 
 def _renew_until_locker_is_gone(locker: weakref.ref[LeaseLocker]) -> None:
-    """Renews the leases as long as the locker exists."""
+    """Renews the leases of the locker every RENEWAL seconds, until the locker is deleted."""
     while True:
         time.sleep(RENEWAL)
         here = locker()
@@ -169,6 +183,11 @@ def _renew_until_locker_is_gone(locker: weakref.ref[LeaseLocker]) -> None:
 
 
 class _Lease:
+    """A lease that this worker holds. `token` names its holder in Redis.
+
+    `until` is the time, by `time.monotonic`, at which the holder counts the lease as over.
+    """
+
     def __init__(self, locker: LeaseLocker, name: str, token: str, previous_turn_ended: bool, until: float) -> None:
         self._locker = locker
         self.name = name
@@ -184,5 +203,8 @@ class _Lease:
 
 
 def _redis_key(kind: str, name: str) -> str:
-    """Returns a key. All keys of one lock are in the same hash slot of a Redis cluster."""
+    """Returns the name of a key in Redis. `kind` says which key of the lock with this `name`.
+
+    By the braces, all keys of one lock are in the same hash slot of a Redis cluster.
+    """
     return f"{PREFIX}{kind}:{{{name}}}"

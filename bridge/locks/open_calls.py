@@ -1,4 +1,8 @@
-"""Notes the calls that are open while a client runs its tools. The turn is over, but other clients may have to wait."""
+"""Notes in the store which calls of an agent are open.
+
+A call is open while a client runs its tool: the client got the call, and the agent still waits for the result. The
+turn is over then, but a turn of another client may have to wait.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,16 @@ from bridge.turn import Meanwhile, ToolSpec, Turn
 
 log = logging.getLogger(__name__)
 
+# A waiting turn looks so often, in seconds, whether the calls are still open.
 CHECK_INTERVAL = 0.1
 
 
 class OpenCalls:
-    """`mode` says what another client's message does then. After `keep` seconds, an open call is ignored."""
+    """Knows the open calls of each agent.
+
+    `mode` is the setting BRIDGE_MEANWHILE: what happens to a turn of another client while a call is open. After `keep`
+    seconds, an open call is ignored.
+    """
 
     def __init__(self, store: Store, mode: Meanwhile, keep: float) -> None:
         self._store = store
@@ -27,7 +36,10 @@ class OpenCalls:
         self._keep = keep
 
     def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
-        """Returns the open calls of another client, if this turn has to wait for them. Raises if it is refused."""
+        """Returns the note of another client's open calls if the turn has to wait for them, otherwise None.
+
+        Raises RequestConflict if the settings refuse such a turn.
+        """
         if self._mode == "close":
             return None
         noted = self._store.get(_store_key(agent_id))
@@ -42,7 +54,10 @@ class OpenCalls:
         return noted
 
     def wait_until_closed(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
-        """Waits until these calls are answered, given up, or open for too long."""
+        """Waits until the agent's open calls are not those of the note `noted` any more, or `gone` is set.
+
+        Raises Busy at the `deadline`. The calls may be answered or given up by then, or open for too long.
+        """
         while self._store.get(_store_key(agent_id)) == noted:
             if time.monotonic() >= deadline:
                 raise Busy("The agent waits for another client's tool result (BRIDGE_MEANWHILE).", retry_after=5)
@@ -50,7 +65,10 @@ class OpenCalls:
                 return
 
     def note(self, agent_id: str, turn: Turn, call_ids: Sequence[str]) -> None:
-        """Notes the calls that are open after the turn. A failing store ends no turn: the agent has answered."""
+        """Notes that these calls are open after the turn; without calls, removes the agent's note.
+
+        If the store fails, only logs that: the agent has answered, so the turn must not fail.
+        """
         if self._mode == "close":
             return
         try:
@@ -63,17 +81,22 @@ class OpenCalls:
             log.warning("the open calls of an agent could not be noted: %s", fault.message)
 
     def forget(self, agent_id: str) -> None:
-        """Forgets the agent's open calls, because the operator closed them."""
+        """Removes the note of the agent's open calls, because the operator closed them."""
         self._store.remove(_store_key(agent_id))
 
 
 def _is_same_client(noted: str, turn: Turn) -> bool:
-    """Returns whether the client knows one of the calls, or has the same key and tools. Then it gave the calls up."""
+    """Returns whether the turn comes from the client whose open calls are noted.
+
+    That client sends one of the calls in its transcript, or has the same key and the same tools. In the second case it
+    gave the calls up.
+    """
     client, tools, calls = json.loads(noted)
     return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset_digest(turn.tools))
 
 
 def _toolset_digest(tools: Sequence[ToolSpec]) -> str:
+    """Returns a hash of the tools, which is different if any name, description or schema is different."""
     described = [[tool.name, tool.description, tool.parameters] for tool in tools]
     return hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=8).hexdigest()
 

@@ -1,7 +1,7 @@
-"""The sign of life of this process, for the other workers: one text in the store, renewed again and again.
+"""The heartbeat of a worker: a text in the store that shows other workers that this worker lives.
 
-There is one heartbeat a process. It says which turns run here, so that a worker that waits for one of them knows when
-it is lost.
+Each worker has one heartbeat, and writes its text again and again. The text names the attempts that the worker makes.
+So another worker that waits for one of these attempts knows when the attempt is lost.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from bridge.store.processes import name_of_this_process, process_has_ended
 
 log = logging.getLogger(__name__)
 
-# Seconds between two beats while turns run here, and seconds of silence after which this process counts as dead.
+# Seconds between two beats while turns run here, and seconds without a beat after which this worker counts as dead.
 PULSE = 1.0
 ALIVE = 5.0
-# The same while no turn runs.
+# The same two numbers while no turn runs here.
 IDLE_PULSE = 20.0
 IDLE_ALIVE = 65.0
+# The key of the list of all workers' ids, the most ids in that list, and the seconds that it is kept.
 _LISTED = "workers"
 _MOST_LISTED = 128
 _KEPT = 30 * 86_400.0
@@ -37,7 +38,11 @@ _KEPT = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a process said last. `number` grows with each beat; `turns` are the tokens of the attempts that it makes."""
+    """What a worker wrote to the store with one beat.
+
+    `started` and `seen` are the Unix times of the worker's start and of this beat. `number` is 1 more with each beat.
+    `turns` are the tokens of the attempts that the worker makes.
+    """
 
     id: str
     host: str
@@ -49,7 +54,7 @@ class Beat:
 
 
 class Heartbeat:
-    """Beats in a thread of its own, from the moment when `id` is first asked for."""
+    """Writes the beats of this worker to the store, from the moment when `id` is first read. Uses its own thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,19 +63,24 @@ class Heartbeat:
         self._guard = threading.Lock()
         self._first: tuple[int, Beat] | None = None
         self._beats = 0
-        self._is_often = False
-        self._is_silent = False
+        self._last_named_turns = False
+        self._last_failed = False
         self._hurry = threading.Event()
 
     def set_turns_and_work(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
-        """Sets what the beats say (`turns`) and what is done with each (`work`). Called before the first beat."""
+        """Sets the two functions that each beat calls. Must be called before the first beat.
+
+        `turns` returns the tokens of the attempts that this worker makes; the beat names them. `work` does whatever
+        else has to be done with each beat.
+        """
         self._turns, self._work = turns, work
 
     @property
     def id(self) -> str:
-        """The name of this process. It is in the store before anybody can name it.
+        """The id of this worker. The first read starts the heartbeat, and writes a beat before it returns the id.
 
-        After a fork, the child is another process with a heartbeat of its own.
+        After a fork, the child process is another worker with another id and its own heartbeat. Raises
+        StoreUnavailable if the first beat can't be written.
         """
         with self._guard:
             if self._first is None or self._first[0] != os.getpid():
@@ -79,7 +89,7 @@ class Heartbeat:
                     f"{secrets.token_hex(8)}:{name_of_this_process()}", socket.gethostname(), os.getpid(), now, now
                 )
                 self._store.put(_beat_key(first.id), _beat_as_text(first), ALIVE)
-                with suppress(StoreUnavailable):  # a later beat does it
+                with suppress(StoreUnavailable):  # a later beat adds the id
                     self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
                 threading.Thread(
                     target=_beat_until_heartbeat_is_gone, args=(weakref.ref(self),), name="heartbeat", daemon=True
@@ -89,31 +99,34 @@ class Heartbeat:
             return self._first[1].id
 
     def beat_soon(self) -> None:
-        """Says that a turn began. An idle process beats at once, a busy one beats often already."""
+        """Makes the next beat come at once if this worker was idle, because a turn began."""
         self._hurry.set()
 
     def beat(self) -> None:
-        """Gives one sign of life, and does the work that goes with it."""
+        """Writes one beat to the store and calls `work`. Logs any failure; raises nothing."""
         assert self._first is not None
         first, turns = self._first[1], tuple(self._turns())
         self._beats += 1
-        self._is_often = bool(turns)
+        self._last_named_turns = bool(turns)
         said = Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns)
         try:
             self._store.put(_beat_key(first.id), _beat_as_text(said), ALIVE if turns else IDLE_ALIVE)
             self._work()
-            if not turns and first.id not in self._store.items(_LISTED):  # the store has lost it
+            if not turns and first.id not in self._store.items(_LISTED):  # the store lost the id
                 self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
-        except Exception as fault:  # whatever it is: without beats, the other workers take this process for dead
-            level = logging.DEBUG if self._is_silent else logging.WARNING
+        except Exception as fault:  # of any kind: without beats, other workers take this worker for dead
+            level = logging.DEBUG if self._last_failed else logging.WARNING
             log.log(level, "no sign of life: %s", fault, exc_info=not isinstance(fault, StoreUnavailable))
-            self._is_silent = True
+            self._last_failed = True
         else:
-            self._is_silent = False
+            self._last_failed = False
 
     def pause(self) -> None:
-        """Waits until the next beat is due. That depends on the last beat: it says for how long the process lives."""
-        if self._is_often or self._is_silent:
+        """Waits until the next beat is due: PULSE after a beat that named turns or failed, else IDLE_PULSE.
+
+        The last beat decides, because it set how long the store keeps its text.
+        """
+        if self._last_named_turns or self._last_failed:
             time.sleep(PULSE)
         else:
             self._hurry.wait(IDLE_PULSE)
@@ -121,7 +134,7 @@ class Heartbeat:
 
 
 def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
-    """Beats as long as the heartbeat exists."""
+    """Calls `beat` whenever a beat is due, until the heartbeat is deleted."""
     while True:
         here = heartbeat()
         if here is None:
@@ -132,7 +145,7 @@ def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
 
 
 def last_beat(store: Store, worker_id: str) -> Beat | None:
-    """Returns what that process said last, None if it is dead."""
+    """Returns the last beat of the worker with this id, None if that worker is dead."""
     said = store.get(_beat_key(worker_id))
     if said is None or process_has_ended(worker_id.partition(":")[2]):
         return None
@@ -141,7 +154,7 @@ def last_beat(store: Store, worker_id: str) -> Beat | None:
 
 
 def beats_of_living_workers(store: Store) -> list[Beat]:
-    """Returns the last beats of the processes that live, the newest process first."""
+    """Returns the last beat of each worker that lives, the newest worker first."""
     beats = [last_beat(store, name) for name in dict.fromkeys(store.items(_LISTED))]
     return [beat for beat in reversed(beats) if beat is not None]
 

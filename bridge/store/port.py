@@ -1,6 +1,6 @@
-"""The port to a small store that threads, workers and machines share. Its data may be lost without harm.
+"""The interface of the store: a small database of texts that all threads, workers and machines share.
 
-Everything in it expires, so nothing has to be removed. Values are texts.
+Every key expires, so no key has to be removed. The data may be lost without harm.
 """
 
 from __future__ import annotations
@@ -9,37 +9,38 @@ from typing import Protocol
 
 
 class Store(Protocol):
-    """Every method is atomic, and raises StoreUnavailable if the store does not answer.
+    """A store of values, lists and counters by their keys. A key holds only one of these three.
 
-    `keep` is in seconds, counted from the last write to the key. A key holds either a value, a list or a counter.
+    Every method is atomic, and raises StoreUnavailable if the store fails. A key expires `keep` seconds after the last
+    write to it. It is free before the first write and after it has expired.
     """
 
     def get(self, key: str) -> str | None:
-        """Returns the value, None if the key is free."""
+        """Returns the value of the key, None if the key is free."""
 
     def put(self, key: str, value: str, keep: float) -> None:
-        """Sets the value, whatever it was before."""
+        """Sets the value of the key, and replaces an older value."""
 
     def claim(self, key: str, value: str, keep: float) -> str | None:
-        """Sets the value if the key is free. Returns None if our value is there now, otherwise the other value."""
+        """Sets the value if the key is free. Returns None if the key has `value` now, otherwise the value it has."""
 
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
-        """Sets the value if it is still `old`. Returns whether it was."""
+        """Replaces the value by `new` if the value is still `old`. Returns whether it was."""
 
     def unclaim(self, key: str, value: str) -> bool:
-        """Removes the value if it is still this one. Returns whether it was."""
+        """Removes the key if its value is still `value`. Returns whether it was."""
 
     def remove(self, *keys: str) -> None:
-        """Removes these keys, whatever they hold."""
+        """Removes the keys, also if they hold lists or counters. Free keys are ignored."""
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
-        """Adds an item to the end of a list. The list keeps its newest items, at most `most`."""
+        """Adds an item to the end of the key's list. Removes the oldest items if there are more than `most` then."""
 
     def items(self, key: str) -> list[str]:
-        """Returns the items of a list, the oldest first."""
+        """Returns the items of the key's list, the oldest first; no items if the key is free."""
 
     def count(self, key: str, by: int, keep: float) -> int:
-        """Adds to a counter that begins at 0. Returns its new value."""
+        """Adds `by` to the key's counter, which begins at 0. Returns the new value of the counter."""
 
     def check(self) -> None:
-        """Raises StoreUnavailable if the store can't be written. Changes nothing."""
+        """Raises StoreUnavailable if the store can't be written. Changes no data."""

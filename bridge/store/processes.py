@@ -1,6 +1,6 @@
-"""Names the processes of this machine, by names that are never used again. So the end of a process is known at once.
+"""Gives each process a name that no later process gets, so that another process can find out whether it has ended.
 
-It works only where there is a /proc, and between processes that see each other there.
+That needs a /proc folder, in which both processes see each other.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ _START_TIME_FIELD = 19  # the field of /proc/PID/stat with the time of the start
 
 
 def name_of_this_process() -> str:
-    """Returns `PLACE:PID:STARTED` of this process."""
+    """Returns the name of this process, `PLACE:PID:STARTED`. PLACE is what `_boot_and_namespace` returns."""
     return f"{_boot_and_namespace()}:{os.getpid()}:{_start_time(os.getpid())}"
 
 
 def process_has_ended(name: str) -> bool:
-    """Returns whether the process of that name is known to have ended. False if nothing is known about it."""
+    """Returns whether the process with this name has ended. False if that can't be found out from here."""
     place, _, rest = name.partition(":")
     pid, _, started = rest.partition(":")
     return bool(place) and place == _boot_and_namespace() and pid.isdigit() and _start_time(int(pid)) != started
 
 
 def _boot_and_namespace() -> str:
-    """Returns the boot of the machine and the namespace of process ids; "" where they can't be read."""
+    """Returns the id of the machine's boot and of our namespace of process ids; "" if they can't be read."""
     with suppress(OSError):
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(_PROC / 'self/ns/pid').strip('pid:[]')}"
@@ -34,6 +34,7 @@ def _boot_and_namespace() -> str:
 
 
 def _start_time(pid: int) -> str:
+    """Returns when the process started, as the kernel counts it; "" if no living process has this id."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:

@@ -1,4 +1,7 @@
-"""The store of several machines: a Redis, at REDIS_URL. This is the only module that knows the library."""
+"""The store for workers on several machines: a Redis server at REDIS_URL.
+
+This is the only module that imports the `redis` library.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from redis.retry import Retry
 
 from bridge.errors import StoreUnavailable
 
+# All our keys in Redis begin so.
 PREFIX = "letta-tool-bridge:"
-# A Redis that needs longer for a call is useless: each turn makes several calls.
+# The longest time for one call to Redis. A slower Redis would be useless: each turn makes several calls.
 TIMEOUT_SECONDS = 2.0
 
 _CLAIM = """
@@ -38,7 +42,7 @@ return redis.call('del', KEYS[1])
 
 
 class RedisServer:
-    """A connection that is opened with the first call, and used by many threads."""
+    """Calls one Redis server. Connects with the first call. Many threads may use it at once."""
 
     def __init__(self, url: str, verify: bool = True) -> None:
         self._redis = redis.Redis.from_url(
@@ -47,14 +51,15 @@ class RedisServer:
             protocol=2,
             socket_timeout=TIMEOUT_SECONDS,
             socket_connect_timeout=TIMEOUT_SECONDS,
-            # No call is made again: a call that got no answer may have been done. A connection that was lost earlier is
-            # noticed before the call.
+            # No call is repeated: Redis may have done a call that got no answer. The library notices before a call that
+            # a connection was lost earlier.
             retry=Retry(NoBackoff(), 0),
             **({} if verify or not url.startswith("rediss:") else {"ssl_cert_reqs": "none"}),
         )
 
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
+        """Yields the library's client. Raises StoreUnavailable if a call to Redis fails in the `with` block."""
         try:
             yield self._redis
         except (redis.RedisError, OSError) as fault:
@@ -63,11 +68,12 @@ class RedisServer:
             ) from fault
 
     def register_script(self, source: str) -> Any:
+        """Returns a function that runs the Lua script in Redis. Call the function inside a `with client()` block."""
         return self._redis.register_script(source)
 
 
 def _describe_fault(fault: BaseException) -> str:
-    """Describes a fault without its own words, which may contain the address."""
+    """Returns a text about a failure of Redis. Leaves out the exception's message, which may contain the address."""
     cause: BaseException | None = fault
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -78,7 +84,7 @@ def _describe_fault(fault: BaseException) -> str:
 
 
 class RedisStore:
-    """Used by many threads and workers of many machines."""
+    """Implements `bridge.store.port.Store` in Redis. Many threads and workers may use it at once."""
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
@@ -135,4 +141,5 @@ class RedisStore:
 
 
 def milliseconds(seconds: float) -> int:
+    """Returns the time in milliseconds, at least 1, because Redis allows no shorter time."""
     return max(1, round(seconds * 1000))

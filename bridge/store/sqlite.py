@@ -1,6 +1,7 @@
-"""The store of one machine: an SQLite file that all workers open.
+"""The store for workers on one machine: an SQLite file that all workers open.
 
-Its times are of a clock that can't be set. The clock starts again with the machine, and so does the store.
+The file has times of the monotonic clock, which nobody can set. That clock starts again when the machine boots. So the
+file is removed then, and the store begins empty.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from bridge.errors import StoreUnavailable
 
-# After a crash of the machine, the data is not needed any more. So nothing waits for the disk.
+# The data is not needed after a crash of the machine. So no write waits for the disk.
 _PRAGMAS = ("journal_mode = WAL", "synchronous = OFF", "journal_size_limit = 4000000")
 _TABLES = """
 create table if not exists texts (key text primary key, value text not null, expires real not null) without rowid;
@@ -30,15 +31,20 @@ _CLAIM = (
     " do update set value = excluded.value, expires = excluded.expires where expires <= ?"
 )
 _KEY_EXISTS = "select 1 from texts where key = ? union all select 1 from lists where key = ? limit 1"
+# So long a call waits for other workers that write, in seconds.
 WAIT_FOR_OTHERS = 2.0
+# Expired keys are removed once in so many seconds.
 PURGE_INTERVAL = 30.0
-# When the file grows beyond this, the lists that would expire first are removed.
+# When the data grows beyond this, the lists that would expire first are removed.
 MOST_BYTES = 256_000_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class LocalStore:
-    """Used by many threads. Each process opens the file with its first call: SQLite can't be used after a fork."""
+    """Implements `bridge.store.port.Store` in an SQLite file. Many threads may use it at once.
+
+    Each process opens the file with its first call, because an open SQLite file can't be used after a fork.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -62,7 +68,7 @@ class LocalStore:
                 if db.execute(_CLAIM, (key, value, now + keep, now)).rowcount:
                     return None
                 there = self._read_value(db, key)
-                if there is not None:  # else it expired just now
+                if there is not None:  # if there is no value, it expired just now: try again
                     return None if there == value else there
 
     def swap(self, key: str, old: str, new: str, keep: float) -> bool:
@@ -82,7 +88,7 @@ class LocalStore:
     def remove(self, *keys: str) -> None:
         with self._connection() as db:
             there = [key for key in keys if db.execute(_KEY_EXISTS, (key, key)).fetchone()]
-        if not there:  # the usual case, which needs no lock
+        if not there:  # the usual case: no lock on the file is needed
             return
         with self._transaction() as db:
             for key in there:
@@ -119,10 +125,12 @@ class LocalStore:
             self._write_value(db, "check", "", 0.0)
 
     def _read_value(self, db: sqlite3.Connection, key: str) -> str | None:
+        """Returns the value of the key, None if there is no value or it has expired."""
         found = db.execute("select value from texts where key = ? and expires > ?", (key, self._clock())).fetchone()
         return None if found is None else str(found[0])
 
     def _is_list(self, db: sqlite3.Connection, key: str) -> bool:
+        """Returns whether the key holds a list that has not expired."""
         return bool(db.execute("select 1 from lists where key = ? and expires > ?", (key, self._clock())).fetchone())
 
     def _write_value(self, db: sqlite3.Connection, key: str, value: str, keep: float) -> None:
@@ -130,6 +138,7 @@ class LocalStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yields a connection in a transaction that locks the file for writing. Rolls back if the block raises."""
         with self._connection() as db:
             db.execute("begin immediate")
             try:
@@ -142,6 +151,7 @@ class LocalStore:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Yields the connection for one thread at a time. Raises StoreUnavailable if SQLite or the disk fails."""
         with self._lock:
             try:
                 db = self._current_connection()
@@ -154,15 +164,19 @@ class LocalStore:
                 ) from fault
 
     def _current_connection(self) -> sqlite3.Connection:
-        """Opens the file again in a new process, and when it was removed: then no other worker sees the old one."""
+        """Returns the open connection. Opens the file first, if this process has not opened the file at the path.
+
+        The file may have been removed and made again. Other workers would not see what is written to the old file.
+        """
         if self._open is None or self._open[0] != (os.getpid(), _file_identity(self._path)):
             with _lock_while_opening(self._path):
-                # Only this user may read it: it holds what agents say.
+                # Only this user may read the file, because it contains what agents say.
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
                 self._open = (os.getpid(), _file_identity(self._path)), self._connect()
         return self._open[1]
 
     def _connect(self) -> sqlite3.Connection:
+        """Opens the file, and makes the tables if they are missing."""
         db = sqlite3.connect(self._path, timeout=WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
         for pragma in _PRAGMAS:
             db.execute(f"pragma {pragma}")
@@ -170,6 +184,7 @@ class LocalStore:
         return db
 
     def _purge_if_due(self, db: sqlite3.Connection) -> None:
+        """Removes expired keys, if that was not done for PURGE_INTERVAL. Removes also lists if the file is too big."""
         now = self._clock()
         if now < self._next_purge:
             return
@@ -185,7 +200,11 @@ class LocalStore:
 
 @contextmanager
 def _lock_while_opening(path: Path) -> Iterator[None]:
-    """Lets one worker after the other open the file. SQLite fails if two set the journal mode of a new file at once."""
+    """Lets one worker at a time open the SQLite file. Before that, removes the file of an earlier boot.
+
+    SQLite fails if two workers set the journal mode of a new file at the same time. The lock is on a second file, which
+    contains the id of the machine's boot.
+    """
     boot = _BOOT_ID.read_bytes().strip() if _BOOT_ID.exists() else b""
     note = os.open(path.with_suffix(".boot"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -201,13 +220,17 @@ def _lock_while_opening(path: Path) -> Iterator[None]:
 
 
 def _remove_file_of_earlier_boot(path: Path, noted: bytes) -> None:
-    """Removes the file of an earlier boot without opening it: a crash of the machine may have corrupted it."""
-    if noted:  # else the file may not be ours
+    """Removes the SQLite file if the id of another boot was noted. Does not open the file.
+
+    A crash of the machine may have corrupted the file.
+    """
+    if noted:  # without a noted boot, the file may not be ours
         for kind in ("", "-wal", "-shm"):
             path.with_name(path.name + kind).unlink(missing_ok=True)
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
+    """Returns the device and the inode of the file, None if there is no file."""
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -216,6 +239,7 @@ def _file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def _bytes_in_use(db: sqlite3.Connection) -> int:
+    """Returns the size of the file without its free pages."""
     free, pages, size = (
         int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )
