@@ -1,7 +1,8 @@
-"""What the turns of all workers did, for the operator. It is kept for a while, and may be lost without harm.
+"""Keeps in the store what the turns of all workers did, for the operator's pages and commands.
 
-It holds the newest turns, the tools that clients offered and how often they were called, and the numbers of each
-minute. Several workers change the same documents. So these are small, and changed by compare and swap.
+This history has the newest turns, the tools that clients offered and how often each tool was called, and the counts of
+each minute. It is kept for 30 days, and may be lost without harm. Several workers change the same JSON documents. So
+the documents are small, and changed by compare and swap.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MOST_CALLS_OF_A_TOOL = 60
 MOST_TOOLS = 2_000
 MOST_MINUTES = 90
 KEPT = 30 * 86_400.0
-# Seconds for which a list of running turns is shown. While there are any, the list is renewed more often.
+# Seconds after which a worker's list of running turns expires. While turns run, the worker writes the list more often.
 RUNNING_SHOWN = 5.0
 TRIES = 50
 
@@ -44,7 +45,7 @@ Digests = Mapping[str, str]
 
 
 class Activity:
-    """Written by the recorders of the workers, read by pages and commands."""
+    """Writes and reads the history of all workers. Recorders write to it; pages and commands read it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -52,13 +53,13 @@ class Activity:
     # --- written --------------------------------------------------------------------------------------
 
     def show_running(self, worker_id: str, turns: Sequence[TurnRecord]) -> None:
-        """Says that these turns run in that process now."""
+        """Writes that these turns run in that worker now. The list expires after a few seconds."""
         self._store.put(f"running {worker_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
 
     def keep_ended_turns(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
-        """Keeps turns that are over, each with the digests of its tools by the client's names.
+        """Stores turns that ended, each with the digests of its tools by the client's names.
 
-        Returns the digests of tools that the store does not know, because they are new or it has forgotten them.
+        Returns the digests of the tools that the store did not know, because a tool is new or the store lost its data.
         """
         for turn, digests in turns:
             text = record_to_text(turn)
@@ -70,18 +71,21 @@ class Activity:
         return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
 
     def keep_cards(self, cards: Iterable[ToolCard]) -> None:
-        """Keeps tools as they are offered. For a known tool, the time of its first turn stays."""
+        """Stores descriptions of tools. A known tool keeps its `since`, the time when it was first offered."""
         for card in cards:
             known = self.tool_card(card.digest)
             kept = card if known is None else replace(card, since=known.since)
             self._store.put(f"tool {card.digest}", record_to_text(kept), KEPT)
 
     def note_action(self, at: float, text: str) -> None:
-        """Notes what the operator did."""
+        """Stores what the operator did, in words, and the time (`at`). The last 50 actions are kept."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
 
     def _count_uses(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
-        """Counts the tools. If a tool is not among the newest any more, removes everything else about it, too."""
+        """Adds the turns to the counts of their tools. Returns the digests of tools that had no counts before.
+
+        Counts are kept for the MOST_TOOLS tools that were offered last. The cards and calls of other tools are removed.
+        """
         fresh: Set[str] = frozenset()
         dropped: Set[str] = frozenset()
 
@@ -98,12 +102,17 @@ class Activity:
         return fresh
 
     def _keep_calls_and_results(self, turn: TurnRecord, digests: Digests) -> None:
+        """Stores the turn's calls and results, each in the list of its tool."""
         for step in (*turn.returned, *turn.calls):
             if step.name in digests:
                 key = f"calls {digests[step.name]}"
                 self._store.append(key, json.dumps(_call_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
 
     def _edit_document(self, key: str, change: Callable[[Document], Document]) -> None:
+        """Replaces a JSON document by what `change` makes of it, and tries again if another worker changed it.
+
+        Raises StoreUnavailable after TRIES attempts.
+        """
         for _ in range(TRIES):
             old = self._store.get(key)
             new = json.dumps(change(json.loads(old) if old else {}), separators=(",", ":"))
@@ -115,14 +124,15 @@ class Activity:
     # --- read -----------------------------------------------------------------------------------------
 
     def newest_turns(self) -> list[TurnRecord]:
-        """Returns the newest turns that are over, the newest first."""
+        """Returns the last MOST_TURNS turns that ended, the newest first."""
         return records_from_texts(TurnRecord, reversed(self._store.items("turns")))
 
     def newest_turns_of_agent(self, agent_id: str) -> list[TurnRecord]:
+        """Returns the agent's last turns that ended, the newest first, without side requests."""
         return records_from_texts(TurnRecord, reversed(self._store.items(f"turns {agent_id}")))
 
     def workers(self) -> list[WorkerRecord]:
-        """Returns the processes that live, the newest first."""
+        """Returns the workers that are alive, the newest first."""
         return [
             WorkerRecord(beat.id, beat.host, beat.pid, beat.started, beat.seen, self._running_turns_in(beat.id))
             for beat in beats_of_living_workers(self._store)
@@ -133,12 +143,12 @@ class Activity:
         return tuple(record_from_row(TurnRecord, row) for row in rows)
 
     def running_turns(self) -> list[TurnRecord]:
-        """Returns the turns that run now, the newest first."""
+        """Returns the turns that run now in all workers, the newest first."""
         turns = [turn for worker in self.workers() for turn in worker.running]
         return sorted(turns, key=lambda turn: turn.started, reverse=True)
 
     def busy_agents(self) -> dict[str, tuple[TurnRecord, str]]:
-        """Returns for each busy agent the turn that runs now, and the host and process that run it."""
+        """Returns, by agent id, the turn that runs now and the worker that runs it, as "host:pid"."""
         return {
             turn.agent_id: (turn, f"{worker.host}:{worker.pid}")
             for worker in self.workers()
@@ -147,22 +157,23 @@ class Activity:
         }
 
     def tool_card(self, digest: str) -> ToolCard | None:
+        """Returns the description of the tool with this digest, None if the store does not have it."""
         text = self._store.get(f"tool {digest}")
         return None if text is None else record_from_text(ToolCard, text)
 
     def tool_uses(self) -> dict[str, ToolUse]:
-        """Returns how often each known tool was used, by digest."""
+        """Returns, by digest, how often each tool was offered, called and answered."""
         return {digest: record_from_row(ToolUse, row) for digest, row in self._read_document("tools").items()}
 
     def newest_calls_of_tool(self, digest: str) -> list[PastCall]:
-        """Returns the last calls of a tool with their results, the newest first."""
+        """Returns a tool's last calls with their results, the newest first. A result whose call is gone is left out."""
         found: dict[str, Document] = {}
         for entry in map(json.loads, self._store.items(f"calls {digest}")):
             found[entry["call_id"]] = found.get(entry["call_id"], {}) | entry
         return [record_from_row(PastCall, row) for row in reversed(found.values()) if "at" in row]
 
     def last_minutes(self, now: float, count: int) -> list[Minute]:
-        """Returns the last minutes, the oldest first. The last one is the minute of `now`."""
+        """Returns the counts of the last `count` minutes, the oldest first. The last minute is that of `now`."""
         known = self._read_document("minutes")
         last = int(now // 60)
         return [
@@ -171,7 +182,7 @@ class Activity:
         ]
 
     def newest_actions(self) -> list[JsonObject]:
-        """Returns what the operator did last, the newest first."""
+        """Returns what the operator did, the newest action first, each with the fields `at` and `text`."""
         return [json.loads(entry) for entry in reversed(self._store.items("actions"))]
 
     def _read_document(self, key: str) -> Document:
@@ -180,6 +191,7 @@ class Activity:
 
 
 def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
+    """Returns what the store keeps of a call or a result. Both parts of one call have the same `call_id`."""
     at = turn.started + step.at
     if step.kind == "result":
         return {"call_id": step.call_id, "result": step.text, "ok": step.ok, "answered": at}
@@ -188,6 +200,7 @@ def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
 
 
 def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
+    """Returns the counts of each minute with these turns added. Only the newest MOST_MINUTES minutes are kept."""
     for turn in turns:
         number = str(int((turn.started + turn.seconds) // 60))
         before = record_from_row(Minute, minutes.get(number, {"start": 0}))
@@ -206,6 +219,7 @@ def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
 
 
 def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
+    """Returns the counts of each tool with these turns added."""
     for turn, digests in turns:
         for name, digest in digests.items():
             fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
@@ -216,11 +230,13 @@ def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) ->
 
 
 def _newest_uses(uses: Document) -> Document:
+    """Returns the counts of the MOST_TOOLS tools that were used last."""
     newest = sorted(uses, key=lambda digest: float(uses[digest]["last"]))[-MOST_TOOLS:]
     return {digest: uses[digest] for digest in newest}
 
 
 def _add_to_use(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
+    """Returns the counts of the tool `name` with one turn added that offered it."""
     results = [step for step in turn.returned if step.name == name]
     return replace(
         before,

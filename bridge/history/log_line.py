@@ -1,4 +1,4 @@
-"""Writes the log line of each turn."""
+"""Writes one log line for each turn that ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ def log_turn(record: TurnRecord) -> None:
 
 
 def log_fields(record: TurnRecord) -> JsonObject:
-    """Returns the fields of the line. They contain no text of the conversation, and only some names, cut to length."""
+    """Returns the fields of a turn's log line.
+
+    The fields have no text of the conversation. Long names of models and tools are cut, and only the first names of
+    called tools are listed.
+    """
     return {
         "outcome": record.outcome,
         "dialect": record.dialect,

@@ -1,4 +1,4 @@
-"""Builds the record of one turn from its events, while it runs. A turn has no other record."""
+"""Builds the record of one attempt at a turn from its events, while the turn runs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,17 @@ from bridge.turn import (
 SHOWN = 400
 MOST_STEPS = 200
 BRIEF = 160
-# The steps from which calls of tools are counted: of these, more than MOST_STEPS are kept.
+# Steps of these kinds are the calls and results that the history counts. So more of them are kept than MOST_STEPS.
 MOST_CALLS = 2_000
 _COUNTED = ("call", "result")
 
 
 class RecordBuilder:
-    """Written by the turn's thread, read by the recorder's thread. Its size is limited, however long the answer is."""
+    """Collects what happens in one turn. The turn's thread writes to it; the recorder's thread reads from it.
+
+    Its size is limited, however long the answer is. Without `keeps_text`, it keeps no text of the conversation.
+    `digests` has the digest of each tool by the client's name.
+    """
 
     def __init__(self, turn: Turn, trace: Trace, now: float, dialect: Dialect, *, keeps_text: bool = True) -> None:
         self.digests: dict[str, str] = {}
@@ -65,6 +69,7 @@ class RecordBuilder:
     # --- the turn's thread ----------------------------------------------------------------------------
 
     def add_event(self, event: TurnEvent) -> None:
+        """Adds an event of the turn to the record, in the order in which events happen."""
         match event:
             case Text(text):
                 self._characters += len(text)
@@ -83,6 +88,7 @@ class RecordBuilder:
                 self._note_event(event)
 
     def _note_event(self, event: TurnEvent) -> None:
+        """Notes what an event that is no step tells about the turn, such as its method or its token counts."""
         match event:
             case MethodChosen(method):
                 self._fields["method"] = method
@@ -98,6 +104,7 @@ class RecordBuilder:
                 pass
 
     def _note_tools_offered(self, event: ToolsOffered) -> None:
+        """Notes the stubs of the turn, and adds a step for them and for each result that the client gave."""
         self._stubs = {binding.stub.spec.name: binding.stub for binding in event.bindings}
         self.digests = {name: stub.digest for name, stub in self._stubs.items()}
         self._fields["tools"] = len(self._stubs)
@@ -106,7 +113,7 @@ class RecordBuilder:
             self._add_step("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
 
     def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """Returns the finished record. `gone`: no client waited for the end."""
+        """Returns the finished record. `fault` ended the turn. `gone`: no client waited for the end any more."""
         outcome = self._dialect.finish_reason(self._stop_reason, self._called > 0)
         if fault is not None:
             outcome = (fault.code or fault.type) if isinstance(fault, BridgeError) else "internal_error"
@@ -121,7 +128,7 @@ class RecordBuilder:
     # --- the recorder's thread ------------------------------------------------------------------------
 
     def record(self) -> TurnRecord:
-        """Returns the record as far as the turn has come."""
+        """Returns the record of what has happened so far; the finished record after `end`."""
         if self._finished is not None:
             return self._finished
         trace, steps, piece = self._trace, [*self._steps], self._piece
@@ -141,14 +148,14 @@ class RecordBuilder:
         return TurnRecord(**{**known, **self._fields}, steps=(*steps, piece) if piece is not None else tuple(steps))
 
     def tool_cards(self, digests: Collection[str]) -> list[ToolCard]:
-        """Returns cards of the turn's tools that have one of these digests."""
+        """Returns descriptions of the turn's tools that have one of these digests, for the history."""
         wanted = [stub for stub in self._stubs.values() if stub.digest in digests]
         return [_tool_card(stub, self._fields["started"], self._fields.get("method", "")) for stub in wanted]
 
     # --- steps ----------------------------------------------------------------------------------------
 
     def _add_piece(self, kind: StepKind, text: str) -> None:
-        """Joins the pieces of one text to one step, which is added when the next step comes."""
+        """Joins consecutive pieces of an answer or a thought to one step, which is added when another step comes."""
         before = self._piece
         if before is None or before.kind != kind:
             self._close_piece()
@@ -161,6 +168,7 @@ class RecordBuilder:
         self._piece = Step(before.at, kind, "", shown, before.size + len(text))
 
     def _close_piece(self) -> None:
+        """Adds the step of the joined pieces, if there are any."""
         piece, self._piece = self._piece, None
         if piece is not None:
             self._steps.append(piece)

@@ -1,4 +1,7 @@
-"""Writes down what turns do, in a thread of its own. No turn waits for it or fails because of it."""
+"""Writes the records of this worker's turns to the store, in a thread of its own.
+
+No turn waits for this thread, or fails because a record cannot be written.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from bridge.turn import Turn
 
 # Seconds between two writes of the running turns.
 PERIOD = 1.0
-# Turns that end within this time of each other are written together.
+# Turns that end within so many seconds are written together.
 GATHERING = 0.05
 MOST_WAITING = 1_000
 STOP_SECONDS = 5.0
@@ -34,7 +37,10 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """There is one a process. With the first request, its thread and the heartbeat of the process begin."""
+    """Writes the records of all turns of this worker. There is one recorder in each worker.
+
+    With the first request, the recorder's thread starts, and with it the worker's heartbeat.
+    """
 
     def __init__(
         self,
@@ -58,7 +64,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def begin(self, turn: Turn, dialect: Dialect) -> RecordBuilder:
-        """Returns the record of a turn that begins now, for the request that this thread works for."""
+        """Returns the record builder for a turn that begins now, with the trace of the current thread."""
         record = RecordBuilder(turn, current_trace(), self._clock(), dialect, keeps_text=self._keeps_text)
         self.start()
         with self._changed:
@@ -67,7 +73,10 @@ class Recorder:
         return record
 
     def end(self, record: RecordBuilder, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """Returns the finished record, which is written to the store soon."""
+        """Returns the finished record of a turn, which is written to the store soon.
+
+        `fault` ended the turn. `gone`: no client waited for the end any more.
+        """
         finished = record.end(fault, gone=gone)
         with self._changed:
             del self._running[id(record)]
@@ -76,13 +85,13 @@ class Recorder:
         return finished
 
     def flush(self, seconds: float = 10.0) -> None:
-        """Waits until all turns that ended are written."""
+        """Waits until all turns that ended are written to the store, at most `seconds`."""
         with self._changed:
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Starts the thread, which writes until the process ends. If no thread is left, the next request tries it."""
+        """Starts the thread that writes records until the worker ends. If this fails, the next request tries again."""
         if self._thread is not None:
             return
         with self._changed:
@@ -97,7 +106,7 @@ class Recorder:
                 atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Writes the turns that ended, and ends the thread."""
+        """Writes the turns that ended, and ends the thread. Waits for the thread at most STOP_SECONDS."""
         atexit.unregister(self.stop)
         with self._changed:
             self._stopped = True
@@ -106,9 +115,10 @@ class Recorder:
             self._thread.join(STOP_SECONDS)
 
     def _write_until_stopped(self) -> None:
-        with suppress(
-            BridgeError, RuntimeError
-        ):  # pages list the process from now on; if this fails, with its first turn
+        """Writes turns to the store again and again. Runs in the recorder's thread."""
+        # The heartbeat begins when its id is read, and pages list this worker from now on. If this fails, they list it
+        # from its first turn on.
+        with suppress(BridgeError, RuntimeError):
             _ = self._heartbeat.id
         while not self._stopped or self._over:
             over, running = self._wait_for_turns()
@@ -121,7 +131,10 @@ class Recorder:
                 self._changed.notify_all()
 
     def _wait_for_turns(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
-        """Waits for turns, and returns those that ended and those that run: at once when a turn ended, else later."""
+        """Waits for something to write. Returns the turns that ended and the turns that run.
+
+        Returns soon after a turn ended, otherwise once in PERIOD seconds while turns run.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._running or self._shown or self._stopped)
             if not self._over and (self._running or self._shown):
@@ -134,6 +147,7 @@ class Recorder:
             return over, running
 
     def _write(self, over: list[RecordBuilder], running: list[RecordBuilder]) -> None:
+        """Writes the running turns and the turns that ended to the store."""
         if running or self._shown:
             self._shown = bool(running)
             self._activity.show_running(self._heartbeat.id, [record.record() for record in running])
@@ -141,18 +155,20 @@ class Recorder:
             self._write_ended_turns(over)
 
     def _write_ended_turns(self, over: list[RecordBuilder]) -> None:
+        """Writes turns that ended, and the cards of their tools that the store may lack or soon forgets."""
         turns = [(record.record(), record.digests) for record in over]
         now = self._clock()
         offered = {digest for _, digests in turns for digest in digests.values()}
         due = {digest for digest in offered if now - self._known.get(digest, -inf) >= CARD_RENEWAL}
         self._keep_cards(over, due)
         fresh = self._activity.keep_ended_turns(turns)
-        self._keep_cards(over, fresh - due)  # the store had forgotten their cards
+        self._keep_cards(over, fresh - due)  # these cards had expired in the store
         self._known.update(dict.fromkeys(due, now))
         while len(self._known) > MOST_CARDS_REMEMBERED:
             self._known.popitem(last=False)
 
     def _keep_cards(self, over: list[RecordBuilder], digests: Collection[str]) -> None:
+        """Writes the cards of those tools of the ended turns that have one of these digests."""
         self._activity.keep_cards(
             {card.digest: card for record in over for card in record.tool_cards(digests)}.values()
         )

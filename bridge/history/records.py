@@ -1,4 +1,4 @@
-"""The records of turns, tools and calls: plain values, and the texts in which the store keeps them."""
+"""Defines the records of turns, tools, calls and workers, and turns records into texts for the store and back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from typing import Any, Literal, TypeVar
 
 from bridge.turn import JsonObject
 
+# Outcomes of turns that did not fail, in records of bridge versions that did not write `ended` yet. The last of these
+# records expires 30 days after an update.
+_OLD_GOOD_OUTCOMES = frozenset({"answer", "calls", "nothing"})
+
 StepKind = Literal["sync", "result", "thought", "own call", "own return", "call", "answer", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened in a turn, `at` seconds after it began. `size` counts the whole text's characters."""
+    """One thing that happened in a turn, `at` seconds after the turn began.
+
+    `text` may be cut; `size` counts the characters of the whole text. `ok`: a tool or the turn did not fail.
+    """
 
     at: float
     kind: StepKind
@@ -27,13 +34,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """One turn, for the log, the metrics, the history and the pages.
+    """What is known about one attempt at a turn, for the log, the metrics, the history and the pages.
 
     `outcome` is "running", the finish reason that the client saw, "client_gone", or the code of the error that ended
-    the turn. `ended`: no error ended it, so no other attempt repeats its calls and results.
+    the attempt. `ended`: no error ended the attempt, so no other attempt repeats its calls and results.
     Counts: `tools` the client's tools, `called` the calls for the client, `results` the results that the client gave,
     `closed_calls` earlier calls that no client has to answer any more, `own_calls` the calls of the agent's own tools,
-    `characters` those of the answer.
+    `characters` the characters of the answer.
     """
 
     id: str
@@ -69,25 +76,28 @@ class TurnRecord:
 
     @property
     def failed(self) -> bool:
-        return self.outcome != "running" and not self.ended
+        """Whether an error ended the attempt."""
+        return not self.ended and self.outcome not in {"running", *_OLD_GOOD_OUTCOMES}
 
     @property
     def bridge_seconds(self) -> float:
+        """The seconds in which the bridge itself was busy: neither Letta's seconds nor those of waiting."""
         return max(0.0, self.seconds - self.letta_seconds - self.waited_seconds)
 
     @property
     def calls(self) -> list[Step]:
+        """The steps that are calls for the client."""
         return [step for step in self.steps if step.kind == "call"]
 
     @property
     def returned(self) -> list[Step]:
-        """The results that the client gave, as steps."""
+        """The steps that are results from the client."""
         return [step for step in self.steps if step.kind == "result"]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """A tool as a client offered it and as Letta gets it. `since` is the time of its first turn."""
+    """Describes a client's tool as the client offered it and as Letta gets it. It was first offered at `since`."""
 
     digest: str
     client_name: str
@@ -103,7 +113,7 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """How often a tool was offered, called and answered, between `since` and `last`."""
+    """Counts how often a client's tool was offered, called and answered, between the times `since` and `last`."""
 
     client_name: str
     method: str = ""
@@ -117,7 +127,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call of a tool, and its result if the client has returned it."""
+    """One call of a client's tool, with the result if the client has returned it. `at` is the time of the call."""
 
     call_id: str
     at: float
@@ -132,7 +142,7 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """The turns that ended in one minute. Times are sums, in seconds."""
+    """Counts the turns that ended in one minute. The seconds are sums over these turns. `start` is a Unix time."""
 
     start: int
     turns: int = 0
@@ -143,12 +153,13 @@ class Minute:
 
     @property
     def bridge_seconds(self) -> float:
+        """The seconds in which the bridge itself was busy: neither Letta's seconds nor those of waiting."""
         return max(0.0, self.seconds - self.letta_seconds - self.waited_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """A process that serves requests, and the turns that run in it."""
+    """A worker (a process that serves requests), and the turns that run in this worker now."""
 
     id: str
     host: str
@@ -160,8 +171,8 @@ class WorkerRecord:
 
 Record = TypeVar("Record")
 
-# Fields that hold records themselves.
-_WITHIN: Mapping[str, type[Any]] = {"steps": Step}
+# Fields of records that contain other records.
+_FIELDS_WITH_RECORDS: Mapping[str, type[Any]] = {"steps": Step}
 
 
 def record_to_text(record: Any) -> str:
@@ -177,13 +188,17 @@ def records_from_texts(kind: type[Record], texts: Iterable[str]) -> list[Record]
 
 
 def record_from_row(kind: type[Record], row: Mapping[str, Any]) -> Record:
-    """Makes a record from a row. Unknown fields are ignored: another version of the bridge may have written it."""
+    """Returns a record of this kind from its JSON object.
+
+    Unknown fields are ignored, because another version of the bridge may have written the record.
+    """
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: _field_value(name, value) for name, value in row.items() if name in known})
 
 
 def _field_value(name: str, value: Any) -> Any:
+    """Returns the value of a record's field from JSON: a list becomes a tuple, of records if the field has records."""
     if not isinstance(value, list):
         return value
-    kind = _WITHIN.get(name)
+    kind = _FIELDS_WITH_RECORDS.get(name)
     return tuple(value if kind is None else (record_from_row(kind, row) for row in value))
