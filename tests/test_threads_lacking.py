@@ -102,7 +102,7 @@ def test_leases_are_renewed_but_not_one_that_was_never_given(fail_next_start: Fa
         locker, before = LeaseLocker(RedisServer(redis.url)), threads_named("leases")
         fail_next_start()
         with pytest.raises(RuntimeError):
-            locker.take("agent-1", lambda: False)
-        assert locker.take("agent-1", lambda: False) is not None
+            locker.take_lock("agent-1", lambda: False)
+        assert locker.take_lock("agent-1", lambda: False) is not None
         assert len(threads_named("leases") - before) == 1
         assert len(locker._leases) == 1

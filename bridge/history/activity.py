@@ -116,7 +116,11 @@ class Activity:
         for _ in range(TRIES):
             old = self._store.get(key)
             new = json.dumps(change(json.loads(old) if old else {}), separators=(",", ":"))
-            done = self._store.claim(key, new, KEPT) is None if old is None else self._store.swap(key, old, new, KEPT)
+            done = (
+                self._store.put_if_free(key, new, KEPT) is None
+                if old is None
+                else self._store.replace_if_unchanged(key, old, new, KEPT)
+            )
             if done:
                 return
         raise StoreUnavailable(f"Other workers changed the document {key!r} of the bridge's store too often.")

@@ -72,12 +72,12 @@ class Claims:
 
     def take(self, claim: Claim) -> Claim | None:
         """Claims the turn if it is free. Returns None if it is ours now, otherwise the claim that is there."""
-        there = self._store.claim(self._key, claim.to_text(), self._keep)
+        there = self._store.put_if_free(self._key, claim.to_text(), self._keep)
         return None if there is None else Claim.from_text(there)
 
     def take_over(self, other: Claim, claim: Claim) -> bool:
         """Puts our claim in the place of another one. Returns False if that one is not there any more."""
-        return self._store.swap(self._key, other.to_text(), claim.to_text(), self._keep)
+        return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
 
     def renew(self, claim: Claim) -> None:
         """Keeps our claim for longer, if it is still there."""
@@ -86,7 +86,7 @@ class Claims:
     def forget(self, claim: Claim) -> None:
         """Forgets an attempt that did nothing: the next attempt is the first."""
         try:
-            self._store.unclaim(self._key, claim.to_text())
+            self._store.remove_if_unchanged(self._key, claim.to_text())
             self._store.remove(events_key(claim.token))
         except StoreUnavailable as fault:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
@@ -94,7 +94,7 @@ class Claims:
     def note_delivery(self, claim: Claim) -> None:
         """Notes that the client has the whole answer: from now on, the same request is a new turn."""
         try:
-            self._store.unclaim(self._key, claim.to_text())  # the same request may be another turn by now
+            self._store.remove_if_unchanged(self._key, claim.to_text())  # the same request may be another turn by now
             if not is_followed(self._store, claim.token):
                 self._store.remove(events_key(claim.token))
         except StoreUnavailable as fault:

@@ -36,7 +36,7 @@ class HeldLock(Protocol):
 class Locker(Protocol):
     """Makes locks that only one worker can hold at a time. Every waiting worker gets the lock some time."""
 
-    def take(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+    def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
         """Waits until the lock with this name is free, and takes the lock.
 
         While the lock is not free, calls `keep_waiting` before each pause. Returns None once `keep_waiting` returns
@@ -105,7 +105,7 @@ class AgentLocks:
         if not lock.acquire(keep_waiting, latest):
             raise self._error_after_waiting(gone)
         try:
-            held = self._locker.take(agent_id, keep_waiting)
+            held = self._locker.take_lock(agent_id, keep_waiting)
             if held is None:
                 raise self._error_after_waiting(gone)
             hold, ended = AgentHold(held.previous_turn_ended, held.holds), False

@@ -33,7 +33,7 @@ class FileLocker:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+    def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
         queue_file = self._open_lock_file(f"{name}.next")
         try:
             if not _wait_for_lock(queue_file, keep_waiting, SLOWEST_POLL):

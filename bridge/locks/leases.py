@@ -95,7 +95,7 @@ class LeaseLocker:
         self._guard = threading.Lock()
         self._renewer: tuple[int, threading.Thread] | None = None
 
-    def take(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+    def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
         self._start_renewal_thread()
         token = secrets.token_hex(12)
         pause = POLL

@@ -103,7 +103,7 @@ def _check_store(parts: Parts) -> Check:
     """Checks that the store which the workers share can be read and written."""
     where = "Redis" if parts.settings.redis_url else f"SQLite in {parts.settings.data_dir}"
     try:
-        parts.store.check()
+        parts.store.check_writable()
     except BridgeError as failure:
         return Check("store", "bad", failure.message, "Look at BRIDGE_DATA_DIR, or at REDIS_URL.")
     return Check("store", "good", where)

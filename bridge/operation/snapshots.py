@@ -71,7 +71,7 @@ class Snapshots:
     def outdate(self) -> None:
         """Marks the snapshots of all workers as out of date, because something on the Letta server was changed."""
         try:
-            self._store.count(CHANGED, 1, 86_400)
+            self._store.add_to_counter(CHANGED, 1, 86_400)
         except StoreUnavailable:
             self._kept = None
 

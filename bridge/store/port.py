@@ -21,13 +21,13 @@ class Store(Protocol):
     def put(self, key: str, value: str, keep: float) -> None:
         """Sets the value of the key, and replaces an older value."""
 
-    def claim(self, key: str, value: str, keep: float) -> str | None:
+    def put_if_free(self, key: str, value: str, keep: float) -> str | None:
         """Sets the value if the key is free. Returns None if the key has `value` now, otherwise the value it has."""
 
-    def swap(self, key: str, old: str, new: str, keep: float) -> bool:
-        """Replaces the value by `new` if the value is still `old`. Returns whether it was."""
+    def replace_if_unchanged(self, key: str, old: str, new: str, keep: float) -> bool:
+        """Sets the value to `new` if the value is still `old`. Returns whether it was."""
 
-    def unclaim(self, key: str, value: str) -> bool:
+    def remove_if_unchanged(self, key: str, value: str) -> bool:
         """Removes the key if its value is still `value`. Returns whether it was."""
 
     def remove(self, *keys: str) -> None:
@@ -39,8 +39,8 @@ class Store(Protocol):
     def items(self, key: str) -> list[str]:
         """Returns the items of the key's list, the oldest first; no items if the key is free."""
 
-    def count(self, key: str, by: int, keep: float) -> int:
+    def add_to_counter(self, key: str, by: int, keep: float) -> int:
         """Adds `by` to the key's counter, which begins at 0. Returns the new value of the counter."""
 
-    def check(self) -> None:
+    def check_writable(self) -> None:
         """Raises StoreUnavailable if the store can't be written. Changes no data."""

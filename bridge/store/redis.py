@@ -21,7 +21,7 @@ PREFIX = "letta-tool-bridge:"
 # The longest time for one call to Redis. A slower Redis would be useless: each turn makes several calls.
 TIMEOUT_SECONDS = 2.0
 
-_CLAIM = """
+_PUT_IF_FREE = """
 local there = redis.call('get', KEYS[1])
 if there then
   if there == ARGV[1] then return false end
@@ -30,12 +30,12 @@ end
 redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
 return false
 """
-_SWAP = """
+_REPLACE_IF_UNCHANGED = """
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[2], 'px', ARGV[3])
 return 1
 """
-_UNCLAIM = """
+_REMOVE_IF_UNCHANGED = """
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('del', KEYS[1])
 """
@@ -88,9 +88,9 @@ class RedisStore:
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
-        self._claim = server.register_script(_CLAIM)
-        self._swap = server.register_script(_SWAP)
-        self._unclaim = server.register_script(_UNCLAIM)
+        self._put_if_free = server.register_script(_PUT_IF_FREE)
+        self._replace_if_unchanged = server.register_script(_REPLACE_IF_UNCHANGED)
+        self._remove_if_unchanged = server.register_script(_REMOVE_IF_UNCHANGED)
 
     def get(self, key: str) -> str | None:
         with self._server.client() as client:
@@ -101,18 +101,18 @@ class RedisStore:
         with self._server.client() as client:
             client.set(PREFIX + key, value, px=milliseconds(keep))
 
-    def claim(self, key: str, value: str, keep: float) -> str | None:
+    def put_if_free(self, key: str, value: str, keep: float) -> str | None:
         with self._server.client():
-            there = self._claim(keys=[PREFIX + key], args=[value, milliseconds(keep)])
+            there = self._put_if_free(keys=[PREFIX + key], args=[value, milliseconds(keep)])
             return None if there is None else str(there)
 
-    def swap(self, key: str, old: str, new: str, keep: float) -> bool:
+    def replace_if_unchanged(self, key: str, old: str, new: str, keep: float) -> bool:
         with self._server.client():
-            return bool(self._swap(keys=[PREFIX + key], args=[old, new, milliseconds(keep)]))
+            return bool(self._replace_if_unchanged(keys=[PREFIX + key], args=[old, new, milliseconds(keep)]))
 
-    def unclaim(self, key: str, value: str) -> bool:
+    def remove_if_unchanged(self, key: str, value: str) -> bool:
         with self._server.client():
-            return bool(self._unclaim(keys=[PREFIX + key], args=[value]))
+            return bool(self._remove_if_unchanged(keys=[PREFIX + key], args=[value]))
 
     def remove(self, *keys: str) -> None:
         with self._server.client() as client:
@@ -130,13 +130,13 @@ class RedisStore:
             found: Any = client.lrange(PREFIX + key, 0, -1)
             return [str(item) for item in found]
 
-    def count(self, key: str, by: int, keep: float) -> int:
+    def add_to_counter(self, key: str, by: int, keep: float) -> int:
         with self._server.client() as client, client.pipeline(transaction=True) as pipeline:
             pipeline.incrby(PREFIX + key, by)
             pipeline.pexpire(PREFIX + key, milliseconds(keep))
             return int(pipeline.execute()[0])
 
-    def check(self) -> None:
+    def check_writable(self) -> None:
         self.put("check", "", 1.0)
 
 

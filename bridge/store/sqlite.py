@@ -26,7 +26,7 @@ create table if not exists lists (key text primary key, expires real not null) w
 create table if not exists items (number integer primary key, key text not null, item text not null);
 create index if not exists items_by_key on items (key, number);
 """
-_CLAIM = (
+_PUT_IF_FREE = (
     "insert into texts values (?, ?, ?) on conflict (key)"
     " do update set value = excluded.value, expires = excluded.expires where expires <= ?"
 )
@@ -61,24 +61,24 @@ class LocalStore:
         with self._connection() as db:
             self._write_value(db, key, value, keep)
 
-    def claim(self, key: str, value: str, keep: float) -> str | None:
+    def put_if_free(self, key: str, value: str, keep: float) -> str | None:
         with self._connection() as db:
             while True:
                 now = self._clock()
-                if db.execute(_CLAIM, (key, value, now + keep, now)).rowcount:
+                if db.execute(_PUT_IF_FREE, (key, value, now + keep, now)).rowcount:
                     return None
                 there = self._read_value(db, key)
                 if there is not None:  # if there is no value, it expired just now: try again
                     return None if there == value else there
 
-    def swap(self, key: str, old: str, new: str, keep: float) -> bool:
+    def replace_if_unchanged(self, key: str, old: str, new: str, keep: float) -> bool:
         with self._transaction() as db:
             same = self._read_value(db, key) == old
             if same:
                 self._write_value(db, key, new, keep)
             return same
 
-    def unclaim(self, key: str, value: str) -> bool:
+    def remove_if_unchanged(self, key: str, value: str) -> bool:
         with self._connection() as db:
             found = db.execute(
                 "delete from texts where key = ? and value = ? and expires > ?", (key, value, self._clock())
@@ -114,13 +114,13 @@ class LocalStore:
                 return []
             return [row[0] for row in db.execute("select item from items where key = ? order by number", (key,))]
 
-    def count(self, key: str, by: int, keep: float) -> int:
+    def add_to_counter(self, key: str, by: int, keep: float) -> int:
         with self._transaction() as db:
             total = int(self._read_value(db, key) or 0) + by
             self._write_value(db, key, str(total), keep)
             return total
 
-    def check(self) -> None:
+    def check_writable(self) -> None:
         with self._transaction() as db:
             self._write_value(db, "check", "", 0.0)
 

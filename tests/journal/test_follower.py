@@ -48,7 +48,7 @@ def gone() -> threading.Event:
 def beat(store: Store, number: int, *turns: str) -> None:
     """Lets the other worker give a sign of life."""
     said = Beat(CLAIM.worker, "another-machine", 1, 0.0, 0.0, number, turns)
-    store.put(heartbeat._key(CLAIM.worker), json.dumps(asdict(said)), KEEP)
+    store.put(heartbeat._beat_key(CLAIM.worker), json.dumps(asdict(said)), KEEP)
 
 
 class Followed:

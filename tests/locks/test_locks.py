@@ -280,7 +280,7 @@ def test_a_turn_that_waited_for_a_removed_lock_waits_for_the_new_one(tmp_path: P
 
     with ExitStack() as first:
         first.enter_context(locks(str(tmp_path)).hold(AGENT))
-        waiting = threading.Thread(target=lambda: got.append(late.take(AGENT, patience)))
+        waiting = threading.Thread(target=lambda: got.append(late.take_lock(AGENT, patience)))
         waiting.start()
         assert waits.wait(SOON)
         removed(tmp_path)

@@ -110,7 +110,7 @@ def test_it_works_without_a_store(snapshots: Snapshots, letta: FakeGateway, monk
         raise StoreUnavailable("The disk is full.")
 
     monkeypatch.setattr(LocalStore, "get", broken)
-    monkeypatch.setattr(LocalStore, "count", broken)
+    monkeypatch.setattr(LocalStore, "add_to_counter", broken)
     snapshots.view()
     snapshots.outdate()
     snapshots.view()

@@ -43,7 +43,7 @@ def works(one: SharedParts, other: SharedParts) -> bool:
         pass
     with other.locks.hold("agent-1") as hold:
         hold.check()
-    return other.store.get("key") == "value" and other.store.claim("key", "other", 60) == "value"
+    return other.store.get("key") == "value" and other.store.put_if_free("key", "other", 60) == "value"
 
 
 def test_any_certificate_is_accepted_by_setting(url: str, tmp_path: Path) -> None:
@@ -62,14 +62,14 @@ def test_a_certificate_for_another_name_is_refused(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(proxy.certificate))
     with pytest.raises(StoreUnavailable, match="BRIDGE_REDIS_VERIFY") as refused:
-        shared(url.replace("127.0.0.1", "localhost"), "1", tmp_path).store.check()
+        shared(url.replace("127.0.0.1", "localhost"), "1", tmp_path).store.check_writable()
     assert "localhost" not in refused.value.message
 
 
 def test_an_untrusted_certificate_is_refused_with_the_setting_that_accepts_it(url: str, tmp_path: Path) -> None:
     here = shared(url, "1", tmp_path)
     with pytest.raises(StoreUnavailable, match="certificate") as refused:
-        here.store.check()
+        here.store.check_writable()
     assert "BRIDGE_REDIS_VERIFY" in refused.value.message
     assert PASSWORD not in refused.value.message
     with pytest.raises(StoreUnavailable, match="certificate"), here.locks.hold("agent-1"):
@@ -78,4 +78,4 @@ def test_an_untrusted_certificate_is_refused_with_the_setting_that_accepts_it(ur
 
 def test_without_tls_the_connection_fails(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
-        shared(url.replace("rediss:", "redis:"), "0", tmp_path).store.check()
+        shared(url.replace("rediss:", "redis:"), "0", tmp_path).store.check_writable()

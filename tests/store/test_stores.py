@@ -75,9 +75,9 @@ def test_a_newer_value_replaces_the_older(store: Store) -> None:
 
 
 def test_the_first_claim_of_a_key_wins_and_the_others_get_its_value(open_store: Callable[[], Store]) -> None:
-    assert open_store().claim("key", "mine", LONG) is None
-    assert open_store().claim("key", "yours", LONG) == "mine"
-    assert open_store().claim("key", "mine", LONG) is None
+    assert open_store().put_if_free("key", "mine", LONG) is None
+    assert open_store().put_if_free("key", "yours", LONG) == "mine"
+    assert open_store().put_if_free("key", "mine", LONG) is None
 
 
 def test_only_one_of_many_claims_at_once_wins(open_store: Callable[[], Store]) -> None:
@@ -85,7 +85,7 @@ def test_only_one_of_many_claims_at_once_wins(open_store: Callable[[], Store]) -
     stores = [open_store() for _ in range(4)]
 
     def claim(number: int) -> None:
-        answers.append(stores[number % 4].claim("key", str(number), LONG))
+        answers.append(stores[number % 4].put_if_free("key", str(number), LONG))
 
     threads = [threading.Thread(target=claim, args=(number,)) for number in range(16)]
     for thread in threads:
@@ -98,20 +98,20 @@ def test_only_one_of_many_claims_at_once_wins(open_store: Callable[[], Store]) -
 
 def test_a_value_is_swapped_only_if_it_is_the_expected_one(store: Store) -> None:
     store.put("key", "a", LONG)
-    assert store.swap("key", "a", "b", LONG)
-    assert not store.swap("key", "a", "c", LONG)
+    assert store.replace_if_unchanged("key", "a", "b", LONG)
+    assert not store.replace_if_unchanged("key", "a", "c", LONG)
     assert store.get("key") == "b"
-    assert not store.swap("nothing", "a", "b", LONG)
+    assert not store.replace_if_unchanged("nothing", "a", "b", LONG)
     assert store.get("nothing") is None
 
 
 def test_a_claim_is_given_up_only_by_its_owner(store: Store) -> None:
-    assert store.claim("key", "mine", LONG) is None
-    assert not store.unclaim("key", "yours")
+    assert store.put_if_free("key", "mine", LONG) is None
+    assert not store.remove_if_unchanged("key", "yours")
     assert store.get("key") == "mine"
-    assert store.unclaim("key", "mine")
+    assert store.remove_if_unchanged("key", "mine")
     assert store.get("key") is None
-    assert not store.unclaim("key", "mine")
+    assert not store.remove_if_unchanged("key", "mine")
 
 
 def test_a_list_keeps_its_newest_items_in_order(open_store: Callable[[], Store]) -> None:
@@ -127,28 +127,28 @@ def test_lists_do_not_mix(store: Store) -> None:
 
 
 def test_a_counter_counts_for_all_workers(open_store: Callable[[], Store]) -> None:
-    assert [open_store().count("turns", by, LONG) for by in (1, 2, -1)] == [1, 3, 2]
+    assert [open_store().add_to_counter("turns", by, LONG) for by in (1, 2, -1)] == [1, 3, 2]
 
 
 def test_a_removed_key_is_free(store: Store) -> None:
     store.put("key", "value", LONG)
     store.append("list", "item", 5, LONG)
-    store.count("counter", 3, LONG)
+    store.add_to_counter("counter", 3, LONG)
     store.remove("key", "list", "counter", "nothing")
     assert store.get("key") is None
     assert store.items("list") == []
-    assert store.count("counter", 1, LONG) == 1
+    assert store.add_to_counter("counter", 1, LONG) == 1
 
 
 def test_everything_expires(store: Store, passes: Callable[[float], None]) -> None:
     store.put("key", "value", SHORT)
     store.append("list", "item", 5, SHORT)
-    store.count("counter", 3, SHORT)
+    store.add_to_counter("counter", 3, SHORT)
     passes(SHORT)
     assert store.get("key") is None
     assert store.items("list") == []
-    assert store.count("counter", 1, LONG) == 1
-    assert store.claim("key", "next", LONG) is None
+    assert store.add_to_counter("counter", 1, LONG) == 1
+    assert store.put_if_free("key", "next", LONG) is None
 
 
 def test_a_list_that_expired_begins_again_without_its_items(store: Store, passes: Callable[[float], None]) -> None:
@@ -169,7 +169,7 @@ def test_the_time_is_counted_from_the_last_write(store: Store, passes: Callable[
 
 
 def test_the_check_of_a_store_that_works_raises_nothing(store: Store) -> None:
-    store.check()
+    store.check_writable()
 
 
 # --- the file -----------------------------------------------------------------------------------------
@@ -179,14 +179,16 @@ def test_workers_that_were_forked_share_the_file(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "shared.db")
     store.put("key", "0", LONG)
     workers = [
-        multiprocessing.get_context("fork").Process(target=lambda: [store.count("n", 1, LONG) for _ in range(200)])
+        multiprocessing.get_context("fork").Process(
+            target=lambda: [store.add_to_counter("n", 1, LONG) for _ in range(200)]
+        )
         for _ in range(3)
     ]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert store.count("n", 0, LONG) == 600
+    assert store.add_to_counter("n", 0, LONG) == 600
 
 
 def test_workers_can_open_a_new_file_at_once(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_workers_can_open_a_new_file_at_once(tmp_path: Path) -> None:
         for number in range(150):
             together.wait()
             try:
-                LocalStore(tmp_path / f"shared{number}.db").check()
+                LocalStore(tmp_path / f"shared{number}.db").check_writable()
             except StoreUnavailable:
                 with failed.get_lock():
                     failed.value += 1
@@ -268,7 +270,8 @@ folder = Path(sys.argv[1])
 taken = [open("/dev/null") for _ in range(60)]
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 taken += [open("/dev/null") for _ in range(64 - 3 - len(taken))]
-for ask in (lambda: LocalStore(folder / "shared.db").check(), lambda: FileLocker(folder).take("a", lambda: False)):
+store, locker = LocalStore(folder / "shared.db"), FileLocker(folder)
+for ask in (store.check_writable, lambda: locker.take_lock("a", lambda: False)):
     try:
         ask()
     except StoreUnavailable:
@@ -277,8 +280,8 @@ for ask in (lambda: LocalStore(folder / "shared.db").check(), lambda: FileLocker
         sys.exit("not refused")
 for file in taken:
     file.close()
-LocalStore(folder / "shared.db").check()
-FileLocker(folder).take("a", lambda: False).release(True)
+store.check_writable()
+locker.take_lock("a", lambda: False).release(True)
 """
 
 
@@ -302,7 +305,7 @@ def test_a_clock_that_is_set_changes_nothing(tmp_path: Path, monkeypatch: pytest
     for then in (now + 3600, now - 3600):
         monkeypatch.setattr(time, "time", lambda then=then: then)
         assert store.get("key") == "value"
-        assert LocalStore(tmp_path / "shared.db").claim("key", "other", LONG) == "value"
+        assert LocalStore(tmp_path / "shared.db").put_if_free("key", "other", LONG) == "value"
 
 
 @pytest.mark.fault("the disk is full or can't be written")
@@ -321,9 +324,9 @@ def test_workers_share_the_new_file_when_the_old_one_is_removed(tmp_path: Path) 
     old.put("key", "value", LONG)
     for file in tmp_path.iterdir():
         file.unlink()
-    assert old.claim("key", "mine", LONG) is None
-    assert LocalStore(tmp_path / "shared.db").claim("key", "yours", LONG) == "mine"
-    old.check()
+    assert old.put_if_free("key", "mine", LONG) is None
+    assert LocalStore(tmp_path / "shared.db").put_if_free("key", "yours", LONG) == "mine"
+    old.check_writable()
 
 
 @pytest.mark.fault("the disk is full or can't be written")
@@ -337,10 +340,10 @@ def test_a_file_that_a_crash_of_the_machine_corrupted_is_made_again(
     for file in tmp_path.glob("shared.db*"):
         file.write_bytes(b"lost" * 5000)
     with pytest.raises(StoreUnavailable):
-        LocalStore(tmp_path / "shared.db").check()
+        LocalStore(tmp_path / "shared.db").check_writable()
     boot.write_text("after")
     stores = [LocalStore(tmp_path / "shared.db") for _ in range(2)]
-    assert stores[0].claim("key", "new", LONG) is None
+    assert stores[0].put_if_free("key", "new", LONG) is None
     assert stores[1].get("key") == "new"
 
 
@@ -358,7 +361,7 @@ def test_a_machine_that_was_started_again_has_an_empty_store(tmp_path: Path, mon
 def test_a_file_that_is_not_a_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "shared.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StoreUnavailable, match=r"shared\.db"):
-        LocalStore(tmp_path / "shared.db").check()
+        LocalStore(tmp_path / "shared.db").check_writable()
 
 
 # --- Redis --------------------------------------------------------------------------------------------
@@ -374,12 +377,12 @@ def test_a_redis_that_stopped_is_reported_and_found_again() -> None:
             store.get("key")
         server.start()
         assert store.get("key") is None
-        assert store.claim("key", "value", LONG) is None
+        assert store.put_if_free("key", "value", LONG) is None
 
 
 def works(store: Store) -> bool:
     try:
-        store.check()
+        store.check_writable()
     except StoreUnavailable:
         return False
     return True
@@ -393,7 +396,7 @@ def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
         until(lambda: works(store))
         server.pause()
         with pytest.raises(StoreUnavailable):
-            store.check()
+            store.check_writable()
         server.resume()
         until(lambda: works(store))
 
@@ -401,8 +404,8 @@ def test_a_redis_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 def test_the_password_of_redis_is_needed_and_never_shown() -> None:
     with Redis(password="right-password") as server:
-        RedisStore(RedisServer(server.url)).check()
+        RedisStore(RedisServer(server.url)).check_writable()
         wrong = server.url.replace("right-password", "wrong-password")
         with pytest.raises(StoreUnavailable) as refused:
-            RedisStore(RedisServer(wrong)).check()
+            RedisStore(RedisServer(wrong)).check_writable()
         assert "wrong-password" not in str(refused.value)

@@ -321,7 +321,7 @@ def test_without_the_store_the_pages_show_what_letta_knows(
     def broken(*_: object, **__: object) -> None:
         raise StoreUnavailable("The disk is gone.")
 
-    for name in ("get", "items", "count", "check", "put", "append"):
+    for name in ("get", "items", "add_to_counter", "check_writable", "put", "append"):
         monkeypatch.setattr(LocalStore, name, broken)
     for page in ("tools", "agents", "activity"):
         assert "The disk is gone. So the history is missing here." in operator.text(page)

@@ -123,7 +123,7 @@ class SignIn:
         While the store fails, each worker counts for itself: the operator needs the page most during failures.
         """
         try:
-            return self.store.count(key, by, 2 * WINDOW)
+            return self.store.add_to_counter(key, by, 2 * WINDOW)
         except StoreUnavailable:
             with self._lock:
                 self._counts[key] += by

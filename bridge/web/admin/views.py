@@ -147,7 +147,7 @@ def _letta_state(page: PageData) -> Data:
 def _store_state(page: PageData) -> Data:
     kind = "Redis (REDIS_URL)" if page.parts.settings.redis_url else "SQLite file in BRIDGE_DATA_DIR"
     try:
-        page.parts.store.check()
+        page.parts.store.check_writable()
     except StoreUnavailable as failure:
         return {"kind": kind, "failure": failure.message}
     return {"kind": kind}
