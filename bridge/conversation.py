@@ -10,10 +10,10 @@ from dataclasses import replace
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import ClientGone, InvalidRequest, LettaError
-from bridge.interception.delivered import without_delivered
-from bridge.interception.ending import ended_by_call, ending_tool, nothing_to_do, without_endings
+from bridge.interception.delivered import without_delivered_messages
+from bridge.interception.ending import end_with_call, events_without_agent, find_ending_tool, without_ending_results
 from bridge.interception.method import PreparedTurn
-from bridge.interception.runs_under_way import wait_for_its_runs
+from bridge.interception.runs_under_way import wait_for_runs
 from bridge.letta.capabilities import streams_tokens_faithfully
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.letta.gateway_while_held import gateway_while_held
@@ -54,9 +54,9 @@ class Conversation:
         """
         if turn.aside:
             return self._answer_aside(turn)
-        turn = replace(turn, new_input=without_endings(turn.new_input, turn.call_ids))
+        turn = replace(turn, new_input=without_ending_results(turn.new_input, turn.call_ids))
         if not turn.new_input.results and not turn.new_input.user_messages:
-            return nothing_to_do()
+            return events_without_agent()
         return self._with_ending_call(turn, self._run_when_agent_is_free(turn, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
@@ -102,7 +102,7 @@ class Conversation:
         """
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
-            wait_for_its_runs(gateway, agent.id, gone)
+            wait_for_runs(gateway, agent.id, gone)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
@@ -114,8 +114,8 @@ class Conversation:
 
         The setting BRIDGE_FINAL_TOOLS names the tools of these clients.
         """
-        tool = ending_tool(turn.tools, self._settings.final_tools)
-        return ended_by_call(events, tool, turn.call_ids) if tool else events
+        tool = find_ending_tool(turn.tools, self._settings.final_tools)
+        return end_with_call(events, tool, turn.call_ids) if tool else events
 
     def _answer_aside(self, turn: Turn) -> Iterator[TurnEvent]:
         """Runs a turn that must not reach the agent's memory, with a helper agent that is deleted afterwards.
@@ -165,7 +165,7 @@ class Conversation:
             unfinished_stubs=unfinished,
             turn_id=turn.id,
         )
-        for event in method.run(without_delivered(prepared) if turn.repeated else prepared):
+        for event in method.run(without_delivered_messages(prepared) if turn.repeated else prepared):
             yield self._with_last_prompt(event) if isinstance(event, Used) else event
 
     def _opening_messages(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bridge.config import Settings
 from bridge.interception.choose import choose_method
-from bridge.interception.close_held import close_held
+from bridge.interception.close_held import close_held_calls
 from bridge.interception.method import Interception
 from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for_agent, schema_form
 from bridge.letta.gateway import Agent, Gateway
@@ -81,7 +81,7 @@ class Offering:
         """
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
-            gateway, self._registry, agent, attached, lambda placed: method.rules(placed, choice)
+            gateway, self._registry, agent, attached, lambda placed: method.tool_rules(placed, choice)
         )
         return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
 
@@ -111,7 +111,7 @@ class Offering:
     def close_held_calls(self, agent_id: str) -> list[str]:
         """Closes the calls of clients' tools that the agent waits for. Returns the names of the called tools."""
         with self._locks.hold_outside_turn(agent_id):
-            names = close_held(self._gateway, self._gateway.agent(agent_id))
+            names = close_held_calls(self._gateway, self._gateway.agent(agent_id))
             self._open_calls.forget(agent_id)
             return names
 

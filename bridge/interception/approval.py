@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from bridge.errors import LettaError
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.given_results import results_for, row_of_known_results
-from bridge.interception.held_calls import abandoned_request, held_calls_last
+from bridge.interception.given_results import find_row_of_results, results_for_message
+from bridge.interception.held_calls import find_abandoned_request, move_held_calls_last
 from bridge.interception.method import NO_RESULT, Interception, PreparedTurn, gating_rules
 from bridge.interception.parallel_calls import switch_parallel_calls
 from bridge.interception.stored_messages import StoredMessages
@@ -25,50 +25,52 @@ ONE_AT_A_TIME = "Not run: the client takes one call at a time. Make this call ag
 class Approval(Interception):
     name = "approval"
 
-    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+    def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         return gating_rules(bindings, choice)
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        return run_with_answers(turn)
+        return run_with_results(turn)
 
 
-def run_with_answers(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
+def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
     """Answers the held calls with the client's results, sends the messages, and yields what happens.
 
     `client_tools` are offered in this run only.
     """
     switch_parallel_calls(turn)
     stored, editor = StoredMessages(turn), ContextEditor(turn)
-    answers, known_row = _answers(turn, stored)
-    outgoing = _in_one_request(turn, answers, turn.messages)
+    answers, known_row = _results_for_held_calls(turn, stored)
+    outgoing = _outgoing_with_results(turn, answers, turn.messages)
     if not outgoing:
-        missed = stored.answer(known_row)
+        missed = stored.missed_answer(known_row)
         if missed:
             yield from missed
             return
-        outgoing = [editor.go_on()]
+        outgoing = [editor.go_on_message()]
     try:
-        events = turn.send(outgoing, client_tools)
+        events = turn.start_run(outgoing, client_tools)
     except LettaError as failure:
         # An abandoned call that still holds the agent is closed in the request that brings the messages.
-        request = abandoned_request(turn, stored, failure)
-        events = turn.send(_in_one_request(turn, [_answer(turn, request, {})], outgoing), client_tools)
+        request = find_abandoned_request(turn, stored, failure)
+        events = turn.start_run(
+            _outgoing_with_results(turn, [_complete_results(turn, request, {})], outgoing), client_tools
+        )
     yield from _calls_for_client(turn, events)
-    editor.end_run()
+    editor.remove_temporary()
 
 
-def _answers(turn: PreparedTurn, stored: StoredMessages) -> tuple[list[Results], int]:
+def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple[list[Results], int]:
     """The client's results for the calls that the agent waits for, or the row in which the agent got them before."""
     if not turn.new_input.results:
         return [], 0
-    request = stored.held()
-    given = results_for(turn, request.id) if request is not None else {}
+    request = stored.held_request()
+    given = results_for_message(turn, request.id) if request is not None else {}
     if request is not None and given:
-        return [_answer(turn, request, given)], 0
-    return [], row_of_known_results(turn, stored)
+        return [_complete_results(turn, request, given)], 0
+    return [], find_row_of_results(turn, stored)
 
 
-def _answer(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
+def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
     """Letta takes results for all calls or none, so a call that the client left out returns that it has no result."""
     missing = NO_RESULT if turn.parallel or not given else ONE_AT_A_TIME
     results = []
@@ -81,7 +83,9 @@ def _answer(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolRes
     return Results(tuple(results))
 
 
-def _in_one_request(turn: PreparedTurn, answers: Sequence[Results], messages: Sequence[Outgoing]) -> list[Outgoing]:
+def _outgoing_with_results(
+    turn: PreparedTurn, answers: Sequence[Results], messages: Sequence[Outgoing]
+) -> list[Outgoing]:
     """What to send. Where a message beside an answer would be lost, the answer is given before."""
     if messages and not turn.features.takes_messages_beside_results:
         for answer in answers:
@@ -91,8 +95,8 @@ def _in_one_request(turn: PreparedTurn, answers: Sequence[Results], messages: Se
 
 
 def _calls_for_client(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
-    for event in held_calls_last(turn, events):
+    for event in move_held_calls_last(turn, events):
         if not (isinstance(event, AgentCall) and event.held):
             yield event
         elif event.index == 0 or turn.parallel:
-            yield turn.for_client(event, event.message_id)
+            yield turn.call_for_client(event, event.message_id)

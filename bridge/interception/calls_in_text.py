@@ -49,7 +49,7 @@ class TaggedText:
     def feed(self, piece: str) -> Iterator[str | TaggedCall]:
         """What is certain after this piece. Only text that may become a tag is held back."""
         self._rest += piece
-        while (step := self._next_call() if self._in_call else self._next_text()) is not None:
+        while (step := self._take_call() if self._in_call else self._take_text()) is not None:
             if step:
                 yield step
 
@@ -60,21 +60,23 @@ class TaggedText:
         if rest:
             yield rest
 
-    def _next_call(self) -> TaggedCall | None:
+    def _take_call(self) -> TaggedCall | None:
         body, closed, after = self._rest.partition(self._close)
         if not closed:
             return None
         self._rest, self._in_call = after, False
-        return self._call(body)
+        return self._parse_call(body)
 
-    def _next_text(self) -> str | None:
+    def _take_text(self) -> str | None:
         """The text before the next tag, "" if a tag comes first, None if more text is needed to know."""
         start = self._rest.find(self._open)
         if start >= 0 and self._may_be_tag(self._passed + self._rest[:start]):
             text, self._rest = self._rest[:start], self._rest[start + len(self._open) :]
             self._in_call = True
             return self._pass_on(text)
-        sure = start + len(self._open) if start >= 0 else len(self._rest) - _overlap(self._rest, self._open)
+        sure = (
+            start + len(self._open) if start >= 0 else len(self._rest) - _length_of_partial_tag(self._rest, self._open)
+        )
         text, self._rest = self._rest[:sure], self._rest[sure:]
         return self._pass_on(text) or None
 
@@ -88,7 +90,7 @@ class TaggedText:
         fences = len(re.findall(r"^\s*```", before, re.M))
         return not line.strip() and fences % 2 == 0
 
-    def _call(self, body: str) -> TaggedCall:
+    def _parse_call(self, body: str) -> TaggedCall:
         try:
             value = json.loads(body)
         except ValueError:
@@ -98,10 +100,10 @@ class TaggedText:
             return TaggedCall(str(name), body, f"there is no tool {str(name)!r:.80}")
         arguments = value.get("arguments", {})
         written = json.dumps(arguments, ensure_ascii=False)
-        return TaggedCall(name, written, fault_of(arguments, self._tools[name].parameters or {}))
+        return TaggedCall(name, written, find_argument_fault(arguments, self._tools[name].parameters or {}))
 
 
-def fault_of(arguments: Any, schema: JsonObject) -> str:
+def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
     """What in the arguments does not fit the schema's first level, "" if they fit."""
     if not isinstance(arguments, dict):
         return "`arguments` must be a JSON object"
@@ -112,12 +114,14 @@ def fault_of(arguments: Any, schema: JsonObject) -> str:
     for name, value in arguments.items():
         described = properties.get(name) if isinstance(properties, dict) else None
         types = described.get("type") if isinstance(described, dict) else None
-        if types is not None and not any(_is(value, kind) for kind in (types if isinstance(types, list) else [types])):
+        if types is not None and not any(
+            _has_type(value, kind) for kind in (types if isinstance(types, list) else [types])
+        ):
             return f"the argument {name!r} must be of type {types}"
     return ""
 
 
-def _is(value: Any, kind: Any) -> bool:
+def _has_type(value: Any, kind: Any) -> bool:
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     if kind in ("integer", "number") and isinstance(value, bool):
@@ -125,6 +129,6 @@ def _is(value: Any, kind: Any) -> bool:
     return isinstance(value, _TYPES.get(kind, object))
 
 
-def _overlap(text: str, tag: str) -> int:
+def _length_of_partial_tag(text: str, tag: str) -> int:
     """The length of the end of `text` that may be the beginning of `tag`."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)

@@ -91,7 +91,7 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
     return methods
 
 
-def reason(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
+def explain_method(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
     """Why it is this method, for the operator."""
     forced = "" if wanted == "auto" else "BRIDGE_METHOD says so. "
     if method == "rewrite" and not can_deny_calls(features, loop):

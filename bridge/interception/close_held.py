@@ -11,7 +11,7 @@ from bridge.letta.gateway import Agent, AgentChange, CallResult, Gateway, Result
 from bridge.sync.ownership import is_ours
 
 
-def held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
+def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
     """The approval request that the agent waits at, if it is the last message of its context."""
     if not agent.message_ids:
         return None
@@ -20,13 +20,13 @@ def held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
     return next((row for row in rows if row.kind == REQUEST and row.id == last), None)
 
 
-def own_calls(agent: Agent, request: StoredMessage) -> list[str]:
+def names_of_own_tools(agent: Agent, request: StoredMessage) -> list[str]:
     """Names of the agent's own tools among the held calls. Only the agent's owner decides about these."""
     own = {tool.name for tool in agent.tools if not is_ours(tool)}
     return [call.name for call in request.calls if call.name in own]
 
 
-def waits_for_its_own(tool: str) -> LettaConflict:
+def own_tool_error(tool: str) -> LettaConflict:
     """The error if the agent waits for a decision about its own tool."""
     return LettaConflict(
         f"The agent waits for somebody to approve or deny its own tool {tool!r:.80}, which is not one of the client's."
@@ -35,14 +35,14 @@ def waits_for_its_own(tool: str) -> LettaConflict:
     )
 
 
-def close_held(gateway: Gateway, agent: Agent) -> list[str]:
+def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
     """Frees the agent from the client's calls that hold it, outside of any turn. Returns their names."""
-    request = held_request(gateway, agent)
+    request = find_held_request(gateway, agent)
     if request is None:
         raise LettaConflict("The agent does not wait for the result of any call.", code="no_pending_call")
-    own = own_calls(agent, request)
+    own = names_of_own_tools(agent, request)
     if own:
-        raise waits_for_its_own(own[0])
+        raise own_tool_error(own[0])
     close_request(gateway, agent, request)
     return [call.name for call in request.calls]
 

@@ -13,56 +13,56 @@ class ContextEditor:
 
     def __init__(self, turn: PreparedTurn) -> None:
         self._turn = turn
-        self.before: Sequence[str] = turn.agent.message_ids
-        self._sent_first = False
+        self.ids_before: Sequence[str] = turn.agent.message_ids
+        self._has_temporary = False
 
-    def for_this_run(self, first: Say) -> Say:
+    def mark_temporary(self, first: Say) -> Say:
         """The first message to send, which is removed again after the run: nobody said it."""
-        self._sent_first = True
+        self._has_temporary = True
         return first
 
-    def go_on(self) -> Say:
+    def go_on_message(self) -> Say:
         """A message that makes the agent go on."""
-        return self.for_this_run(Say("system", GO_ON))
+        return self.mark_temporary(Say("system", GO_ON))
 
-    def deny(self, request_id: str, reason: str) -> str:
+    def deny_call(self, request_id: str, reason: str) -> str:
         """Denies a held call and removes everything that this adds except the call's return. Returns its id."""
         turn = self._turn
         return_id = turn.gateway.deny_call(turn.agent.id, request_id, reason).id
-        now = self._now()
+        now = self._current_ids()
         end = now.index(request_id) + 1 if request_id in now else len(now)
         added = [message_id for message_id in now[end:] if message_id == return_id]
-        self._set(self._without_first([*now[:end], *added]))
+        self._change_context(self._without_temporary([*now[:end], *added]))
         return return_id
 
-    def begin_with(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+    def set_context(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
         """Begins the turn with these messages. A held call that is not among them does not hold the agent any more."""
-        self.before = message_ids
-        self._set(message_ids, variables)
+        self.ids_before = message_ids
+        self._change_context(message_ids, variables)
 
-    def remove(self, message_id: str) -> None:
-        self.begin_with([kept for kept in self.before if kept != message_id])
+    def remove_message(self, message_id: str) -> None:
+        self.set_context([kept for kept in self.ids_before if kept != message_id])
 
-    def end_run(self) -> None:
+    def remove_temporary(self) -> None:
         """Removes the message that was for this run only."""
-        if self._sent_first:
-            now = self._now()
-            kept = self._without_first(now)
+        if self._has_temporary:
+            now = self._current_ids()
+            kept = self._without_temporary(now)
             if len(kept) < len(now):
-                self._set(kept)
+                self._change_context(kept)
 
-    def _now(self) -> list[str]:
+    def _current_ids(self) -> list[str]:
         return list(self._turn.gateway.agent(self._turn.agent.id).message_ids)
 
-    def _set(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+    def _change_context(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
         change = AgentChange(message_ids=message_ids, variables=variables)
         self._turn.gateway.change_agent(self._turn.agent.id, change)
 
-    def _without_first(self, message_ids: list[str]) -> list[str]:
+    def _without_temporary(self, message_ids: list[str]) -> list[str]:
         """The message comes right after the last one before the turn. A compaction may have removed both."""
-        last = self.before[-1] if self.before else ""
-        if not self._sent_first or last not in message_ids[:-1]:
+        last = self.ids_before[-1] if self.ids_before else ""
+        if not self._has_temporary or last not in message_ids[:-1]:
             return message_ids
-        self._sent_first = False
+        self._has_temporary = False
         place = message_ids.index(last) + 1
         return [*message_ids[:place], *message_ids[place + 1 :]]

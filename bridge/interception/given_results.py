@@ -24,12 +24,12 @@ class GivenResults:
     quotes: tuple[Say, ...] = ()
     row: int = 0
 
-    def messages(self, turn: PreparedTurn) -> list[Say]:
+    def outgoing(self, turn: PreparedTurn) -> list[Say]:
         """What is still to be sent: the quotes, then the messages of the turn."""
         return [*turn.with_turn_id([*self.quotes], "result-"), *turn.messages]
 
 
-def results_for(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
+def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
     """The client's results for the calls of one message, by index. The first result for a call counts."""
     found: dict[int, ToolResult] = {}
     for result in turn.new_input.results:
@@ -39,9 +39,9 @@ def results_for(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
     return found
 
 
-def row_of_known_results(turn: PreparedTurn, stored: StoredMessages) -> int:
+def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
     """The last row in which the agent got one of these results before. Refuses results that it never got."""
-    rows = [row for row in map(stored.row_of, turn.new_input.results) if row is not None]
+    rows = [row for row in map(stored.find_row_of_result, turn.new_input.results) if row is not None]
     if not rows:
         refuse_stale_results(turn)
     return max(rows, default=0)
@@ -60,7 +60,7 @@ def refuse_stale_results(turn: PreparedTurn) -> None:
     )
 
 
-def quoted(result: ToolResult) -> Say:
+def quote_result(result: ToolResult) -> Say:
     """A message that quotes call and result as one JSON object, so that a result cannot imitate anything else."""
     content = {
         "type": "tool_result",

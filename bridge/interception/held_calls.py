@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import LettaError
-from bridge.interception.close_held import own_calls, waits_for_its_own
+from bridge.interception.close_held import names_of_own_tools, own_tool_error
 from bridge.interception.context_editor import ContextEditor
 from bridge.interception.method import PreparedTurn
 from bridge.interception.stored_messages import StoredMessages
@@ -22,29 +22,29 @@ def run_agent(
     If Letta refuses them because of an abandoned call, that call is taken out of the context first.
     """
     try:
-        return held_calls_last(turn, turn.send(outgoing))
+        return move_held_calls_last(turn, turn.start_run(outgoing))
     except LettaError as failure:
-        editor.remove(abandoned_request(turn, stored, failure).id)
-        return held_calls_last(turn, turn.send(outgoing))
+        editor.remove_message(find_abandoned_request(turn, stored, failure).id)
+        return move_held_calls_last(turn, turn.start_run(outgoing))
 
 
-def abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: LettaError) -> StoredMessage:
+def find_abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: LettaError) -> StoredMessage:
     """The approval request of calls that the client abandoned, if they are the reason why Letta refused a message.
 
     Raises the refusal again if they are not, and another error if the agent waits for a decision about its own tool.
     """
     if failure.code != WAITS_FOR_APPROVAL and not turn.features.hides_conflicts:
         raise failure
-    request = stored.held()
+    request = stored.held_request()
     if request is None:
         raise failure
-    own = own_calls(turn.agent, request)
+    own = names_of_own_tools(turn.agent, request)
     if own:
-        raise waits_for_its_own(own[0]) from failure
+        raise own_tool_error(own[0]) from failure
     return request
 
 
-def held_calls_last(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
+def move_held_calls_last(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
     """The events of a run, with the calls that now hold the agent right before its end.
 
     Fails if one of these is a call of the agent's own tool. By token, 0.12 announces every call of an agent with
@@ -58,8 +58,8 @@ def held_calls_last(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterato
         if isinstance(event, AgentReturn):
             held.clear()
         elif isinstance(event, Stopped):
-            own = next((call.name for call in held if call.name not in turn.bound), None)
+            own = next((call.name for call in held if call.name not in turn.bindings_by_name), None)
             if own is not None:
-                raise waits_for_its_own(own)
+                raise own_tool_error(own)
             yield from held
         yield event

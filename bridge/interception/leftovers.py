@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from bridge.interception.method import GO_ON, PreparedTurn, provisional_text
+from bridge.interception.method import GO_ON, PreparedTurn, find_provisional_text
 from bridge.interception.stored_messages import CALL, REQUEST, RETURN, SYSTEM, StoredMessages, is_heartbeat
 from bridge.letta.gateway import StoredMessage
 
 _RESPONSE = "approval_response_message"
 
 
-def without_leftovers(turn: PreparedTurn) -> PreparedTurn:
+def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
     """The turn after the leftovers of a previous turn that was broken off were removed."""
     if not turn.unfinished_stubs:
         return turn
-    remove, denied = _leftovers(StoredMessages(turn).rows, turn.unfinished_stubs)
+    remove, denied = _find_leftovers(StoredMessages(turn).context_rows, turn.unfinished_stubs)
     for message_id, text in denied.items() if turn.features.message_rewrite else ():
         turn.gateway.rewrite_return(turn.agent.id, message_id, text, False)
-    return turn.without_messages(remove)
+    return turn.remove_messages(remove)
 
 
-def _leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tuple[set[str], dict[str, str]]:
+def _find_leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tuple[set[str], dict[str, str]]:
     """The ids of messages to remove, and returns in Letta's words for a denial with the text that they should have.
 
     To be removed are messages that make the agent go on, and those around the return of a stub: the answer to the
@@ -42,7 +42,7 @@ def _leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tu
             remove.add(row.id)
         elif of_stub and row.kind == RETURN and not returned:
             returned = True
-            text = provisional_text(row.text)
+            text = find_provisional_text(row.text)
             if text not in (None, row.text):
                 denied[row.id] = text
         elif of_stub and returned and is_heartbeat(row):

@@ -72,7 +72,7 @@ class PreparedTurn:
         """Whether an attempt at this turn sent the stored message with this id."""
         return bool(self.turn_id) and otid.startswith(f"{self.turn_id}-")
 
-    def without_messages(self, message_ids: Collection[str]) -> PreparedTurn:
+    def remove_messages(self, message_ids: Collection[str]) -> PreparedTurn:
         """Takes the messages out of the agent's context. Returns the turn with the agent as it is then."""
         if not message_ids:
             return self
@@ -80,7 +80,7 @@ class PreparedTurn:
         return replace(self, agent=self.gateway.change_agent(self.agent.id, AgentChange(message_ids=kept)))
 
     @property
-    def bound(self) -> Mapping[str, Binding]:
+    def bindings_by_name(self) -> Mapping[str, Binding]:
         """The bindings by the names that the agent's model knows."""
         return {binding.stub.name: binding for binding in self.bindings}
 
@@ -88,14 +88,14 @@ class PreparedTurn:
     def last_message_id(self) -> str:
         return self.agent.message_ids[-1] if self.agent.message_ids else ""
 
-    def send(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
+    def start_run(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
         """Sends the messages and returns the events, once the agent did something. A failure before that is raised."""
         events = self.gateway.send_messages(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
         return _wait_for_first_event(events)
 
-    def for_client(self, call: AgentCall, message_id: str) -> ToolCall:
+    def call_for_client(self, call: AgentCall, message_id: str) -> ToolCall:
         """The agent's call as the client knows it. `message_id` is where its result will go."""
-        binding = self.bound[call.name]
+        binding = self.bindings_by_name[call.name]
         arguments = restore_arguments(binding.stub, call.arguments)
         return ToolCall(self.call_ids.id_in_message(message_id, call.index), binding.stub.spec.name, arguments)
 
@@ -112,7 +112,7 @@ class Interception(Protocol):
     runs_stubs: bool = False
     can_force: bool = True
 
-    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+    def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         """The tool rules that the agent gets with the stubs."""
         return []
 
@@ -136,7 +136,7 @@ def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonO
     return [{"type": "run_first", "tool_name": binding.stub.name} for binding in chosen]
 
 
-def provisional_text(returned: str) -> str | None:
+def find_provisional_text(returned: str) -> str | None:
     """The text of ours that a return holds until the client's result is there; None if it is something else.
 
     Letta puts words of its own before the text of a denial.

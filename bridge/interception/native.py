@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.interception.approval import run_with_answers
+from bridge.interception.approval import run_with_results
 from bridge.interception.method import Interception, PreparedTurn
 from bridge.turn import AgentEvent
 
@@ -17,4 +17,4 @@ class Native(Interception):
     can_force = False
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        return run_with_answers(turn, [binding.stub.json_schema for binding in turn.bindings])
+        return run_with_results(turn, [binding.stub.json_schema for binding in turn.bindings])

@@ -12,7 +12,7 @@ from bridge.interception.method import PreparedTurn
 from bridge.letta.gateway import Agent, AgentChange
 from bridge.turn import JsonObject
 
-MARK = "letta-tool-bridge"
+METADATA_KEY = "letta-tool-bridge"
 _SWITCHED_ON: JsonObject = {"parallel_tool_calls": "was off"}
 
 
@@ -22,19 +22,19 @@ def switch_parallel_calls(turn: PreparedTurn) -> None:
         return
     if turn.bindings and turn.parallel:
         if not agent.parallel_calls and not _has_other_rules(agent):
-            metadata = {**agent.metadata, MARK: _SWITCHED_ON}
+            metadata = {**agent.metadata, METADATA_KEY: _SWITCHED_ON}
             turn.gateway.change_agent(agent.id, AgentChange(parallel_calls=True, metadata=metadata))
-    elif is_switched_on(agent):
-        turn.gateway.change_agent(agent.id, switched_back(agent))
+    elif is_switched_on_by_bridge(agent):
+        turn.gateway.change_agent(agent.id, change_to_switch_back(agent))
 
 
-def is_switched_on(agent: Agent) -> bool:
+def is_switched_on_by_bridge(agent: Agent) -> bool:
     """Whether the bridge has switched the setting on."""
-    return MARK in agent.metadata
+    return METADATA_KEY in agent.metadata
 
 
-def switched_back(agent: Agent) -> AgentChange:
-    metadata = {key: value for key, value in agent.metadata.items() if key != MARK}
+def change_to_switch_back(agent: Agent) -> AgentChange:
+    metadata = {key: value for key, value in agent.metadata.items() if key != METADATA_KEY}
     return AgentChange(parallel_calls=False, metadata=metadata)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from bridge.interception.calls_in_text import TaggedCall, TaggedText
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.given_results import GivenResults, quoted
+from bridge.interception.given_results import GivenResults, quote_result
 from bridge.interception.held_calls import run_agent
 from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.stored_messages import SYSTEM, StoredMessages
@@ -41,16 +41,16 @@ class Prompt(Interception):
     can_force = False
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        turn = _without_old_guides(turn)
+        turn = _remove_old_guides(turn)
         tools = {binding.stub.spec.name: binding.stub.spec for binding in turn.bindings}
-        nonce = nonce_of(turn.turn_id)
+        nonce = nonce_for_turn(turn.turn_id)
         stored, editor = StoredMessages(turn), ContextEditor(turn)
-        run = _first_run(turn, stored, editor, _guide(nonce, tools.values()) if tools else None)
+        run = _start_first_run(turn, stored, editor, _guide_message(nonce, tools.values()) if tools else None)
         for corrections in range(CORRECTIONS + 1):
             wrong: list[TaggedCall] = []
             last: Stopped | None = None
             called = False
-            for event in _read(turn, run, TaggedText(nonce, tools)):
+            for event in _read_calls(turn, run, TaggedText(nonce, tools)):
                 if isinstance(event, TaggedCall):
                     wrong.append(event)
                 elif isinstance(event, Stopped):
@@ -62,49 +62,51 @@ class Prompt(Interception):
                 break
             correction = Say("system", f"Your call was not made: {wrong[0].fault}. Write it again, corrected.")
             run = run_agent(turn, stored, editor, [correction])
-        editor.end_run()
+        editor.remove_temporary()
         yield last or Stopped("end_turn")
 
 
-def _first_run(
+def _start_first_run(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, guide: Say | None
 ) -> Iterator[AgentEvent]:
     """The run that the new input begins. If all of it was delivered before, the answer that the client missed."""
     results = () if turn.delivered else turn.new_input.results
-    messages = GivenResults(quotes=tuple(map(quoted, results))).messages(turn)
-    missed = [] if messages else stored.answer()
+    messages = GivenResults(quotes=tuple(map(quote_result, results))).outgoing(turn)
+    missed = [] if messages else stored.missed_answer()
     if missed:
         return iter(missed)
-    guides = [editor.for_this_run(guide)] if guide else []
-    return run_agent(turn, stored, editor, [*guides, *messages] or [editor.go_on()])
+    guides = [editor.mark_temporary(guide)] if guide else []
+    return run_agent(turn, stored, editor, [*guides, *messages] or [editor.go_on_message()])
 
 
-def _guide(nonce: str, tools: Iterable[ToolSpec]) -> Say:
+def _guide_message(nonce: str, tools: Iterable[ToolSpec]) -> Say:
     rows = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters or {}} for tool in tools]
     described = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return Say("system", _GUIDE.format(nonce=nonce, tools=described))
 
 
-def nonce_of(turn_id: str) -> str:
+def nonce_for_turn(turn_id: str) -> str:
     """The number in the tags. It is made from the turn's secret id, so a repeat can read calls in a missed answer."""
     return hashlib.sha256(turn_id.encode()).hexdigest()[:8] if turn_id else secrets.token_hex(4)
 
 
-def _read(turn: PreparedTurn, events: Iterator[AgentEvent], text: TaggedText) -> Iterator[AgentEvent | TaggedCall]:
+def _read_calls(
+    turn: PreparedTurn, events: Iterator[AgentEvent], text: TaggedText
+) -> Iterator[AgentEvent | TaggedCall]:
     """The events with calls instead of the text that makes them. The rest of the text is one item."""
     last: Text | None = None
     for event in events:
         if isinstance(event, Text):
-            yield from _parts(turn, text.feed(separated_text(event, last)))
+            yield from _events_from_parts(turn, text.feed(separated_text(event, last)))
             last = event
         elif isinstance(event, Stopped):
-            yield from _parts(turn, text.end())
+            yield from _events_from_parts(turn, text.end())
             yield event
         else:
             yield event
 
 
-def _parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[AgentEvent | TaggedCall]:
+def _events_from_parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[AgentEvent | TaggedCall]:
     for part in parts:
         if isinstance(part, str):
             yield Text(part)
@@ -114,9 +116,9 @@ def _parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[Ag
             yield ToolCall(turn.call_ids.new_id_without_message(), part.name, part.arguments)
 
 
-def _without_old_guides(turn: PreparedTurn) -> PreparedTurn:
+def _remove_old_guides(turn: PreparedTurn) -> PreparedTurn:
     """The turn after the guide of a previous turn that was broken off was removed."""
     if turn.unfinished_stubs is None:
         return turn
-    guides = {row.id for row in StoredMessages(turn).rows if row.kind == SYSTEM and _BEGIN in row.text}
-    return turn.without_messages(guides)
+    guides = {row.id for row in StoredMessages(turn).context_rows if row.kind == SYSTEM and _BEGIN in row.text}
+    return turn.remove_messages(guides)

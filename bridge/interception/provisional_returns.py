@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from bridge.interception.context_editor import ContextEditor
 from bridge.interception.given_results import GivenResults, refuse_stale_results
 from bridge.interception.held_calls import run_agent
-from bridge.interception.leftovers import without_leftovers
+from bridge.interception.leftovers import remove_leftovers
 from bridge.interception.method import PreparedTurn, forcing_rules, gating_rules
 from bridge.interception.stored_messages import StoredMessages
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, Binding, JsonObject, Stopped, ToolChoice, ToolResult
@@ -38,7 +38,7 @@ class ProvisionalReturns:
     gated: bool
     rule_prompts: bool
 
-    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+    def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         if self.gated:
             return gating_rules(bindings, choice)
         exit_rule = {"type": "exit_loop", **({"prompt_template": NO_WORDS} if self.rule_prompts else {})}
@@ -50,24 +50,26 @@ class ProvisionalReturns:
 
         If nothing is new, the client repeats a request, and gets what the agent did next.
         """
-        turn = without_leftovers(turn)
+        turn = remove_leftovers(turn)
         stored, editor = StoredMessages(turn), ContextEditor(turn)
-        given = _give_each(turn, stored, give)
-        outgoing = given.messages(turn)
+        given = _give_results(turn, stored, give)
+        outgoing = given.outgoing(turn)
         if not outgoing and not given.is_new:
-            missed = self._not_denied(turn, stored, editor) or stored.answer(given.row, called_by_return=True)
+            missed = self._deny_missed_call(turn, stored, editor) or stored.missed_answer(
+                given.row, called_by_return=True
+            )
             if missed:
                 yield from missed
                 return
         if not outgoing and not turn.features.continues_without_message:
-            outgoing = [editor.go_on()]
+            outgoing = [editor.go_on_message()]
         yield from self._calls_for_client(turn, editor, run_agent(turn, stored, editor, outgoing))
-        editor.end_run()
+        editor.remove_temporary()
 
-    def _not_denied(self, turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> list[AgentEvent]:
+    def _deny_missed_call(self, turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> list[AgentEvent]:
         """The call at which an earlier attempt was broken off before the denial, so that it has no return."""
-        request = stored.held() if self.gated else None
-        if request is None or any(call.name not in turn.bound for call in request.calls):
+        request = stored.held_request() if self.gated else None
+        if request is None or any(call.name not in turn.bindings_by_name for call in request.calls):
             return []
         return [*self._calls_for_client(turn, editor, iter(request.calls)), Stopped("end_turn")]
 
@@ -77,16 +79,16 @@ class ProvisionalReturns:
         called: dict[str, AgentCall] = {}
         for event in events:
             if self.gated and isinstance(event, AgentCall) and event.held:
-                yield turn.for_client(event, editor.deny(event.message_id, self.text))
-            elif not self.gated and isinstance(event, AgentCall) and event.name in turn.bound:
+                yield turn.call_for_client(event, editor.deny_call(event.message_id, self.text))
+            elif not self.gated and isinstance(event, AgentCall) and event.name in turn.bindings_by_name:
                 called[event.call_id] = event
             elif isinstance(event, AgentReturn) and event.call_id in called:
-                yield turn.for_client(called.pop(event.call_id), event.message_id)
+                yield turn.call_for_client(called.pop(event.call_id), event.message_id)
             else:
                 yield event
 
 
-def _give_each(turn: PreparedTurn, stored: StoredMessages, give: Give) -> GivenResults:
+def _give_results(turn: PreparedTurn, stored: StoredMessages, give: Give) -> GivenResults:
     results = () if turn.delivered else turn.new_input.results
     given = [one for result in results if (one := give(turn, stored, result)) is not None]
     if results and not given:

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.given_results import GivenResults, quoted, results_for, row_of_known_results
+from bridge.interception.given_results import GivenResults, find_row_of_results, quote_result, results_for_message
 from bridge.interception.held_calls import run_agent
-from bridge.interception.leftovers import without_leftovers
+from bridge.interception.leftovers import remove_leftovers
 from bridge.interception.method import Interception, PreparedTurn, gating_rules
 from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.gateway import Agent, AgentChange, Gateway, StoredMessage
@@ -33,60 +33,60 @@ class Relay(Interception):
     stub_kind = "relay"
     runs_stubs = True
 
-    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+    def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
         return gating_rules(bindings, choice)
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
         if turn.unfinished_stubs:
-            remove_relayed(turn.gateway, turn.agent)
-        turn = without_leftovers(turn)
+            remove_result_variables(turn.gateway, turn.agent)
+        turn = remove_leftovers(turn)
         stored, editor = StoredMessages(turn), ContextEditor(turn)
         given = _give_results(turn, stored, editor)
-        outgoing = given.messages(turn)
+        outgoing = given.outgoing(turn)
         if not outgoing and not given.is_new:
-            missed = stored.answer(given.row)
+            missed = stored.missed_answer(given.row)
             if missed:
                 yield from missed
                 return
-        for event in run_agent(turn, stored, editor, outgoing or [editor.go_on()]):
+        for event in run_agent(turn, stored, editor, outgoing or [editor.go_on_message()]):
             if isinstance(event, AgentCall) and event.held:
-                yield turn.for_client(event, event.message_id)
+                yield turn.call_for_client(event, event.message_id)
             else:
                 yield event
-        editor.end_run()
+        editor.remove_temporary()
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> GivenResults:
     if turn.delivered or not turn.new_input.results:
         return GivenResults()
-    request = stored.held()
-    result = results_for(turn, request.id).get(0) if request is not None else None
+    request = stored.held_request()
+    result = results_for_message(turn, request.id).get(0) if request is not None else None
     if request is None or result is None:
-        return GivenResults(row=row_of_known_results(turn, stored))
-    if not _can_run(turn, request.calls[0]):
-        editor.remove(request.id)
+        return GivenResults(row=find_row_of_results(turn, stored))
+    if not _can_run_stub(turn, request.calls[0]):
+        editor.remove_message(request.id)
     elif _run_stub(turn, editor, request, result):
         return GivenResults(is_new=True)
-    return GivenResults(is_new=True, quotes=(quoted(result),))
+    return GivenResults(is_new=True, quotes=(quote_result(result),))
 
 
 def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:
     """Lets the stub return the result. If it returns something else, takes the call out of the context."""
     gateway, agent_id = turn.gateway, turn.agent.id
-    own = _without_relayed(gateway.variables(agent_id))
-    gateway.change_agent(agent_id, AgentChange(variables={**own, **relayed(result)}))
+    own = _without_result_variables(gateway.variables(agent_id))
+    gateway.change_agent(agent_id, AgentChange(variables={**own, **variables_for_result(result)}))
     returned = gateway.approve_call(agent_id, request.id)
     is_exact = returned.text == result.text
-    editor.begin_with([*editor.before, returned.id] if is_exact else editor.before[:-1], own)
+    editor.set_context([*editor.ids_before, returned.id] if is_exact else editor.ids_before[:-1], own)
     return is_exact
 
 
-def _can_run(turn: PreparedTurn, call: AgentCall) -> bool:
-    binding = turn.bound.get(call.name)
-    return binding is not None and is_runnable(call.arguments, binding.stub.json_schema["parameters"])
+def _can_run_stub(turn: PreparedTurn, call: AgentCall) -> bool:
+    binding = turn.bindings_by_name.get(call.name)
+    return binding is not None and are_arguments_runnable(call.arguments, binding.stub.json_schema["parameters"])
 
 
-def is_runnable(arguments: str, parameters: JsonObject) -> bool:
+def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
     """Whether Letta can make Python of the arguments, and they are nothing but values.
 
     Letta writes their names into the script that runs the stub, and every value as it is unless the schema says that it
@@ -98,12 +98,12 @@ def is_runnable(arguments: str, parameters: JsonObject) -> bool:
         return False
     properties = parameters.get("properties", {})
     return isinstance(given, dict) and all(
-        name in LETTA_PARAMETERS or (is_script_safe(name) and _fits(properties.get(name, {}).get("type"), value))
+        name in LETTA_PARAMETERS or (is_script_safe(name) and _fits_type(properties.get(name, {}).get("type"), value))
         for name, value in given.items()
     )
 
 
-def _fits(kind: Any, value: Any) -> bool:
+def _fits_type(kind: Any, value: Any) -> bool:
     if kind == "string":
         return True
     if kind in ("boolean", "integer"):
@@ -111,7 +111,7 @@ def _fits(kind: Any, value: Any) -> bool:
     return kind in ("number", "array", "object") and not isinstance(value, str)
 
 
-def relayed(result: ToolResult) -> dict[str, str]:
+def variables_for_result(result: ToolResult) -> dict[str, str]:
     """The result in pieces, each in a form that Letta keeps undamaged."""
     text = result.text
     pieces = [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
@@ -119,13 +119,13 @@ def relayed(result: ToolResult) -> dict[str, str]:
     return {RELAY_COUNT: str(len(pieces)), **named}
 
 
-def remove_relayed(gateway: Gateway, agent: Agent) -> None:
+def remove_result_variables(gateway: Gateway, agent: Agent) -> None:
     """Removes variables with a result that a broken-off turn left on the agent. The agent's own variables stay."""
     variables = gateway.variables(agent.id)
-    own = _without_relayed(variables)
+    own = _without_result_variables(variables)
     if own != variables:
         gateway.change_agent(agent.id, AgentChange(variables=own))
 
 
-def _without_relayed(variables: Mapping[str, str]) -> dict[str, str]:
+def _without_result_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in variables.items() if key != RELAY_COUNT and not key.startswith(RELAY_PIECE)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bridge.interception.given_results import GivenResults, quoted
-from bridge.interception.method import NO_RESULT, Interception, PreparedTurn, provisional_text
+from bridge.interception.given_results import GivenResults, quote_result
+from bridge.interception.method import NO_RESULT, Interception, PreparedTurn, find_provisional_text
 from bridge.interception.provisional_returns import ProvisionalReturns
 from bridge.interception.stored_messages import StoredMessages
 from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
@@ -18,22 +18,22 @@ class Rewrite(Interception):
         self.runs_stubs = not gated
         self._returns = ProvisionalReturns(NO_RESULT, gated, rule_prompts)
 
-    def rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        return self._returns.rules(bindings, choice)
+    def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+        return self._returns.tool_rules(bindings, choice)
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        return self._returns.run(turn, _give)
+        return self._returns.run(turn, _give_result)
 
 
-def _give(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
+def _give_result(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
     """Puts the result in the place of the provisional return, wherever in the context that is by now.
 
     It is usually the last message, and then nothing has to be looked up.
     """
     message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
     if message_id != turn.last_message_id:
-        row, text = stored.return_of(result) or (0, None)
-        if text is None or provisional_text(text) is None:
+        row, text = stored.find_return(result) or (0, None)
+        if text is None or find_provisional_text(text) is None:
             return GivenResults(row=row) if text == result.text else None
     rewritten = turn.gateway.rewrite_return(turn.agent.id, message_id, result.text, not result.is_error)
-    return GivenResults(is_new=True, quotes=() if rewritten else (quoted(result),))
+    return GivenResults(is_new=True, quotes=() if rewritten else (quote_result(result),))

@@ -15,7 +15,7 @@ PAUSE = 0.3
 REST = 1.0
 
 
-def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> bool:
+def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> bool:
     """Waits until the agent has no run any more. Returns whether it had one.
 
     A run that does not end in time is cancelled: it was lost when its server died. `gone` ends the wait.
@@ -34,7 +34,7 @@ def wait_for_its_runs(gateway: Gateway, agent_id: str, gone: threading.Event) ->
     return had
 
 
-def agent_at_rest(gateway: Gateway, agent_id: str) -> Agent:
+def wait_for_unchanged_context(gateway: Gateway, agent_id: str) -> Agent:
     """The agent once its context does not change any more, for servers that do not say which runs are under way."""
     deadline = time.monotonic() + PATIENCE
     agent = gateway.agent(agent_id)

@@ -29,49 +29,54 @@ class StoredMessages:
         self._turn = turn
 
     @cached_property
-    def newest(self) -> Sequence[StoredMessage]:
+    def newest_rows(self) -> Sequence[StoredMessage]:
         """Also those that are not in the context any more; in no certain order."""
         turn = self._turn
         return turn.gateway.newest_messages(turn.agent.id, LOOK_BACK, including=turn.last_message_id)
 
     @cached_property
-    def rows(self) -> Sequence[StoredMessage]:
+    def context_rows(self) -> Sequence[StoredMessage]:
         """Those in the context, in its order. One message may have several rows: a thought, then a call."""
         places = {message_id: place for place, message_id in enumerate(self._turn.agent.message_ids)}
-        return sorted((row for row in self.newest if row.id in places), key=lambda row: places[row.id])
+        return sorted((row for row in self.newest_rows if row.id in places), key=lambda row: places[row.id])
 
-    def held(self) -> StoredMessage | None:
+    def held_request(self) -> StoredMessage | None:
         """The approval request that the agent waits at: the last message of the context, whatever was stored last."""
-        return next((row for row in self.rows if row.kind == REQUEST and row.id == self._turn.last_message_id), None)
+        return next(
+            (row for row in self.context_rows if row.kind == REQUEST and row.id == self._turn.last_message_id), None
+        )
 
-    def return_of(self, result: ToolResult) -> tuple[int, str] | None:
+    def find_return(self, result: ToolResult) -> tuple[int, str] | None:
         """(row, text) of what the call of this result returned, None if it has not returned.
 
         The client's id leads to the call or to its return, depending on the method.
         """
         message_id, index = self._turn.call_ids.message_and_index(result.call_id) or ("", 0)
         kinds = (REQUEST, CALL, RETURN)
-        found = (number for number, row in enumerate(self.rows) if row.id == message_id and row.kind in kinds)
-        start = next(found, len(self.rows))
-        number = next((number for number in range(start, len(self.rows)) if self.rows[number].kind == RETURN), None)
+        found = (number for number, row in enumerate(self.context_rows) if row.id == message_id and row.kind in kinds)
+        start = next(found, len(self.context_rows))
+        number = next(
+            (number for number in range(start, len(self.context_rows)) if self.context_rows[number].kind == RETURN),
+            None,
+        )
         if number is None:
             return None
-        returned, calls = self.rows[number], self.rows[start].calls
+        returned, calls = self.context_rows[number], self.context_rows[start].calls
         text = returned.returns.get(calls[index].call_id, returned.text) if index < len(calls) else returned.text
         return number, text
 
-    def row_of(self, result: ToolResult) -> int | None:
+    def find_row_of_result(self, result: ToolResult) -> int | None:
         """The row in which the agent got exactly this result before, None if it did not."""
-        found = self.return_of(result)
+        found = self.find_return(result)
         return found[0] if found is not None and _is_stored_as(result.text, found[1]) else None
 
-    def answer(self, row: int = 0, *, called_by_return: bool = False) -> list[AgentEvent]:
+    def missed_answer(self, row: int = 0, *, called_by_return: bool = False) -> list[AgentEvent]:
         """What the agent did after this row and the messages of this turn: the answer that the client missed.
 
         Empty if the agent did nothing, or was broken off at a tool of its own. `called_by_return`: the client knows
         calls by the ids of their returns.
         """
-        sent = (number for number, one in enumerate(self.rows) if self._turn.has_sent(one.otid))
+        sent = (number for number, one in enumerate(self.context_rows) if self._turn.has_sent(one.otid))
         events = list(self._events_after(max(row, *sent, 0), called_by_return))
         steps = [event for event in events if not isinstance(event, Reasoning)]
         if not steps or isinstance(steps[-1], AgentCall):
@@ -79,25 +84,25 @@ class StoredMessages:
         return [*(event for event in events if not isinstance(event, AgentCall)), Stopped("end_turn")]
 
     def _events_after(self, start: int, called_by_return: bool) -> Iterator[AgentEvent]:
-        for number, row in enumerate(self.rows[start + 1 :], start=start + 1):
+        for number, row in enumerate(self.context_rows[start + 1 :], start=start + 1):
             if row.kind == SYSTEM or (row.kind == USER and not is_heartbeat(row)):
                 return
             if row.kind == "reasoning_message" and row.text:
                 yield Reasoning(row.text, row.id)
             elif row.kind == "assistant_message" and row.text:
                 yield Text(row.text, row.id)
-            elif row.calls and all(call.name in self._turn.bound for call in row.calls):
-                yield from self._calls(number, called_by_return)
+            elif row.calls and all(call.name in self._turn.bindings_by_name for call in row.calls):
+                yield from self._calls_in_row(number, called_by_return)
                 return
             elif row.calls:
                 yield row.calls[0]
 
-    def _calls(self, number: int, called_by_return: bool) -> Iterator[ToolCall]:
-        row = named_by = self.rows[number]
+    def _calls_in_row(self, number: int, called_by_return: bool) -> Iterator[ToolCall]:
+        row = named_by = self.context_rows[number]
         if called_by_return:
-            named_by = next((later for later in self.rows[number:] if later.kind == RETURN), row)
+            named_by = next((later for later in self.context_rows[number:] if later.kind == RETURN), row)
         for call in row.calls if self._turn.parallel else row.calls[:1]:
-            yield self._turn.for_client(call, named_by.id)
+            yield self._turn.call_for_client(call, named_by.id)
 
 
 def _is_stored_as(text: str, stored: str) -> bool:

@@ -16,8 +16,8 @@ from bridge.config import Settings
 from bridge.errors import BridgeError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
 from bridge.history.records import ToolCard
-from bridge.interception.close_held import held_request, own_calls
-from bridge.interception.parallel_calls import is_switched_on, switched_back
+from bridge.interception.close_held import find_held_request, names_of_own_tools
+from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.offering import Offering
 from bridge.operation.snapshots import Snapshots
@@ -147,7 +147,7 @@ class Operator:
         names = [client_name_of(tool) for tool in agent.tools if is_ours(tool)]
         left = self._offering.detached_stub_names(agent)
         block = any(map(instructions.is_ours, agent.blocks))
-        parallel = is_switched_on(agent)
+        parallel = is_switched_on_by_bridge(agent)
         if not (names or left or block or parallel):
             return Intent(title, ("The agent has nothing of the bridge.",))
         sentences = [
@@ -179,10 +179,10 @@ class Operator:
         """Tells the operator which client's tool call the agent waits for, if the bridge may close that call."""
         agent = self._gateway.agent(agent_id)
         title = f"Close the pending call of {agent.name}"
-        request = held_request(self._gateway, agent)
+        request = find_held_request(self._gateway, agent)
         if request is None:
             return Intent(title, ("The agent does not wait for the result of any call.",))
-        own = own_calls(agent, request)
+        own = names_of_own_tools(agent, request)
         if own:
             sentence = f"The agent waits for somebody to approve its own tool {own[0]!r}. Decide about that in Letta."
             return Intent(title, (sentence,))
@@ -260,8 +260,8 @@ def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[st
     change = plan_toolset(agent, (), (), detached_names)
     if change is not None:
         gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
-    if is_switched_on(agent):
-        gateway.change_agent(agent.id, switched_back(agent))
+    if is_switched_on_by_bridge(agent):
+        gateway.change_agent(agent.id, change_to_switch_back(agent))
     instructions.apply_instructions(gateway, agent, instructions.plan_instructions(agent, ""))
 
 

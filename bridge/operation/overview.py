@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from bridge.errors import InvalidRequest
 from bridge.history.records import ToolUse, TurnRecord
-from bridge.interception.choose import choose_method, reason
+from bridge.interception.choose import choose_method, explain_method
 from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for_agent
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Tool
 from bridge.stubs.naming import server_name
@@ -240,4 +240,4 @@ def _method_and_reason(features: ServerFeatures, loop: Loop, wanted: Method) -> 
         method = choose_method(features, loop, wanted, ToolChoice()).name
     except InvalidRequest as refusal:
         return "none", refusal.message
-    return method, reason(method, features, loop, wanted)
+    return method, explain_method(method, features, loop, wanted)

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from bridge.errors import LettaNotFound
-from bridge.interception.close_held import close_request, held_request, own_calls
-from bridge.interception.parallel_calls import is_switched_on
-from bridge.interception.relay import remove_relayed
+from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
+from bridge.interception.parallel_calls import is_switched_on_by_bridge
+from bridge.interception.relay import remove_result_variables
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Gateway, Tool
 from bridge.offering import Offering
 from bridge.operation.actions import remove_all_from_agent
@@ -48,7 +48,7 @@ def find_remains(gateway: Gateway) -> Remains:
         if any(map(is_ours, agent.tools))
         or any(map(instructions.is_ours, agent.blocks))
         or agent.id in ruled
-        or is_switched_on(agent)
+        or is_switched_on_by_bridge(agent)
     ]
     helpers = [agent for agent in agents if agent.name.startswith(HELPER_PREFIX)]
     attached = {block.id for agent in agents for block in agent.blocks}
@@ -88,7 +88,7 @@ def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
         return f"the agent {listed.name} is gone"
     agent = _close_pending_call(gateway, agent)
     remove_all_from_agent(gateway, agent, offering.detached_stub_names(agent))
-    remove_relayed(gateway, agent)
+    remove_result_variables(gateway, agent)
     return f"detached the bridge's tools from {agent.name}"
 
 
@@ -97,8 +97,8 @@ def _close_pending_call(gateway: Gateway, agent: Agent) -> Agent:
 
     Without the bridge no client could send the result. A call of the agent's own tools stays open.
     """
-    request = held_request(gateway, agent)
-    if request is None or own_calls(agent, request):
+    request = find_held_request(gateway, agent)
+    if request is None or names_of_own_tools(agent, request):
         return agent
     close_request(gateway, agent, request)
     return gateway.agent(agent.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.interception.calls_in_text import TaggedCall, TaggedText, fault_of
+from bridge.interception.calls_in_text import TaggedCall, TaggedText, find_argument_fault
 from bridge.turn import ToolSpec
 
 READ = ToolSpec(
@@ -77,8 +77,8 @@ def test_a_wrong_call_has_a_fault(body: str, fault: str) -> None:
     ],
 )
 def test_arguments_that_may_fit_have_no_fault(arguments: dict[str, object], schema: dict[str, object]) -> None:
-    assert fault_of(arguments, schema) == ""
+    assert find_argument_fault(arguments, schema) == ""
 
 
 def test_a_boolean_is_not_a_number() -> None:
-    assert "'a'" in fault_of({"a": True}, {"properties": {"a": {"type": "integer"}}})
+    assert "'a'" in find_argument_fault({"a": True}, {"properties": {"a": {"type": "integer"}}})

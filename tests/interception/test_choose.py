@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from bridge.interception.choose import possible_methods, reason
+from bridge.interception.choose import explain_method, possible_methods
 from bridge.letta.capabilities import Loop
 from bridge.turn import Method
 from tests.fakes import FEATURES
@@ -19,4 +19,4 @@ def test_every_method_is_possible_somewhere_and_has_a_reason(method: Method) -> 
     loops: list[Loop] = [loop for loop in get_args(Loop) if method in possible_methods(ABLE, loop)]
     assert loops
     assert possible_methods(ABLE, loops[0])[method].name == method
-    assert reason(method, ABLE, loops[0], "auto")
+    assert explain_method(method, ABLE, loops[0], "auto")

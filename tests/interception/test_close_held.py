@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bridge.interception.close_held import close_held
+from bridge.interception.close_held import close_held_calls
 from bridge.letta.capabilities import Version
 from bridge.letta.gateway import Say
 from bridge.turn import AgentCall, Stopped
@@ -21,7 +21,7 @@ def test_the_call_is_taken_out_of_the_context_where_letta_takes_no_results(versi
     agent = letta.has_agent("Ada")
     letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
     list(letta.send_messages(agent.id, [Say("user", "Hello")], by_token=False))
-    assert close_held(letta, letta.agent(agent.id)) == ["weather"]
+    assert close_held_calls(letta, letta.agent(agent.id)) == ["weather"]
     assert "give_results" not in letta.calls
     letta.will_say("Hi")
     assert list(letta.send_messages(agent.id, [Say("user", "Still there?")], by_token=False))

@@ -10,7 +10,7 @@ import pytest
 
 from bridge.config import Settings
 from bridge.interception import runs_under_way
-from bridge.interception.runs_under_way import wait_for_its_runs
+from bridge.interception.runs_under_way import wait_for_runs
 from bridge.letta.gateway import Say
 from bridge.turn import NewInput, Stopped, Text, ToolResult, UserMessage
 from tests.fakes import FakeGateway
@@ -157,8 +157,8 @@ class Pauses(Event):
 def test_a_run_that_goes_on_is_waited_for(letta: FakeGateway) -> None:
     letta.under_way.append("run-1")
     agent = letta.agents()[0]
-    assert wait_for_its_runs(letta, agent.id, Pauses(letta, 3))
-    assert not wait_for_its_runs(letta, agent.id, Event())
+    assert wait_for_runs(letta, agent.id, Pauses(letta, 3))
+    assert not wait_for_runs(letta, agent.id, Event())
     assert letta.cancelled == []
 
 
@@ -166,7 +166,7 @@ def test_a_run_that_does_not_end_is_cancelled(letta: FakeGateway, monkeypatch: p
     monkeypatch.setattr(runs_under_way, "PATIENCE", 0)
     letta.under_way.append("run-1")
     agent = letta.agents()[0]
-    assert wait_for_its_runs(letta, agent.id, Event())
+    assert wait_for_runs(letta, agent.id, Event())
     assert letta.cancelled == [(agent.id, "run-1")]
 
 
@@ -174,5 +174,5 @@ def test_a_run_is_not_waited_for_if_the_client_has_gone(letta: FakeGateway) -> N
     letta.under_way.append("run-1")
     gone = Event()
     gone.set()
-    assert wait_for_its_runs(letta, letta.agents()[0].id, gone)
+    assert wait_for_runs(letta, letta.agents()[0].id, gone)
     assert letta.cancelled == []

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bridge.interception.ending import ended_by_call, ending_tool, without_endings
+from bridge.interception.ending import end_with_call, find_ending_tool, without_ending_results
 from bridge.turn import (
     AgentEvent,
     NewInput,
@@ -31,7 +31,7 @@ IDS = PlainCallIds()
 
 
 def ended(events: Iterable[AgentEvent], tool: ToolSpec = END) -> list[AgentEvent]:
-    return list(ended_by_call(iter(events), tool, IDS))
+    return list(end_with_call(iter(events), tool, IDS))
 
 
 def test_text_that_ends_the_turn_becomes_the_call() -> None:
@@ -100,8 +100,8 @@ def test_the_arguments_are_valid_by_the_tools_schema(schema: dict[str, Any], arg
 
 
 def test_only_a_tool_of_the_request_ends_a_turn() -> None:
-    assert ending_tool([ToolSpec("read_file"), END], {"attempt_completion"}) is END
-    assert ending_tool([ToolSpec("read_file")], {"attempt_completion"}) is None
+    assert find_ending_tool([ToolSpec("read_file"), END], {"attempt_completion"}) is END
+    assert find_ending_tool([ToolSpec("read_file")], {"attempt_completion"}) is None
 
 
 @pytest.mark.parametrize(("result", "written"), [("", ()), ("(empty)", ()), ("Try again", ("Try again",))])
@@ -109,4 +109,4 @@ def test_text_of_the_user_in_the_result_becomes_a_message(result: str, written: 
     other = ToolResult("call_0", "milk")
     new_input = NewInput((UserMessage("context"),), (other, ToolResult(IDS.new_ending_id(), result)))
     expected = NewInput((*map(UserMessage, written), UserMessage("context")), (other,))
-    assert without_endings(new_input, IDS) == expected
+    assert without_ending_results(new_input, IDS) == expected

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bridge.config import read_settings
-from bridge.interception.prompt import nonce_of
+from bridge.interception.prompt import nonce_for_turn
 from bridge.turn import NewInput, Stopped, Text, ToolResult, Turn
 from tests.fakes import FakeGateway
 from tests.interception.attempts import TURN, Attempts, called, sent, texts
@@ -22,7 +22,7 @@ def attempts(letta: FakeGateway, environment: dict[str, str]) -> Attempts:
 
 def call_text() -> str:
     """The text by which the agent calls a tool in the first turn."""
-    nonce = nonce_of(TURN.id)
+    nonce = nonce_for_turn(TURN.id)
     return f'<call-{nonce}>{{"name": "weather"}}</call-{nonce}>'
 
 

@@ -18,7 +18,7 @@ UNGATED = replace(FEATURES, version=(0, 8, 17), approvals=False, tool_returns=Fa
 
 
 def rules(features: ServerFeatures, method: str = "rewrite", choice: ToolChoice = ToolChoice()) -> list[JsonObject]:  # noqa: B008
-    return possible_methods(features, "v2")[method].rules(BINDINGS, choice)  # type: ignore[index]
+    return possible_methods(features, "v2")[method].tool_rules(BINDINGS, choice)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("method", ["rewrite", "message"])

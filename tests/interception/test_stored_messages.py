@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.interception.close_held import held_request
+from bridge.interception.close_held import find_held_request
 from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.gateway import Agent
 from tests.actors import Chat, ChatReply
@@ -37,6 +37,6 @@ def test_a_message_instead_of_the_result_frees_the_agent(chat: Chat, letta: Fake
 
 @pytest.mark.usefixtures("waiting")
 def test_the_operator_sees_the_held_call(letta: FakeGateway, ada: Agent) -> None:
-    held = held_request(letta, letta.agent(ada.id))
+    held = find_held_request(letta, letta.agent(ada.id))
     assert held is not None
     assert [call.name for call in held.calls] == ["get_weather"]

@@ -95,5 +95,5 @@ def test_a_stub_attached_twice_by_two_ids_is_attached_once() -> None:
 @pytest.mark.parametrize("mode", ["auto", "required", "function"])
 def test_every_rule_of_a_method_is_recognised_as_ours(loop: str, mode: str) -> None:
     for method in possible_methods(FEATURES, loop).values():  # type: ignore[arg-type]
-        made = method.rules([bound(READ)], ToolChoice(mode, "read_file"))  # type: ignore[arg-type]
+        made = method.tool_rules([bound(READ)], ToolChoice(mode, "read_file"))  # type: ignore[arg-type]
         assert {rule["type"] for rule in made} <= OUR_RULES

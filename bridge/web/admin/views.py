@@ -8,7 +8,7 @@ from typing import Any
 from bridge import __version__
 from bridge.errors import LettaError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
-from bridge.interception.close_held import held_request
+from bridge.interception.close_held import find_held_request
 from bridge.letta.gateway import Agent
 from bridge.operation.masked import mask_settings
 from bridge.operation.overview import MEANINGS, AgentRow, ToolRow, agent_row, agent_rows, tool_rows
@@ -83,7 +83,7 @@ def agent_data(page: PageData, agent_id: str) -> Data:
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
     try:
         found, features = page.parts.gateway.agent(agent_id), page.parts.gateway.features()
-        held = held_request(page.parts.gateway, found)
+        held = find_held_request(page.parts.gateway, found)
     except LettaError as failure:
         if not turns:
             raise
