@@ -86,9 +86,9 @@ class Offering:
         return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
 
     def store_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
-        """Writes the client's system prompt to a memory block of the agent, with BRIDGE_SYSTEM_PROMPT=block.
+        """Writes the client's system prompt to a memory block of the agent, if BRIDGE_SYSTEM_PROMPT is "block".
 
-        With other settings, removes the block that an earlier turn wrote.
+        With another setting, or without a system prompt, removes the block that an earlier turn wrote.
         """
         wanted = new_input.instructions if self._settings.system_prompt == "block" else ""
         apply_instructions(gateway, agent, plan_instructions(agent, wanted))

@@ -122,7 +122,7 @@ class CallIds(Protocol):
         """Returns the id of the call number `index`, from 0, in the Letta message `message_id`."""
 
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
-        """Returns the arguments with which `id_in_message` made this id. None if it did not make the id."""
+        """Returns the message id and the index that this call id contains. None if `id_in_message` did not make it."""
 
     def new_id_without_message(self) -> str:
         """Returns a new id for a call that is in no Letta message, because the bridge read it from the agent's text."""

@@ -57,7 +57,10 @@ class AgentHold:
     keeps_unfinished_mark: bool = False
 
     def keep_unfinished_mark(self) -> None:
-        """Keeps an unfinished previous turn marked as unfinished, because this holder does not clean up after it."""
+        """Says that this holder does not clean up after the previous turn.
+
+        If that turn is marked as unfinished, the mark stays for the next holder.
+        """
         self.keeps_unfinished_mark = True
 
     def check(self) -> None:

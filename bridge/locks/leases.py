@@ -196,6 +196,7 @@ class _Lease:
         self.until = until
 
     def holds(self) -> bool:
+        """Returns whether the lease still lasts, by the clock of this worker."""
         return time.monotonic() < self.until
 
     def release(self, ended: bool) -> None:
@@ -205,6 +206,6 @@ class _Lease:
 def _redis_key(kind: str, name: str) -> str:
     """Returns the name of a key in Redis. `kind` says which key of the lock with this `name`.
 
-    By the braces, all keys of one lock are in the same hash slot of a Redis cluster.
+    The braces put all keys of one lock into the same hash slot of a Redis cluster.
     """
     return f"{PREFIX}{kind}:{{{name}}}"

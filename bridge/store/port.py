@@ -12,7 +12,7 @@ class Store(Protocol):
     """A store of values, lists and counters by their keys. A key holds only one of these three.
 
     Every method is atomic, and raises StoreUnavailable if the store fails. A key expires `keep` seconds after the last
-    write to it. It is free before the first write and after it has expired.
+    write to it. A key is free before the first write, and after it has expired or was removed.
     """
 
     def get(self, key: str) -> str | None:
