@@ -1,4 +1,4 @@
-"""The events of an attempt and its end as texts for the store, and back."""
+"""Turns the events of an attempt at a turn, and its end, into texts for the store and back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AgentEvent)}
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt ended.
+    """How an attempt at a turn ended.
 
-    "incomplete": its events were too many to be kept. "lost": the worker that made it is dead. `gone`: no client
-    waited for it any more.
+    "incomplete": the store does not have all events of the attempt, because they were too many or the store lost some.
+    "lost": the worker that made the attempt is dead. `gone`: no client waited for the attempt any more.
     """
 
     how: Literal["well", "failed", "incomplete", "lost"]
@@ -28,7 +28,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some events in their order. `first` counts the events before them; `end` is set if they are the last."""
+    """Consecutive events of an attempt. `first` counts the events before them; `end` is set in the last batch."""
 
     events: tuple[AgentEvent, ...]
     end: End | None = None
@@ -36,11 +36,13 @@ class Batch:
 
 
 def batch_to_text(events: Sequence[AgentEvent], end: End | None = None, first: int = 0) -> str:
+    """Returns the text for a batch of events. `first` counts the events of the attempt before them."""
     packed = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in events]
     return json.dumps([first, packed, None if end is None else [end.how, end.gone, _failure_fields(end.failure)]])
 
 
 def batch_from_text(text: str) -> Batch:
+    """Returns the batch that `batch_to_text` wrote."""
     first, packed, end = json.loads(text)
     events = tuple(_KINDS[kind](*fields) for kind, *fields in packed)
     return Batch(events, None if end is None else End(end[0], _failure_from_fields(end[2]), end[1]), first)
@@ -49,8 +51,8 @@ def batch_from_text(text: str) -> Batch:
 class Assembly:
     """Puts the events of an attempt together from its batches in the store.
 
-    A write that was not confirmed is repeated, so its events may be there twice, or come late, after the end. A store
-    that lost its data goes on with a later batch: such an attempt has a gap.
+    A write that the store did not confirm is repeated. So a batch may be in the store twice, or come late, after the
+    end. If the store lost its data in between, its first batch is a later one, and the attempt has a gap.
     """
 
     def __init__(self) -> None:
@@ -61,13 +63,13 @@ class Assembly:
 
     @property
     def end(self) -> End | None:
-        """How the attempt ended, if it has. With a gap it did not end well."""
+        """How the attempt ended, None while it goes on. An attempt that has a gap is "incomplete", not "well"."""
         if self._has_gap and self._end is not None and self._end.how == "well":
             return replace(self._end, how="incomplete")
         return self._end
 
     def add(self, texts: Sequence[str]) -> list[AgentEvent]:
-        """Returns the events that are new; `texts` are all batches that are in the store now."""
+        """Returns the events that were not returned before. `texts` are all batches that are in the store now."""
         fresh: list[AgentEvent] = []
         if len(texts) < self._looked_at:
             self._looked_at = 0
@@ -82,23 +84,25 @@ class Assembly:
 
 
 def failure_from_fault(fault: BaseException) -> errors.BridgeError:
-    """Returns a fault as clients see it. The details of a fault of the bridge are in the worker's log only."""
+    """Returns the error that clients see for a fault. Details of the bridge's own faults are in the log only."""
     if isinstance(fault, errors.BridgeError):
         return fault
     return errors.InternalFailure("The bridge failed; its log says why.")
 
 
 def _failure_fields(failure: errors.BridgeError | None) -> list[Any] | None:
+    """Returns an error as values that JSON can express, None for no error."""
     if failure is None:
         return None
     return [type(failure).__name__, failure.message, failure.param, failure.code, failure.retry_after]
 
 
 def _failure_from_fields(fields: list[Any] | None) -> errors.BridgeError | None:
+    """Returns the error that `_failure_fields` described."""
     if fields is None:
         return None
     kind, message, param, code, retry_after = fields
-    # Another version of the bridge, which has other names, may have written it.
+    # Another version of the bridge, with other names of errors, may have written the fields.
     named = getattr(errors, kind, errors.InternalFailure)
-    made: errors.BridgeError = named(message, param=param, code=code, retry_after=retry_after)
-    return made
+    failure: errors.BridgeError = named(message, param=param, code=code, retry_after=retry_after)
+    return failure

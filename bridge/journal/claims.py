@@ -1,9 +1,9 @@
-"""Which attempt at a turn is the current one. The store says it, in a text that the first request of the turn claims.
+"""Claims turns in the store, so that each turn has one current attempt, whichever worker makes it.
 
-Clients and proxies repeat a POST when its answer is late or its connection breaks. The first request of a turn claims
-it and runs it. A repeat that comes while it runs follows it from its start, here or from another worker. A repeat that
-comes after its end gets its events again, unless they reached the client. A turn that failed, or was lost with its
-worker, is attempted again, and the new attempt knows that there was one before.
+Clients and proxies repeat a POST request when its answer is late or its connection breaks. The first request of a turn
+claims the turn and runs it. A repeat that comes while the turn runs follows it from its start, also from another
+worker. A repeat that comes after the end gets the recorded events again, unless they reached the client. A turn that
+failed, or was lost with its worker, is attempted again, and the new attempt knows that there was an earlier attempt.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from bridge.store.port import Store
 
 log = logging.getLogger(__name__)
 
-# A client may repeat its request in the moment when it gets the answer, before this worker has noted that.
+# A client may repeat its request at the moment when it gets the answer, before the worker that sent the answer notes
+# the delivery. So a repeat waits for this note at most MOMENT seconds, and reads the store every LOOK seconds.
 MOMENT = 0.5
 LOOK = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes requests the same turn: they have the same `name`.
+    """Identifies a turn: requests with the same `name` are the same turn. `body` is a digest of the request's content.
 
-    `kept`: the turn is answered again even when the client has its answer. The exception is an answer in which the
-    agent said nothing: a client that asks again then wants an answer. `keyed`: the name is an Idempotency-Key, and the
-    answer is always the same. Such a name says nothing about the `body`, which must then be the same, too.
+    `kept`: a repeat gets the recorded answer even if the client has it already. The exception is an answer in which the
+    agent said nothing: a client that asks again then wants another answer. `keyed`: the name comes from an
+    Idempotency-Key, and a repeat always gets the recorded answer. Such a name says nothing about the content, so the
+    `body` of a repeat must be the same, too.
     """
 
     name: str
@@ -42,7 +44,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Says who makes the current attempt at a turn: `token` names the attempt, `worker` the process that makes it."""
+    """The current attempt at a turn, as the store has it: `token` names the attempt, `worker` makes the attempt.
+
+    `turn` is the same for all attempts at the turn. `body` is a digest of the request's content.
+    """
 
     turn: str
     body: str
@@ -51,7 +56,7 @@ class Claim:
 
     @classmethod
     def new(cls, body: str, worker: str, turn: str = "") -> Claim:
-        """Returns the claim of a new attempt, at a new turn if none is named."""
+        """Returns a claim for a new attempt at `turn`, or at a new turn if `turn` is empty."""
         return cls(turn or f"turn-{secrets.token_hex(12)}", body, secrets.token_hex(12), worker)
 
     @classmethod
@@ -63,7 +68,7 @@ class Claim:
 
 
 class Claims:
-    """Claims one turn in the store, for `keep` seconds after the last write."""
+    """Claims one turn in the store. The claim expires `keep` seconds after its last renewal."""
 
     def __init__(self, store: Store, identity: Identity, keep: float) -> None:
         self._store = store
@@ -71,20 +76,20 @@ class Claims:
         self._keep = keep
 
     def take(self, claim: Claim) -> Claim | None:
-        """Claims the turn if it is free. Returns None if it is ours now, otherwise the claim that is there."""
+        """Claims the turn if it is free. Returns None if our claim is stored now, otherwise the turn's other claim."""
         there = self._store.put_if_free(self._key, claim.to_text(), self._keep)
         return None if there is None else Claim.from_text(there)
 
     def take_over(self, other: Claim, claim: Claim) -> bool:
-        """Puts our claim in the place of another one. Returns False if that one is not there any more."""
+        """Replaces the claim `other` by our claim. Returns False if `other` is not the claim of the turn any more."""
         return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
 
     def renew(self, claim: Claim) -> None:
-        """Keeps our claim for longer, if it is still there."""
+        """Makes our claim expire later, if it is still the claim of the turn."""
         self.take_over(claim, claim)
 
     def forget(self, claim: Claim) -> None:
-        """Forgets an attempt that did nothing: the next attempt is the first."""
+        """Removes the claim and the events of an attempt that did nothing. The next attempt counts as the first."""
         try:
             self._store.remove_if_unchanged(self._key, claim.to_text())
             self._store.remove(events_key(claim.token))
@@ -92,7 +97,11 @@ class Claims:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
 
     def note_delivery(self, claim: Claim) -> None:
-        """Notes that the client has the whole answer: from now on, the same request is a new turn."""
+        """Notes that the client has the whole answer, by removing the claim.
+
+        From now on, the same request is a new turn. The recorded events are removed, too, unless a client of another
+        worker follows them.
+        """
         try:
             self._store.remove_if_unchanged(self._key, claim.to_text())  # the same request may be another turn by now
             if not is_followed(self._store, claim.token):
@@ -101,7 +110,7 @@ class Claims:
             log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
     def is_just_delivered(self, claim: Claim) -> bool:
-        """Returns whether its first client has the answer, which this worker or another one is about to note."""
+        """Waits at most MOMENT seconds. Returns whether a thread or worker notes the delivery in this time."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
             if self._store.get(self._key) != claim.to_text():
@@ -111,4 +120,5 @@ class Claims:
 
 
 def claim_key(identity: Identity) -> str:
+    """Returns the store's key for the claim of a turn."""
     return f"turn:{identity.name}"

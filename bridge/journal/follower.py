@@ -1,4 +1,4 @@
-"""Reads an attempt that another worker makes, or that is over, from its recording in the store."""
+"""Reads the events of an attempt at a turn from the store: one that another worker makes, or one that has ended."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from bridge.store.port import Store
 from bridge.turn import AgentEvent, Text, ToolCall
 
 LOOK = 0.1
-# A follower that is silent for so many seconds does not follow any more.
+# Seconds after which a follower that has not renewed its key in the store does not count as a follower any more.
 FOLLOWED = 3 * PULSE
 
 
 class Follower:
-    """Reads one attempt."""
+    """Reads the events of one attempt. `recorded` has the events that were read and not yet given away."""
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
         self._token = claim.token
-        self._watch = _Watch(store, claim)
+        self._watch = _WorkerWatch(store, claim)
         self._assembly = Assembly()
         self.recorded: list[AgentEvent] = []
 
     def read_end(self) -> End | None:
-        """Reads what was written since the last time. Returns how the attempt ended, if it has."""
+        """Reads the events that were written since the last call. Returns the attempt's end, None while it goes on."""
         self.recorded += self._assembly.add(self._store.items(events_key(self._token)))
         return self._assembly.end
 
     @property
     def is_empty(self) -> bool:
-        """Whether the recorded events give the client nothing to go on with."""
+        """Whether the recorded events have neither text nor a tool call for the client."""
         return not any(isinstance(event, Text | ToolCall) for event in self.recorded)
 
     def follow(self, write: Callable[[AgentEvent], None], gone: Event) -> End:
-        """Gives each event to `write` until the attempt ends, its worker is lost, or `gone` is set.
+        """Gives each event to `write`, until the attempt ends, its worker dies, or `gone` is set. Returns the end.
 
-        Gives nothing before the attempt has ended or its worker has shown a sign of life. What a dead worker left
-        behind may not be the beginning of the answer that is made in its place.
+        Waits with the first event until the attempt has ended or its worker has shown that it lives. The events of a
+        dead worker may differ from those of the attempt that replaces its attempt. Returns End("lost") if the worker is
+        dead or `gone` is set.
         """
         while not gone.is_set():
             alive = self._watch.check()
@@ -59,8 +60,8 @@ class Follower:
         return End("lost")
 
 
-class _Watch:
-    """Finds out whether the worker that makes an attempt lives. Also tells that worker that a client follows."""
+class _WorkerWatch:
+    """Watches the worker that makes an attempt. Also tells that worker that a client here follows the attempt."""
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
@@ -71,7 +72,11 @@ class _Watch:
         self.is_certain = False
 
     def check(self) -> bool:
-        """Returns whether the worker may live. `is_certain` is set once it was seen to make the attempt."""
+        """Returns whether the worker seems to make the attempt. Sets `is_certain` when a heartbeat says so.
+
+        Returns False after ALIVE seconds without such a heartbeat. Reads the store once in PULSE / 2 seconds, and
+        returns True in between.
+        """
         now = time.monotonic()
         if now - self._checked_at < PULSE / 2:
             return True

@@ -1,4 +1,4 @@
-"""Writes the events of an attempt to the store, piece by piece, so that other workers can follow it."""
+"""Writes the events of an attempt at a turn to the store while they come, so that other workers can read them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_BATCHES = 20_000
 
 
 class Recording:
-    """The events of one attempt in the store, kept for `keep` seconds after the last write.
+    """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write.
 
-    `renew` is called so often that the claim of the turn does not expire while the attempt goes on.
+    `renew` renews the claim of the turn, and is called so often that the claim does not expire before the attempt ends.
     """
 
     def __init__(self, store: Store, token: str, keep: float, renew: Callable[[], object]) -> None:
@@ -35,16 +35,16 @@ class Recording:
         self._writing = threading.Lock()
 
     def add_size_of(self, event: AgentEvent) -> None:
-        """Adds the size of the event to what there is to keep."""
+        """Adds the event's characters to the size of the recording. Nothing more is written if it is too large."""
         self._characters += len(event.text) if isinstance(event, Text | Reasoning) else 0
         self._characters += len(event.arguments) if isinstance(event, ToolCall) else 0
 
     def flush(self, events: Sequence[AgentEvent]) -> None:
-        """Writes the events that are not written yet; `events` are all of the attempt."""
+        """Writes the events that are not written yet. `events` are all events of the attempt so far."""
         with self._writing:
             late = time.monotonic() - self._renewed > self._keep / 3
             fresh = events[self._written :]
-            if (fresh or late) and self._fits:
+            if (fresh or late) and self._is_small_enough:
                 self._store.append(self._key, batch_to_text(fresh, first=self._written), MOST_BATCHES, self._keep)
                 self._written += len(fresh)
             if late:
@@ -52,11 +52,14 @@ class Recording:
                 self._renewed = time.monotonic()
 
     def end(self, events: Sequence[AgentEvent], end: End) -> None:
-        """Writes the other events, and how the attempt ended."""
+        """Writes the events that are not written yet, and how the attempt ended. Logs a failure of the store.
+
+        If the recording is too large, writes "incomplete" instead of a good end, and no events.
+        """
         with self._writing:
-            if end.how == "well" and not self._fits:
+            if end.how == "well" and not self._is_small_enough:
                 end = End("incomplete", None, end.gone)
-            fresh, first = (events[self._written :] if self._fits else []), self._written
+            fresh, first = (events[self._written :] if self._is_small_enough else []), self._written
             self._written = len(events)
             try:
                 self._store.append(self._key, batch_to_text(fresh, end, first), MOST_BATCHES, self._keep)
@@ -64,18 +67,21 @@ class Recording:
                 log.warning("the end of a turn could not be written to the store: %s", fault.message)
 
     @property
-    def _fits(self) -> bool:
+    def _is_small_enough(self) -> bool:
+        """Whether the attempt's text and arguments have at most MOST_CHARACTERS."""
         return self._characters <= MOST_CHARACTERS
 
 
 def events_key(token: str) -> str:
+    """Returns the store's key for the events of the attempt with this token."""
     return f"events:{token}"
 
 
 def followed_key(token: str) -> str:
-    """The key that exists while a client of another worker follows the attempt."""
+    """Returns the store's key that exists while a client of another worker follows the attempt with this token."""
     return f"followed:{token}"
 
 
 def is_followed(store: Store, token: str) -> bool:
+    """Returns whether a client of another worker follows the attempt with this token."""
     return store.get(followed_key(token)) is not None

@@ -1,6 +1,6 @@
-"""How much each key may use: requests a minute and turns at once, counted over all workers of a machine.
+"""Limits what each API key may use: requests a minute and turns at once, counted over all workers of a machine.
 
-It is kept in files, because the system releases their locks when a worker dies, however it dies.
+The counts are kept in files, because the operating system releases the locks of files however a worker dies.
 """
 
 from __future__ import annotations
@@ -21,26 +21,33 @@ _BUCKET = struct.Struct("<dd")
 
 
 class KeySlot:
-    """A slot for one turn of a key, taken until `leave` is called. Without a file, the key is unlimited."""
+    """A slot for one turn of an API key, held until `leave` is called. Without a file, the slot limits nothing."""
 
     def __init__(self, file: int | None = None) -> None:
         self._file = file
 
     def leave(self) -> None:
+        """Gives the slot back. A second call does nothing."""
         file, self._file = self._file, None
         if file is not None:
             os.close(file)
 
 
 class Allowance:
-    """`folder` is made when it is first needed. `clock` gives the time of day, which all workers have in common."""
+    """Counts the requests and turns of each API key in files of `folder`, which is made when it is first needed.
+
+    `clock` returns the time of day, which all workers have in common.
+    """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
 
     def count_request(self, key: str, rate: int) -> None:
-        """Counts one request of the key. Raises Busy if there were `rate` in the last minute. They may come at once."""
+        """Counts one request of the API key. Raises Busy if the key has no request left.
+
+        The key gets `rate` requests a minute, evenly over time. It can save `rate` requests and make them at once.
+        """
         with _os_errors_as_unavailable():
             file = self._open_file(f"{key}.rate")
             try:
@@ -57,16 +64,17 @@ class Allowance:
             )
 
     def _requests_left(self, file: int, rate: int) -> tuple[float, float]:
+        """Returns how many requests a key may make now, by its file, and the time of now."""
         now = self._clock()
         written = os.pread(file, _BUCKET.size, 0)
         if len(written) < _BUCKET.size:
             return float(rate), now
         left, then = _BUCKET.unpack(written)
-        # A clock that was put back adds no requests and takes none away.
+        # If the clock was put back, the key gets no requests for that time, and loses none.
         return min(float(rate), left + max(0.0, now - then) * rate / MINUTE), now
 
     def take_slot(self, key: str, most: int) -> KeySlot:
-        """Takes a slot for a turn of the key. Raises Busy at once if the key has `most` already."""
+        """Takes a slot for a turn of the API key. Raises Busy at once if `most` turns of the key are under way."""
         for number in range(most):
             with _os_errors_as_unavailable():
                 file = self._open_file(f"{key}.{number}.turn")
@@ -85,6 +93,7 @@ class Allowance:
 
 @contextmanager
 def _os_errors_as_unavailable() -> Iterator[None]:
+    """Raises StoreUnavailable in place of an OSError."""
     try:
         yield
     except OSError as fault:

@@ -1,4 +1,4 @@
-"""Checks what a client may do: which agents its key is for, how often and how much at once, and its tools."""
+"""Checks whether a request may become a turn: the limits and agents of its API key, and its tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from bridge.turn import Turn
 
 
 class Admission:
-    """Without keys, clients can't be told apart, and only the turns of the worker are limited."""
+    """Checks requests before they become turns.
+
+    Without API keys, clients cannot be distinguished, and only the turns of the whole worker are limited.
+    """
 
     def __init__(self, settings: Settings, directory: Directory, allowance: Allowance, stubs: StubCache) -> None:
         self._settings = settings
@@ -24,7 +27,10 @@ class Admission:
         self._gate = Gate(settings.turns_at_once)
 
     def enter(self, key: ApiKey | None) -> Slot:
-        """Takes a slot for a turn of this key, before anything else is done. Raises Busy or TooManyTurns."""
+        """Takes a slot for a turn of this API key, before anything else is done with the request.
+
+        Raises Busy if the key has used what it may use, and TooManyTurns if the worker has no slot.
+        """
         key_slot = self._key_slot(key)
         try:
             return self._gate.enter(key_slot.leave)
@@ -33,6 +39,7 @@ class Admission:
             raise
 
     def _key_slot(self, key: ApiKey | None) -> KeySlot:
+        """Counts a request of the API key, and returns a slot for its turn. Raises Busy."""
         if key is None:
             return KeySlot()
         rate = self._settings.key_rate if key.rate is None else key.rate
@@ -42,9 +49,9 @@ class Admission:
         return self._allowance.take_slot(key.name, turns) if turns else KeySlot()
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
-        """Returns the turn with its tools checked and the restrictions of the key, before it waits for its agent.
+        """Checks the turn's tools and agent. Returns the turn with the checked tools, and the key's name and methods.
 
-        An agent that the key may not see is refused like one that does not exist.
+        An agent that the key may not use is refused like an agent that does not exist.
         """
         checked = tuple(
             self._stubs.check_tool(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)

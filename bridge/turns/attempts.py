@@ -1,4 +1,7 @@
-"""The attempts at turns that this worker makes. A thread writes each, clients here read it, and the store keeps it."""
+"""Holds the attempts at turns that this worker makes.
+
+A thread writes the events of each attempt, clients of this worker read them, and the store keeps them for the others.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class Attempt:
-    """One attempt at a turn. `repeated`: it is not known what became of an earlier one.
+    """One attempt at a turn, made by this worker.
 
-    `parts` counts the requests of this worker that wait for it.
+    `repeated`: there was an earlier attempt at the turn, and the bridge does not know what the agent did in it. `parts`
+    counts the requests to this worker that wait for the attempt.
     """
 
     def __init__(self, claim: Claim, claims: Claims, recording: Recording, *, repeated: bool) -> None:
@@ -41,16 +45,21 @@ class Attempt:
 
     @property
     def is_running(self) -> bool:
+        """Whether the attempt has chosen its method and has not ended."""
         return self.life.state is AttemptState.RUNNING
 
     def write(self, event: AgentEvent) -> None:
+        """Adds an event of the agent, for the clients and for the store."""
         if isinstance(event, MethodChosen):
             self.life.move(AttemptState.RUNNING, Mover.ATTEMPT)
         self.recording.add_size_of(event)
         self.stream.write(event)
 
     def end(self, fault: BaseException | None) -> None:
-        """Ends the attempt. The store knows it before any client does: a client may ask again at once."""
+        """Ends the attempt, with the fault that ended it if there was one.
+
+        The end is in the store before any client gets it, because the client may repeat its request at once.
+        """
         did_nothing = fault is not None and not self.repeated and self.life.state is AttemptState.WAITING
         self.life.move(AttemptState.FAILED if fault else AttemptState.ENDED, Mover.ATTEMPT)
         failure = None if fault is None else failure_from_fault(fault)
@@ -65,9 +74,10 @@ class Attempt:
 
 
 class Attempts:
-    """The attempts of this worker, by their tokens. With each heartbeat they are named and written to the store.
+    """Begins, ends and finds the attempts of this worker, each by its token.
 
-    For `keep` seconds, an answer waits in the store for a client that missed it.
+    Each heartbeat of the worker names the attempts and writes their new events to the store. The store keeps an answer
+    for `keep` seconds, for a client that did not get it.
     """
 
     def __init__(self, store: Store, keep: float, heartbeat: Heartbeat) -> None:
@@ -79,9 +89,11 @@ class Attempts:
         heartbeat.set_turns_and_work(self._tokens, self._flush)
 
     def claims(self, identity: Identity) -> Claims:
+        """Returns the means to claim the turn with this identity."""
         return Claims(self.store, identity, self.keep)
 
     def begin(self, claim: Claim, claims: Claims, *, repeated: bool) -> Attempt:
+        """Returns a new attempt for a claim that this worker has stored."""
         recording = Recording(self.store, claim.token, self.keep, partial(claims.renew, claim))
         attempt = Attempt(claim, claims, recording, repeated=repeated)
         with self._guard:
@@ -90,12 +102,13 @@ class Attempts:
         return attempt
 
     def end(self, attempt: Attempt, fault: BaseException | None) -> None:
+        """Ends an attempt and forgets it. `fault` is the exception that ended the attempt, if there was one."""
         attempt.end(fault)
         with self._guard:
             self._attempts.pop(attempt.claim.token, None)
 
     def join(self, token: str) -> Attempt | None:
-        """Returns the attempt with one more part, if this worker makes it."""
+        """Adds one part to the attempt with this token and returns the attempt. Returns None if it is not made here."""
         with self._guard:
             attempt = self._attempts.get(token)
             if attempt is not None:
@@ -103,7 +116,7 @@ class Attempts:
             return attempt
 
     def leave(self, attempt: Attempt) -> bool:
-        """Takes one part away. Returns whether no client waits any more, here or in another worker."""
+        """Takes one part away. Returns whether no client of any worker waits for the attempt any more."""
         with self._guard:
             attempt.parts -= 1
             if attempt.parts > 0:
@@ -114,10 +127,12 @@ class Attempts:
             return False
 
     def _tokens(self) -> list[str]:
+        """Returns the tokens of the attempts that this worker makes, for its heartbeat."""
         with self._guard:
             return [*self._attempts]
 
     def _flush(self) -> None:
+        """Writes the new events of all attempts to the store."""
         with self._guard:
             attempts = [*self._attempts.values()]
         for attempt in attempts:

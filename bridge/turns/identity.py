@@ -1,4 +1,4 @@
-"""What makes two requests the same turn: the same client asks the same. The form of the reply may differ."""
+"""Recognises a request that a client sends again: the same client asks the same. The form of the reply may differ."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ LONGEST_KEY = 255
 
 
 def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
-    """Returns the identity of a request. `named` is its Idempotency-Key, "" without one."""
+    """Returns the identity of the turn that a request asks for.
+
+    `named` is the request's Idempotency-Key, "" if missing. Raises InvalidRequest if the key is too long.
+    """
     digest = _digest([dialect.name, turn.client, turn.aside, dialect.identity_fields(body)])
     if len(named) > LONGEST_KEY:
         raise InvalidRequest(f"`{KEY_HEADER}` may have {LONGEST_KEY} characters at most.", param=KEY_HEADER)
@@ -25,4 +28,5 @@ def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn)
 
 
 def _digest(value: object) -> str:
+    """Returns a short hexadecimal digest of a JSON value."""
     return hashlib.blake2b(json.dumps(value).encode(), digest_size=16).hexdigest()

@@ -1,13 +1,13 @@
-"""The states of an attempt at a turn and of the requests that wait for it: every move, and which thread makes it.
+"""Lists the states of an attempt at a turn and of the requests that wait for it: every move, and who may make it.
 
-A thread runs the attempt. One or more requests have a part in the turn: the one that began it, and those that came
-again with the same content. Each part has a client that listens.
+A thread runs the attempt. One or more requests have a part in the turn: the request that began the turn, and the
+requests that came later with the same content. Each part has a client that listens.
 
 Rules:
 
-1. Every state and every move is in the two tables below. No other module keeps a flag about it.
-2. A move that is not in the table does not happen, and `move` then returns False. So if two threads end a part at the
-   same moment, one of them wins, and a part that has ended does not come back.
+1. Every state and every move is in the two tables below. No other module keeps a flag about these states.
+2. `move` returns False for a move that is not in the table, and the state stays. So if two threads end a part at the
+   same moment, one of the threads wins, and a part that has ended never changes again.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import Generic, TypeVar
 
 
 class Mover(Enum):
-    """What makes a move."""
+    """Which piece of code makes a move from one state to another."""
 
     ATTEMPT = auto()  # the thread that runs the attempt
     CLIENT = auto()  # the thread that serves the connected client
-    REPEAT = auto()  # the part's own work for a request that came again
+    REPEAT = auto()  # the part itself, when it joins, repeats or replaces an attempt
 
 
 class AttemptState(Enum):
-    """The state of an attempt, in the worker that makes it."""
+    """The state of an attempt at a turn, in the worker that makes the attempt."""
 
-    WAITING = auto()  # waits for its agent, which has not heard of it
-    RUNNING = auto()  # the method is chosen, and the agent may have heard of it
+    WAITING = auto()  # the attempt waits for its agent, which has got nothing of the turn
+    RUNNING = auto()  # the method is chosen, and the agent may have got the turn's messages
     ENDED = auto()
     FAILED = auto()
 
@@ -39,11 +39,11 @@ class PartState(Enum):
     """The state of one request's part in a turn."""
 
     BEGUN = auto()  # this request claimed the turn and runs it
-    JOINED = auto()  # another request runs it, here or in another worker, and this one reads along
-    REPEATED = auto()  # the turn is over, and its recorded answer is given again
-    SHOWN = auto()  # the client was given something of the answer
-    LOST = auto()  # the attempt that it joined ended without an answer: its worker died, or its last client left
-    DELIVERED = auto()  # the client was given the whole answer
+    JOINED = auto()  # another request runs the turn, here or in another worker, and this request reads its events
+    REPEATED = auto()  # the turn has ended, and this request gets its recorded answer
+    SHOWN = auto()  # the client got the beginning of the answer
+    LOST = auto()  # the joined attempt ended without an answer: its worker died, or its last client left
+    DELIVERED = auto()  # the client got the whole answer
     GIVEN_UP = auto()  # the client left before the end
     SENT_AWAY = auto()  # the client was asked to come again, and the turn goes on
     REFUSED = auto()  # the client got an error instead of the answer
@@ -88,7 +88,7 @@ PART_MOVES: Moves[PartState] = {
 
 
 class Life(Generic[State]):
-    """The current state of one attempt or one part. Used by many threads."""
+    """Holds the current state of one attempt or one part. Many threads may use it."""
 
     def __init__(self, first: State, moves: Moves[State]) -> None:
         self.state = first
@@ -96,7 +96,7 @@ class Life(Generic[State]):
         self._lock = threading.Lock()
 
     def move(self, to: State, mover: Mover) -> bool:
-        """Goes to a state. Returns False if the table has no such move for this mover."""
+        """Changes the state to `to`. Returns False if this mover may not make this move from the current state."""
         with self._lock:
             if self._moves[self.state].get(to) is not mover:
                 return False

@@ -1,4 +1,4 @@
-"""One request's part in a turn: it begins the turn, joins it, or gets its recorded answer again."""
+"""Connects one request with a turn: the request begins the turn, joins it, or gets its recorded answer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class Part:
-    """Used by the thread of its request alone.
+    """One request's part in a turn. Only the thread of the request uses it.
 
-    `run` starts a thread that makes the attempt. `cancel` ends the agent's run; it gets the run's id, "" if that is
-    unknown.
+    `run` starts a thread that makes an attempt at the turn. `cancel` ends the agent's run; its argument is the run's
+    id, "" if the id is unknown.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Part:
         self._run = run
         self._cancel = cancel
         self._claim: Claim | None = None
-        self._attempt: Attempt | None = None  # if this worker makes it
+        self._attempt: Attempt | None = None  # None if another worker makes it
         self._life: Life[PartState] | None = None
         self._stream = TurnStream()
         self._reader: Reader | None = None
@@ -43,9 +43,10 @@ class Part:
     # --- begin, join or repeat ------------------------------------------------------------------------
 
     def begin(self, lost: Claim | None = None) -> None:
-        """Takes part in the turn, in whichever way is possible now.
+        """Begins the turn, joins its running attempt, or takes its recorded answer, whichever is possible now.
 
-        `lost` is the claim of an attempt of which nothing will come.
+        `lost` is the claim of an attempt that will not give an answer. Raises IdempotencyKeyReused if the turn with the
+        same Idempotency-Key has another content.
         """
         while True:
             mine = Claim.new(self._identity.body, self._attempts.heartbeat.id)
@@ -61,6 +62,7 @@ class Part:
                 return self._make_attempt(again, repeated=True)
 
     def _make_attempt(self, claim: Claim, *, repeated: bool) -> None:
+        """Starts an attempt at the turn in this worker. `repeated`: there was an earlier attempt."""
         attempt = self._attempts.begin(claim, self._claims, repeated=repeated)
         self._enter(PartState.BEGUN, claim, attempt, attempt.stream)
         try:
@@ -70,7 +72,10 @@ class Part:
             raise
 
     def _take_part(self, other: Claim) -> bool:
-        """Joins an attempt that goes on, or repeats one that is over. Returns False if a new one has to be made."""
+        """Joins an attempt that goes on, or takes the recorded answer of an attempt that ended well.
+
+        Returns False if a new attempt has to be made.
+        """
         follower = Follower(self._attempts.store, other)
         end = follower.read_end()
         if end is None:
@@ -82,18 +87,20 @@ class Part:
         return True
 
     def _join(self, other: Claim, follower: Follower) -> None:
+        """Reads the events of a running attempt: directly if this worker makes it, otherwise from the store."""
         attempt = self._attempts.join(other.token)
         self._enter(PartState.JOINED, other, attempt, attempt.stream if attempt else TurnStream())
         if attempt is None:
             Thread(target=_follow, args=(follower, self._stream), name="follower", daemon=True).start()
 
     def _is_to_be_repeated(self, other: Claim, follower: Follower) -> bool:
-        """Returns whether this request is answered with the recorded answer."""
+        """Returns whether this request gets the recorded answer of an attempt that ended well, or a new attempt."""
         if self._identity.kept:
             return self._identity.keyed or not follower.is_empty
         return not self._claims.is_just_delivered(other)
 
     def _enter(self, state: PartState, claim: Claim, attempt: Attempt | None, stream: TurnStream) -> None:
+        """Sets the state of this part, and the attempt and the stream whose events it reads from now on."""
         if self._life is None:
             self._life = Life(state, PART_MOVES)
         else:
@@ -109,8 +116,11 @@ class Part:
         """The method of the turn, "" until it is chosen."""
         return self._stream.method
 
-    def wait_for_first(self, seconds: float) -> bool:
-        """Returns whether there is something to send, or the end, within `seconds`. Raises an earlier failure."""
+    def wait_for_first_event(self, seconds: float) -> bool:
+        """Waits at most `seconds` for an event that the client sees. Returns whether there is one, or a good end.
+
+        Raises the failure that ended the turn before such an event.
+        """
         deadline = time.monotonic() + seconds
         while True:
             self._current_reader.wait_for_shown_event(deadline - time.monotonic())
@@ -120,7 +130,10 @@ class Part:
                 return True
 
     def read(self, tick: float) -> Iterator[AgentEvent | None]:
-        """Yields every event from the first on, and None whenever `tick` seconds pass without one."""
+        """Yields every event of the turn from the first on, and None whenever `tick` seconds pass without an event.
+
+        Raises the failure that ended the turn.
+        """
         while True:
             reader = self._current_reader
             events = reader.read(tick)
@@ -136,9 +149,10 @@ class Part:
                 return
 
     def _begin_again(self, end: End) -> bool:
-        """Returns whether the turn is attempted again; False if this request has the whole answer.
+        """Begins the turn again if its attempt ended without an answer. Returns False if the attempt ended well.
 
-        Raises the failure of the attempt if the turn is not attempted again.
+        Raises the failure of the attempt if the turn cannot be attempted again, for example because
+        the client got the beginning of the attempt's answer.
         """
         if end.how == "well":
             return False
@@ -169,12 +183,12 @@ class Part:
             self._claims.note_delivery(self._claim)
 
     def note_sent_away(self) -> None:
-        """Notes that the client was asked to come again. The turn goes on."""
+        """Notes that the client was asked to repeat its request later. The turn goes on."""
         if self._move(PartState.SENT_AWAY, Mover.CLIENT):
             self._leave()
 
     def give_up(self) -> None:
-        """Notes that the client left before the end. If no client waits for the turn any more, ends the agent's run."""
+        """Notes that the client left before the end. Cancels the agent's run if no other client waits for the turn."""
         if not self._move(PartState.GIVEN_UP, Mover.CLIENT) or not self._leave() or self._attempt is None:
             return
         self._attempt.gone.set()
@@ -182,7 +196,10 @@ class Part:
             self._cancel(self._attempt.stream.run_id)
 
     def _leave(self) -> bool:
-        """Returns whether no client waits for the turn any more. Only the worker that makes the attempt can know it."""
+        """Stops reading. Returns whether no client waits for the turn any more.
+
+        Only the worker that makes the attempt can know this. Other workers return False.
+        """
         self._current_reader.close()
         if self._attempt is not None:
             return self._attempts.leave(self._attempt)
@@ -191,6 +208,7 @@ class Part:
 
 
 def _follow(follower: Follower, stream: TurnStream) -> None:
+    """Copies the events of an attempt in another worker to a stream, until the attempt ends. Runs in a thread."""
     try:
         end = follower.follow(stream.write, stream.gone)
     except Exception as fault:

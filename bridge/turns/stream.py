@@ -1,6 +1,6 @@
-"""The events of an attempt. A thread writes them, and any number of clients read them from the start.
+"""Passes the events of an attempt from the thread that writes them to any number of readers, one for each client.
 
-So a reader can look after its client while the agent is silent, and a client that leaves does not end the turn.
+So a reader can serve its client while the agent is silent, and a client that leaves does not end the turn.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from queue import Empty, SimpleQueue
 from bridge.journal.batches import End
 from bridge.turn import AgentEvent, MethodChosen, Reasoning, RunStarted, Text, ToolCall
 
-# Events that the client sees. The first of them is a sign that the model works. Other events are no sign: a server may
-# name the run, and its model may fail a moment later.
+# Events that the client sees. Only these show that the model works: a Letta server may name the run, and its model may
+# fail a moment later.
 SHOWN = (Reasoning, Text, ToolCall)
 
 
 class TurnStream:
-    """Append-only. `gone` is set when no client waits any more."""
+    """The events of one attempt so far, and its end. Events are only added.
+
+    `gone` is set when no client waits for the attempt any more.
+    """
 
     def __init__(self, events: Iterable[AgentEvent] = (), end: End | None = None) -> None:
         self.events: list[AgentEvent] = list(events)
@@ -29,11 +32,12 @@ class TurnStream:
         self._guard = threading.Lock()
 
     def write(self, event: AgentEvent) -> None:
+        """Adds an event and wakes all readers."""
         self.events.append(event)
         self._ring_bells()
 
     def finish(self, end: End) -> None:
-        """Sets the end. No event comes after it."""
+        """Sets how the attempt ended, and wakes all readers. No event comes after the end."""
         self.end = end
         self._ring_bells()
 
@@ -42,12 +46,14 @@ class TurnStream:
             bell.put(None)
 
     def reader(self) -> Reader:
+        """Returns a new reader, which reads the events from the first on."""
         bell: SimpleQueue[None] = SimpleQueue()
         with self._guard:
             self._bells = [*self._bells, bell]
         return Reader(self, bell)
 
     def leave(self, bell: SimpleQueue[None]) -> None:
+        """Stops waking the reader that has this bell."""
         with self._guard:
             self._bells = [other for other in self._bells if other is not bell]
 
@@ -63,12 +69,16 @@ class TurnStream:
 
     @property
     def run_id(self) -> str:
-        """Letta's name of the run, "" while it is unknown."""
+        """The id of Letta's run, "" while it is unknown."""
         return next((event.run_id for event in reversed(self.events) if isinstance(event, RunStarted)), "")
 
 
 class Reader:
-    """Reads a stream from its start. Each reader has a bell: a condition takes twice the time with every event."""
+    """Reads the events of a stream from the first on, for one client.
+
+    Its bell is a queue with an item for each event. Measured with a `threading.Condition`, each event took twice the
+    time.
+    """
 
     def __init__(self, stream: TurnStream, bell: SimpleQueue[None]) -> None:
         self._stream = stream
@@ -76,7 +86,7 @@ class Reader:
         self._seen = 0
 
     def read(self, seconds: float) -> Sequence[AgentEvent]:
-        """Returns the events that were not read yet. If there are none, waits for some, at most `seconds`."""
+        """Returns the events that were not read yet. Waits at most `seconds` for an event if there are none."""
         stream, deadline = self._stream, 0.0
         while len(stream.events) == self._seen and stream.end is None:
             deadline = deadline or time.monotonic() + seconds
@@ -87,7 +97,7 @@ class Reader:
         return fresh
 
     def wait_for_shown_event(self, seconds: float) -> None:
-        """Waits for an event that the client sees, or the end, at most `seconds`. The events still count as unread."""
+        """Waits at most `seconds` for an event that the client sees, or for the end. Does not count as reading."""
         deadline = time.monotonic() + seconds
         while (
             self._stream.end is None
@@ -98,13 +108,15 @@ class Reader:
 
     @property
     def at_end(self) -> bool:
-        """Whether all events were read and no more will come."""
+        """Whether the attempt has ended and all its events were read."""
         return self._stream.end is not None and len(self._stream.events) == self._seen
 
     def close(self) -> None:
+        """Ends reading, so that events do not wake this reader any more."""
         self._stream.leave(self._bell)
 
     def _wait_for_bell(self, seconds: float) -> bool:
+        """Waits at most `seconds` for the next event or the end. Returns whether one came."""
         try:
             self._bell.get(timeout=max(0.0, seconds))
         except Empty:

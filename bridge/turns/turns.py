@@ -1,4 +1,4 @@
-"""Runs the turns of this worker, each in a thread of its own. Its record and its clients read what happens there."""
+"""Runs the turns of this worker, each in a thread of its own, and records what happens in them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """`on_end` functions get the record of each attempt when it is over, before its clients see the end."""
+    """Begins turns for requests. Each `on_end` function gets an attempt's record before clients see the end."""
 
     conversation: Conversation
     attempts: Attempts
@@ -33,7 +33,10 @@ class Turns:
     on_end: Sequence[Callable[[TurnRecord], None]]
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
-        """Returns the request's part in the turn. The request runs the turn, unless the same turn is there already."""
+        """Returns the request's part in the turn. Starts a thread that runs the turn, unless the turn runs already.
+
+        The thread shares the request's slot and trace.
+        """
         trace = current_trace()
 
         def run(attempt: Attempt) -> None:
@@ -58,7 +61,10 @@ class Turns:
         return part
 
     def _run_turn(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
-        """Runs the turn. Returns the failure that ended it, for its clients: no turn ends in silence."""
+        """Runs the turn with its agent, writes its events and its record. Returns the exception that ended it, or None.
+
+        The exception goes to the clients of the turn: no turn ends in silence.
+        """
         fault: BaseException | None = None
         try:
             record = self.recorder.begin(turn, dialect)
@@ -79,6 +85,7 @@ class Turns:
         return fault
 
     def _cancel(self, turn: Turn, run_id: str) -> None:
+        """Cancels the agent's run of a turn that no client waits for. Logs a failure."""
         try:
             self.conversation.cancel(turn, run_id)
         except BridgeError as failure:

@@ -41,7 +41,7 @@ class Listener:
         A failure that is raised here gets its own HTTP status. Later, the status 200 has been sent.
         """
         deadline = time.monotonic() + seconds
-        while not self.part.wait_for_first(min(TICK, max(0.0, deadline - time.monotonic()))):
+        while not self.part.wait_for_first_event(min(TICK, max(0.0, deadline - time.monotonic()))):
             self._check_client()
             self._check_shutdown()
             if time.monotonic() >= deadline:

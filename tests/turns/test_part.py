@@ -54,7 +54,7 @@ def test_a_repeat_gets_the_whole_answer_after_the_first_request_has_it(
     part = ask(one, agent)
     assert agent.begun.wait(SOON)
     again = ask(other, agent)
-    assert again.wait_for_first(SOON)
+    assert again.wait_for_first_event(SOON)
     agent.go_on.set()
     assert read(part) == ANSWER
     part.note_delivery()
@@ -158,7 +158,7 @@ def test_a_request_that_joined_a_turn_that_fails_gets_the_same_error(
     part = ask(one, agent)
     assert agent.begun.wait(SOON)
     again = ask(one if workers == 1 else new_worker(open_store()), agent)
-    assert again.wait_for_first(SOON)
+    assert again.wait_for_first_event(SOON)
     agent.go_on.set()
     for each in (part, again):
         with pytest.raises(LettaUnreachable) as raised:
@@ -207,7 +207,7 @@ def test_a_run_is_not_cancelled_while_a_client_of_another_worker_waits(open_stor
     part = ask(new_worker(open_store()), agent)
     assert agent.begun.wait(SOON)
     again = ask(new_worker(open_store()), agent)
-    assert again.wait_for_first(SOON)
+    assert again.wait_for_first_event(SOON)
     part.give_up()
     assert agent.cancelled == []
     agent.go_on.set()
@@ -252,7 +252,7 @@ def test_the_first_sign_is_that_of_the_new_attempt(open_store: Open, agent: Agen
     part.give_up()
     again = ask(worker, agent)
     agent.go_on.set()
-    assert again.wait_for_first(SOON)
+    assert again.wait_for_first_event(SOON)
     assert again.method == "native"
     assert len(agent.runs) == 2
 
@@ -276,7 +276,7 @@ def test_a_keyed_turn_whose_answer_is_too_large_to_be_followed_is_a_conflict(
     part = ask(new_worker(open_store()), agent, keyed)
     assert agent.begun.wait(SOON)
     again = ask(new_worker(open_store()), agent, keyed)
-    assert again.wait_for_first(SOON)
+    assert again.wait_for_first_event(SOON)
     agent.go_on.set()
     assert read(part) == ANSWER
     with pytest.raises(RequestConflict):

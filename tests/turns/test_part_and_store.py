@@ -73,7 +73,7 @@ def test_a_run_is_not_cancelled_while_the_store_cannot_say_who_follows_it(open_s
     part = ask(new_worker(store), agent)
     assert agent.begun.wait(SOON)
     again = ask(new_worker(open_store()), agent)
-    assert again.wait_for_first(SOON)
+    assert again.wait_for_first_event(SOON)
     store.fault = StoreUnavailable("gone")
     part.give_up()
     assert agent.cancelled == []
