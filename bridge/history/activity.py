@@ -71,7 +71,7 @@ class Activity:
         return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
 
     def keep_cards(self, cards: Iterable[ToolCard]) -> None:
-        """Stores descriptions of tools. A known tool keeps its `since`, the time when it was first offered."""
+        """Stores descriptions of clients' tools. A known tool keeps its `since`, the time when it was first offered."""
         for card in cards:
             known = self.tool_card(card.digest)
             kept = card if known is None else replace(card, since=known.since)
@@ -161,7 +161,7 @@ class Activity:
         }
 
     def tool_card(self, digest: str) -> ToolCard | None:
-        """Returns the description of the tool with this digest, None if the store does not have it."""
+        """Returns the description of the client's tool with this digest, None if the store does not have it."""
         text = self._store.get(f"tool {digest}")
         return None if text is None else record_from_text(ToolCard, text)
 

@@ -98,7 +98,7 @@ def _failure_fields(failure: errors.BridgeError | None) -> list[Any] | None:
 
 
 def _failure_from_fields(fields: list[Any] | None) -> errors.BridgeError | None:
-    """Returns the error that `_failure_fields` described."""
+    """Returns the error from the values that `_failure_fields` returned for it, None for None."""
     if fields is None:
         return None
     kind, message, param, code, retry_after = fields

@@ -17,7 +17,7 @@ class Gate:
         self._lock = threading.Lock()
 
     def enter(self, then: Callable[[], None] = lambda: None) -> Slot:
-        """Takes a slot for one turn. Raises TooManyTurns at once if no slot is free.
+        """Takes a slot for one turn in this worker. Raises TooManyTurns at once if no slot is free.
 
         `then` is called when the slot is free again.
         """

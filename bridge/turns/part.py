@@ -55,7 +55,7 @@ class Part:
                 return self._make_attempt(mine, repeated=False)
             if there.body != mine.body:
                 raise IdempotencyKeyReused("This Idempotency-Key came before with another request body.")
-            if there != lost and self._take_part(there):
+            if there != lost and self._join_or_repeat(there):
                 return None
             again = Claim.new(mine.body, mine.worker, there.turn)
             if self._claims.take_over(there, again):
@@ -71,7 +71,7 @@ class Part:
             self._attempts.end(attempt, fault)
             raise
 
-    def _take_part(self, other: Claim) -> bool:
+    def _join_or_repeat(self, other: Claim) -> bool:
         """Joins an attempt that goes on, or takes the recorded answer of an attempt that ended well.
 
         Returns False if a new attempt has to be made.
@@ -81,7 +81,7 @@ class Part:
         if end is None:
             self._join(other, follower)
             return True
-        if end.how != "well" or not self._is_to_be_repeated(other, follower):
+        if end.how != "well" or not self._gets_recorded_answer(other, follower):
             return False
         self._enter(PartState.REPEATED, other, None, TurnStream(follower.recorded, end))
         return True
@@ -91,9 +91,9 @@ class Part:
         attempt = self._attempts.join(other.token)
         self._enter(PartState.JOINED, other, attempt, attempt.stream if attempt else TurnStream())
         if attempt is None:
-            Thread(target=_follow, args=(follower, self._stream), name="follower", daemon=True).start()
+            Thread(target=_follow_attempt, args=(follower, self._stream), name="follower", daemon=True).start()
 
-    def _is_to_be_repeated(self, other: Claim, follower: Follower) -> bool:
+    def _gets_recorded_answer(self, other: Claim, follower: Follower) -> bool:
         """Returns whether this request gets the recorded answer of an attempt that ended well, or a new attempt."""
         if self._identity.kept:
             return self._identity.keyed or not follower.is_empty
@@ -151,8 +151,8 @@ class Part:
     def _begin_again(self, end: End) -> bool:
         """Begins the turn again if its attempt ended without an answer. Returns False if the attempt ended well.
 
-        Raises the failure of the attempt if the turn cannot be attempted again, for example because
-        the client got the beginning of the attempt's answer.
+        Raises the failure of the attempt if the turn cannot be attempted again, for example because the
+        client got the beginning of the answer.
         """
         if end.how == "well":
             return False
@@ -207,7 +207,7 @@ class Part:
         return False
 
 
-def _follow(follower: Follower, stream: TurnStream) -> None:
+def _follow_attempt(follower: Follower, stream: TurnStream) -> None:
     """Copies the events of an attempt in another worker to a stream, until the attempt ends. Runs in a thread."""
     try:
         end = follower.follow(stream.write, stream.gone)

@@ -42,6 +42,7 @@ class TurnStream:
         self._ring_bells()
 
     def _ring_bells(self) -> None:
+        """Wakes all readers of this stream."""
         for bell in self._bells:
             bell.put(None)
 

@@ -39,16 +39,16 @@ class Turns:
         """
         trace = current_trace()
 
-        def run(attempt: Attempt) -> None:
+        def start_thread(attempt: Attempt) -> None:
             trace.is_turn = True
             slot.share()
             try:
-                Thread(target=work, args=(attempt,), name="turn", daemon=True).start()
+                Thread(target=run_in_thread, args=(attempt,), name="turn", daemon=True).start()
             except BaseException:
                 slot.leave()
                 raise
 
-        def work(attempt: Attempt) -> None:
+        def run_in_thread(attempt: Attempt) -> None:
             set_current_trace(trace)
             begun = replace(turn, id=attempt.claim.turn, repeated=attempt.repeated)
             try:
@@ -56,7 +56,7 @@ class Turns:
             finally:
                 slot.leave()
 
-        part = Part(self.attempts, identity, run, partial(self._cancel, turn))
+        part = Part(self.attempts, identity, start_thread, partial(self._cancel, turn))
         part.begin()
         return part
 

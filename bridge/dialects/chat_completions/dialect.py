@@ -27,6 +27,7 @@ class ChatCompletions:
         return ParsedRequest(turn, ChatReply(turn.model, include_usage=wants_usage(body)))
 
     def identity_fields(self, body: JsonObject) -> JsonObject:
+        """Returns the fields of a request that say what the agent is asked, without those for the form of the reply."""
         return {name: value for name, value in body.items() if name not in _FORM}
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:

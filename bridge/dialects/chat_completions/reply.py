@@ -25,6 +25,7 @@ class ChatReply:
         self._around: dict[type[AgentEvent], tuple[bytes, bytes]] = {}
 
     def frames(self, event: AgentEvent) -> list[bytes]:
+        """Returns the bytes of a stream for one event of the agent."""
         around = self._around.get(type(event))
         if around is not None and isinstance(event, Text | Reasoning):
             text = self._chunks.text_of(event)

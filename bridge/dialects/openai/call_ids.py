@@ -28,12 +28,15 @@ class OpenAICallIds:
         return "message-" + "-".join(parts.groups()[:5]), int(parts[6], 16)
 
     def new_id_without_message(self) -> str:
+        """Returns a new id for a tool call that was read from the agent's text."""
         return f"call_{secrets.token_hex(12)}"
 
     def new_ending_id(self) -> str:
+        """Returns a new id for a tool call that contains the agent's plain answer."""
         return _ENDING + secrets.token_hex(12)
 
     def is_ending_id(self, call_id: str) -> bool:
+        """Returns whether `new_ending_id` made this id."""
         return call_id.startswith(_ENDING)
 
 
