@@ -1,7 +1,8 @@
-"""letta_v1_agent on 0.14 and later: the stub needs an approval, and the answer to it carries the client's result.
+"""The method `approval`, for agents of the type letta_v1_agent on Letta 0.14 and later.
 
-The model is shown the call, and the result as its tool's own return. `native` is the same with tools that are named in
-the request instead of stubs (0.16.2 and later).
+The stub needs an approval. The client's result is sent to Letta as the answer to the approval request, and the model
+sees the result as the return of the tool. The method `native` does the same without stubs: it sends the tools with each
+message (Letta 0.16.2 and later).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ ONE_AT_A_TIME = "Not run: the client takes one call at a time. Make this call ag
 
 
 class Approval(Interception):
+    """Catches calls by stubs that need an approval, and answers the approval request with the client's results."""
+
     name = "approval"
 
     def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
@@ -33,9 +36,10 @@ class Approval(Interception):
 
 
 def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
-    """Answers the held calls with the client's results, sends the messages, and yields what happens.
+    """Gives Letta the client's results for the held calls, sends the turn's messages, and yields the events of the run.
 
-    `client_tools` are offered in this run only.
+    If the turn has nothing new for the agent, yields the reply that the client missed. `client_tools` are the schemas
+    of tools that Letta offers the model in this run only.
     """
     switch_parallel_calls(turn)
     stored, editor = StoredMessages(turn), ContextEditor(turn)
@@ -50,7 +54,7 @@ def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()
     try:
         events = turn.start_run(outgoing, client_tools)
     except LettaError as failure:
-        # An abandoned call that still holds the agent is closed in the request that brings the messages.
+        # A call that the client abandoned still holds the agent: close it in the request that sends the messages.
         request = find_abandoned_request(turn, stored, failure)
         events = turn.start_run(
             _outgoing_with_results(turn, [_complete_results(turn, request, {})], outgoing), client_tools
@@ -60,7 +64,11 @@ def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()
 
 
 def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple[list[Results], int]:
-    """The client's results for the calls that the agent waits for, or the row in which the agent got them before."""
+    """Returns the results to send for the calls that hold the agent, and a row number.
+
+    If no held call gets a result, the list is empty, and the row is the stored message in which an earlier attempt gave
+    the agent these results.
+    """
     if not turn.new_input.results:
         return [], 0
     request = stored.held_request()
@@ -71,7 +79,10 @@ def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple
 
 
 def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
-    """Letta takes results for all calls or none, so a call that the client left out returns that it has no result."""
+    """Returns a result for every call of the approval request: the client's, or a text that there is none.
+
+    Letta accepts only results for all calls of a request together. `given` has the client's results by call index.
+    """
     missing = NO_RESULT if turn.parallel or not given else ONE_AT_A_TIME
     results = []
     for call in request.calls:
@@ -86,7 +97,11 @@ def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[in
 def _outgoing_with_results(
     turn: PreparedTurn, answers: Sequence[Results], messages: Sequence[Outgoing]
 ) -> list[Outgoing]:
-    """What to send. Where a message beside an answer would be lost, the answer is given before."""
+    """Returns what to send to Letta in one request: the results for held calls, then the messages.
+
+    Some Letta versions lose a message that is sent together with results. There the results are sent at once, and only
+    the messages are returned.
+    """
     if messages and not turn.features.takes_messages_beside_results:
         for answer in answers:
             turn.gateway.give_results(turn.agent.id, answer)
@@ -95,6 +110,7 @@ def _outgoing_with_results(
 
 
 def _calls_for_client(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
+    """Yields the events of a run, with held calls in the client's form, or only the first if the client takes one."""
     for event in move_held_calls_last(turn, events):
         if not (isinstance(event, AgentCall) and event.held):
             yield event

@@ -1,9 +1,9 @@
-"""Tool calls that a model writes into its text, between tags that only this turn has. Pure.
+"""Finds tool calls that a model writes into its text, between tags that only this turn has. Pure.
 
     <call-3f9c01ab>{"name": "read_file", "arguments": {"path": "a.txt"}}</call-3f9c01ab>
 
-The number in the tag is new in every turn, so older text, in a file or in a quote, is never read as a call. A tag
-counts only at the beginning of a line and outside of fenced code.
+The hexadecimal number in the tag is new in every turn, so older text, in a file or in a quote, is never read as a call.
+A tag counts only at the beginning of a line and outside of fenced code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class TaggedCall:
-    """A call as the model wrote it. `fault` says what is wrong with it, "" if nothing is."""
+    """A tool call as the model wrote it into its text. `fault` says what is wrong with the call; "" if it is valid."""
 
     name: str
     arguments: str
@@ -37,7 +37,10 @@ class TaggedCall:
 
 
 class TaggedText:
-    """Takes a text in pieces and separates calls from text for the user."""
+    """Takes the model's text in pieces, and separates the tool calls in it from the text for the user.
+
+    `nonce` is the number in the tags. `tools` are the client's tools by name.
+    """
 
     def __init__(self, nonce: str, tools: Mapping[str, ToolSpec]) -> None:
         self._open, self._close = f"<call-{nonce}>", f"</call-{nonce}>"
@@ -47,20 +50,24 @@ class TaggedText:
         self._in_call = False
 
     def feed(self, piece: str) -> Iterator[str | TaggedCall]:
-        """What is certain after this piece. Only text that may become a tag is held back."""
+        """Adds a piece of the model's text, and yields the texts and calls that are complete by then.
+
+        Text that may be the beginning of a tag is kept until the next piece.
+        """
         self._rest += piece
         while (step := self._take_call() if self._in_call else self._take_text()) is not None:
             if step:
                 yield step
 
     def end(self) -> Iterator[str | TaggedCall]:
-        """What was held back. A call that was never closed is text."""
+        """Yields the text that was kept for a possible tag. A call without a closing tag counts as text."""
         rest = (self._open if self._in_call else "") + self._rest
         self._rest, self._in_call = "", False
         if rest:
             yield rest
 
     def _take_call(self) -> TaggedCall | None:
+        """Removes a call from the unread text and returns the call, or None as long as its closing tag is missing."""
         body, closed, after = self._rest.partition(self._close)
         if not closed:
             return None
@@ -68,7 +75,10 @@ class TaggedText:
         return self._parse_call(body)
 
     def _take_text(self) -> str | None:
-        """The text before the next tag, "" if a tag comes first, None if more text is needed to know."""
+        """Removes the text before the next tag from the unread text and returns this text.
+
+        Returns "" if a tag comes first, and None if more text is needed to know.
+        """
         start = self._rest.find(self._open)
         if start >= 0 and self._may_be_tag(self._passed + self._rest[:start]):
             text, self._rest = self._rest[:start], self._rest[start + len(self._open) :]
@@ -86,11 +96,13 @@ class TaggedText:
 
     @staticmethod
     def _may_be_tag(before: str) -> bool:
+        """Returns whether a tag may follow the text `before`: at the beginning of a line, outside of fenced code."""
         line = before.rpartition("\n")[2]
         fences = len(re.findall(r"^\s*```", before, re.M))
         return not line.strip() and fences % 2 == 0
 
     def _parse_call(self, body: str) -> TaggedCall:
+        """Returns the call that the JSON text between two tags describes, with a `fault` if the call is not valid."""
         try:
             value = json.loads(body)
         except ValueError:
@@ -104,7 +116,10 @@ class TaggedText:
 
 
 def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
-    """What in the arguments does not fit the schema's first level, "" if they fit."""
+    """Returns what is wrong with a call's arguments by the JSON Schema of the tool's parameters, "" if nothing is.
+
+    Checks only that required arguments are there, and the types at the first level.
+    """
     if not isinstance(arguments, dict):
         return "`arguments` must be a JSON object"
     required, properties = schema.get("required"), schema.get("properties")
@@ -122,6 +137,7 @@ def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
 
 
 def _has_type(value: Any, kind: Any) -> bool:
+    """Returns whether a JSON value has the type `kind` of JSON Schema. Any value has an unknown type."""
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     if kind in ("integer", "number") and isinstance(value, bool):
@@ -130,5 +146,5 @@ def _has_type(value: Any, kind: Any) -> bool:
 
 
 def _length_of_partial_tag(text: str, tag: str) -> int:
-    """The length of the end of `text` that may be the beginning of `tag`."""
+    """Returns the length of the longest end of `text` that is also a beginning of `tag`, 0 if there is none."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)

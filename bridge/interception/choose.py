@@ -1,6 +1,9 @@
-"""Chooses the method that catches the calls: by what the model is shown at the end, then by the number of Letta calls.
+"""Chooses the method that catches the agent's calls of client tools.
 
-| server            | letta_v1_agent                  | every other type  |
+The best method is the one after which the model sees the cleanest transcript, then the one with the fewest requests to
+Letta.
+
+| Letta server      | letta_v1_agent                  | every other type  |
 |-------------------|---------------------------------|-------------------|
 | up to 0.11.6      | (no such agents)                | rewrite, ungated  |
 | 0.11.7            | (no such agents)                | rewrite, gated    |
@@ -10,10 +13,11 @@
 | 0.16.2 to 0.16.6  | native                          | rewrite, gated    |
 | 0.16.7 and later  | native                          | relay             |
 
-On 0.13 a `letta_v1_agent` is spoilt by an answered approval and held for ever by a denied one, so its calls are not
-held. Calls of agents with sleeptime are not held up to 0.13: see `features_for_agent`.
-Only a stub can be forced, so a named or required tool is caught by `approval` instead of `native`. `message` works
-everywhere and is not needed on any server that was measured. `prompt` is only chosen if a setting says so.
+On Letta 0.13 an answered approval damages a `letta_v1_agent`, and a denied one holds the agent for ever, so calls of
+these agents are not held. Up to Letta 0.13, calls of agents with sleeptime are not held: see `features_for_agent`.
+The model can only be forced to call a stub, so a named or required tool is caught by `approval` instead of `native`.
+`message` works everywhere and is not needed on any server that was measured. `prompt` is chosen only if
+BRIDGE_METHOD or the methods of the client's key say so.
 """
 
 from __future__ import annotations
@@ -49,7 +53,12 @@ _UNGATED = (
 def choose_method(
     features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice, allowed: frozenset[Method] = frozenset()
 ) -> Interception:
-    """The best method that works. `allowed` are the methods that the client's key permits, empty for any."""
+    """Returns the best method that works for the agent and can do what `choice` (`tool_choice`) asks.
+
+    `wanted` is BRIDGE_METHOD. `allowed` are the methods that the client's key permits; empty permits all. Raises
+    InvalidRequest if the wanted method does not work or cannot force a call, and Forbidden if the key permits no
+    method that works.
+    """
     possible = possible_methods(features, loop)
     if wanted != "auto" and wanted not in possible:
         raise InvalidRequest(
@@ -76,7 +85,7 @@ def choose_method(
 
 
 def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Interception]:
-    """The methods that work, best first."""
+    """Returns the methods that work for an agent with this loop on this Letta server, by name, best first."""
     methods: dict[Method, Interception] = {}
     if loop == "v3" and features.client_tools:
         methods["native"] = Native()
@@ -92,7 +101,7 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
 
 
 def explain_method(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
-    """Why it is this method, for the operator."""
+    """Returns sentences for the operator that say why the bridge chose this method for an agent."""
     forced = "" if wanted == "auto" else "BRIDGE_METHOD says so. "
     if method == "rewrite" and not can_deny_calls(features, loop):
         return forced + _UNGATED

@@ -1,4 +1,4 @@
-"""The client's calls that hold an agent, found and closed."""
+"""Finds and closes calls of client tools that hold an agent: Letta waits for their approval and takes no message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.sync.ownership import is_ours
 
 
 def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
-    """The approval request that the agent waits at, if it is the last message of its context."""
+    """Returns the approval request that holds the agent, or None if its last message is not an approval request."""
     if not agent.message_ids:
         return None
     last = agent.message_ids[-1]
@@ -21,13 +21,16 @@ def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
 
 
 def names_of_own_tools(agent: Agent, request: StoredMessage) -> list[str]:
-    """Names of the agent's own tools among the held calls. Only the agent's owner decides about these."""
+    """Returns the names of the agent's own tools that the approval request asks for.
+
+    Only the owner of the agent may approve or deny their calls.
+    """
     own = {tool.name for tool in agent.tools if not is_ours(tool)}
     return [call.name for call in request.calls if call.name in own]
 
 
 def own_tool_error(tool: str) -> LettaConflict:
-    """The error if the agent waits for a decision about its own tool."""
+    """Returns the error for an agent that waits until somebody approves or denies a call of its own tool."""
     return LettaConflict(
         f"The agent waits for somebody to approve or deny its own tool {tool!r:.80}, which is not one of the client's."
         " Decide that in Letta, then send again.",
@@ -36,7 +39,10 @@ def own_tool_error(tool: str) -> LettaConflict:
 
 
 def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
-    """Frees the agent from the client's calls that hold it, outside of any turn. Returns their names."""
+    """Closes the client's calls that hold the agent, outside of any turn. Returns the names of the called tools.
+
+    Raises LettaConflict if no call holds the agent, or if a call of the agent's own tool does.
+    """
     request = find_held_request(gateway, agent)
     if request is None:
         raise LettaConflict("The agent does not wait for the result of any call.", code="no_pending_call")
@@ -48,10 +54,10 @@ def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
 
 
 def close_request(gateway: Gateway, agent: Agent, request: StoredMessage) -> None:
-    """Frees the agent from the calls of this request. No model is asked.
+    """Closes all calls of an approval request, so that the agent takes messages again. No model is asked.
 
-    From 0.14 on the newest loop takes the answer that there is no result. The other loops only take denials, to which
-    Letta adds words of its own. There the call is taken out of the context, as turns do it.
+    From Letta 0.14 on, letta_v1_agent takes the answer that there is no result. The other loops take only denials, to
+    which Letta adds words of its own. For these loops the request is removed from the agent's context, as in a turn.
     """
     features = gateway.features()
     if agent_loop(features.version, agent.type) == "v3" and features.tool_returns:

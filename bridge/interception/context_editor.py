@@ -1,4 +1,4 @@
-"""Keeps the agent's context free of what the bridge has to add to it during a turn."""
+"""Removes from the agent's context the messages that the bridge has to add during a turn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from bridge.letta.gateway import AgentChange, Say
 
 
 class ContextEditor:
-    """Remembers the ids of the messages before the turn, to know which ones the turn has added."""
+    """Changes which messages are in the context of a turn's agent.
+
+    `ids_before` are the ids of the messages in the context before the run. They show which messages the run added.
+    """
 
     def __init__(self, turn: PreparedTurn) -> None:
         self._turn = turn
@@ -17,16 +20,22 @@ class ContextEditor:
         self._has_temporary = False
 
     def mark_temporary(self, first: Say) -> Say:
-        """The first message to send, which is removed again after the run: nobody said it."""
+        """Returns `first`, the first message to send, and notes that `remove_temporary` must remove it after the run.
+
+        The message is removed because neither the user nor the agent said it.
+        """
         self._has_temporary = True
         return first
 
     def go_on_message(self) -> Say:
-        """A message that makes the agent go on."""
+        """Returns a temporary message that makes the agent go on where the client sent no message."""
         return self.mark_temporary(Say("system", GO_ON))
 
     def deny_call(self, request_id: str, reason: str) -> str:
-        """Denies a held call and removes everything that this adds except the call's return. Returns its id."""
+        """Denies a held call. Returns the id of the message with the call's return.
+
+        Of the messages that the denial adds, only the return stays in the context.
+        """
         turn = self._turn
         return_id = turn.gateway.deny_call(turn.agent.id, request_id, reason).id
         now = self._current_ids()
@@ -36,15 +45,19 @@ class ContextEditor:
         return return_id
 
     def set_context(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
-        """Begins the turn with these messages. A held call that is not among them does not hold the agent any more."""
+        """Makes these messages the agent's context before the run, and sets the agent's variables if they are given.
+
+        A held call that is not among the messages does not hold the agent any more.
+        """
         self.ids_before = message_ids
         self._change_context(message_ids, variables)
 
     def remove_message(self, message_id: str) -> None:
+        """Removes one message from the agent's context before the run."""
         self.set_context([kept for kept in self.ids_before if kept != message_id])
 
     def remove_temporary(self) -> None:
-        """Removes the message that was for this run only."""
+        """Removes the temporary message of this run from the agent's context, if there is one."""
         if self._has_temporary:
             now = self._current_ids()
             kept = self._without_temporary(now)
@@ -59,7 +72,10 @@ class ContextEditor:
         self._turn.gateway.change_agent(self._turn.agent.id, change)
 
     def _without_temporary(self, message_ids: list[str]) -> list[str]:
-        """The message comes right after the last one before the turn. A compaction may have removed both."""
+        """Returns the ids without the temporary message, which is the first message after those before the run.
+
+        Returns all ids if Letta has compacted the context: then both neighbours may be gone.
+        """
         last = self.ids_before[-1] if self.ids_before else ""
         if not self._has_temporary or last not in message_ids[:-1]:
             return message_ids

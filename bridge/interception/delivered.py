@@ -1,4 +1,7 @@
-"""What an earlier attempt at this turn has brought to the agent, if its answer was lost or its bridge was killed."""
+"""Finds out which messages of a turn an earlier attempt has delivered to the agent.
+
+A client repeats a turn if the reply was lost or the bridge was killed.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ from bridge.letta.gateway import StoredMessage
 
 
 def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
-    """The turn without messages that have reached the agent: they are not sent again.
+    """Returns the turn without its messages if an earlier attempt delivered them, otherwise with all messages.
 
-    All messages of a turn go out in one request, so one delivered message means that all were delivered. Results are
-    recognised by their calls, so they stay, and a method that sends them as messages does not send them again.
+    All messages of a turn are sent in one request, so one delivered message means that all were delivered. The tool
+    results stay in the turn: a method recognises by their calls which results the agent has, and a method that sends
+    results as messages sends nothing again.
     """
     features = turn.features
     if not features.lists_active_runs:
@@ -28,8 +32,8 @@ def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
         wait_for_runs(turn.gateway, turn.agent.id, threading.Event())
         turn = replace(turn, agent=turn.gateway.agent(turn.agent.id))
         stored = StoredMessages(turn)
-    # Where messages enter the context with the run, a run that fails, or loses its client before 0.11, may leave its
-    # messages out.
+    # On some Letta versions the messages enter the context only when the run has ended well. A run that fails, or that
+    # loses its client before Letta 0.11, may then leave its messages out of the context.
     by_step = keeps_context_by_step(features.version, turn.loop)
     if not _has_sent_any(turn, stored.newest_rows if by_step else stored.context_rows):
         return turn
@@ -37,4 +41,5 @@ def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:
+    """Returns whether an attempt at this turn sent any of these stored messages."""
     return any(turn.has_sent(row.otid) for row in rows)

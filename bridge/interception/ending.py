@@ -1,7 +1,7 @@
-"""Clients for which only a call of a certain tool ends a turn, such as Roo Code's attempt_completion.
+"""Serves clients that expect a call of a certain tool at the end of a task, such as Roo Code's attempt_completion.
 
-If the agent ends with plain text, it is not asked again: its text becomes that call. The agent knows nothing of the
-call, so it does not get the result, unless this says something that the user wrote.
+If the agent ends with plain text, the bridge does not ask the agent again. It makes a call of the ending tool with that
+text. The agent never made this call, so it does not get the result, except for words that the user wrote in the result.
 """
 
 from __future__ import annotations
@@ -26,19 +26,22 @@ from bridge.turn import (
     separated_text,
 )
 
-# What clients send for a tool that returned nothing.
+# Texts that clients send as the result of a tool that returned nothing.
 _EMPTY = ("", "(empty)", "null", "{}", "ok", "done", "success")
-# Reasons for which an agent stops before it has finished, whatever it said.
+# Letta's stop reasons for an agent that has not finished its task, even if its last event is text.
 _CUT_SHORT = ("max_steps", "max_tokens_exceeded")
 
 
 def find_ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec | None:
-    """The tool of the request that ends a turn."""
+    """Returns the first tool of the request whose name is in `names` (BRIDGE_FINAL_TOOLS), None if there is none."""
     return next((tool for tool in tools if tool.name in names), None)
 
 
 def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds) -> Iterator[TurnEvent]:
-    """The same events, with a call of `tool` instead of the text that ends the turn. Text beside a call stays text."""
+    """Yields the events of a turn, with a call of the ending tool instead of the text with which the agent ends.
+
+    Text stays text if the agent also calls a tool of the client, or stops before it has finished.
+    """
     held: list[Text] = []
     called = False
     for event in events:
@@ -59,7 +62,10 @@ def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
 
 
 def without_ending_results(new_input: NewInput, call_ids: CallIds) -> NewInput:
-    """The input without results of calls that the agent never made. What the user wrote in them stays, as a message."""
+    """Returns the input without the results of calls that `end_with_call` made: the agent never made these calls.
+
+    Such a result becomes a user message if it is not one of the texts for an empty result.
+    """
     of_endings = [result for result in new_input.results if call_ids.is_ending_id(result.call_id)]
     if not of_endings:
         return new_input
@@ -69,16 +75,20 @@ def without_ending_results(new_input: NewInput, call_ids: CallIds) -> NewInput:
 
 
 def events_without_agent() -> Iterator[AgentEvent]:
-    """The turn that follows such a result if the user wrote nothing."""
+    """Yields the events of a turn for which no agent is asked: the text "Done.".
+
+    The client gets this turn if it sent only an empty result of an ending tool.
+    """
     yield MethodChosen("none")
     yield Text("Done.")
     yield Stopped("end_turn")
 
 
 def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
-    """Arguments that are valid by the tool's schema.
+    """Returns arguments with the agent's text for a call of the ending tool, valid by the tool's schema.
 
-    The text is in its first text parameter, a required one if there is any. Other required ones get a minimal value.
+    The first parameter that takes any text gets the agent's text; required parameters go first. The other required
+    parameters get a minimal value.
     """
     schema = tool.parameters or {}
     properties, listed = schema.get("properties"), schema.get("required")
@@ -94,12 +104,14 @@ def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
 
 
 def _is_free_text(schema: Any) -> bool:
+    """Returns whether a parameter with this schema accepts any text."""
     return not isinstance(schema, dict) or (
         _schema_type(schema) == "string" and "enum" not in schema and "const" not in schema
     )
 
 
 def _schema_type(schema: JsonObject) -> str:
+    """Returns the first type of a JSON Schema that is not "null". A schema without a type counts as "string"."""
     kind = schema.get("type")
     if isinstance(kind, list):
         return next((item for item in kind if item != "null"), "null")
@@ -107,6 +119,7 @@ def _schema_type(schema: JsonObject) -> str:
 
 
 def _minimal_value(schema: Any) -> Any:
+    """Returns a value that fits the schema: its default, constant or first alternative, or an empty value."""
     if not isinstance(schema, dict):
         return ""
     for key in ("default", "const"):

@@ -1,4 +1,4 @@
-"""What becomes of the results that the client gives."""
+"""Matches the tool results that the client sends with the agent's calls. The methods share these functions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from bridge.turn import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class GivenResults:
-    """What became of the client's results. `is_new`: the agent has one now that it did not have before.
+    """Says what a method did with the client's results.
 
-    `quotes` are messages that quote results, as the returns of their calls could not be set. `row` is the stored
-    message in which the agent got a result in an earlier attempt.
+    - `is_new`: the agent has got a result that it did not have before.
+    - `quotes`: messages, still to be sent, that quote results. The returns of their calls could not be set.
+    - `row`: the number of the stored row in which the agent got a result in an earlier attempt, 0 if in none.
     """
 
     is_new: bool = False
@@ -25,12 +26,15 @@ class GivenResults:
     row: int = 0
 
     def outgoing(self, turn: PreparedTurn) -> list[Say]:
-        """What is still to be sent: the quotes, then the messages of the turn."""
+        """Returns the messages that are still to be sent to the agent: the quotes, then the messages of the turn."""
         return [*turn.with_turn_id([*self.quotes], "result-"), *turn.messages]
 
 
 def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
-    """The client's results for the calls of one message, by index. The first result for a call counts."""
+    """Returns the client's results for the calls in the Letta message `message_id`, by the index of the call.
+
+    If the client sent several results for a call, the first counts.
+    """
     found: dict[int, ToolResult] = {}
     for result in turn.new_input.results:
         place = turn.call_ids.message_and_index(result.call_id)
@@ -40,7 +44,10 @@ def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolRe
 
 
 def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
-    """The last row in which the agent got one of these results before. Refuses results that it never got."""
+    """Returns the number of the last stored row in which the agent got one of the client's results before.
+
+    If the agent got none of them, refuses the turn as `refuse_stale_results` does, or returns 0.
+    """
     rows = [row for row in map(stored.find_row_of_result, turn.new_input.results) if row is not None]
     if not rows:
         refuse_stale_results(turn)
@@ -48,7 +55,10 @@ def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
 
 
 def refuse_stale_results(turn: PreparedTurn) -> None:
-    """Results that no call waits for are ignored if a user message comes with them, and refused otherwise."""
+    """Raises InvalidRequest because no call waits for the client's results.
+
+    Ignores the results if a user message comes with them, or if the turn was delivered before.
+    """
     if turn.new_input.user_messages or turn.delivered:
         return
     named = ", ".join(repr(result.call_id)[:60] for result in turn.new_input.results[:5])
@@ -61,7 +71,10 @@ def refuse_stale_results(turn: PreparedTurn) -> None:
 
 
 def quote_result(result: ToolResult) -> Say:
-    """A message that quotes call and result as one JSON object, so that a result cannot imitate anything else."""
+    """Returns a user message that quotes a call and its result as one JSON object.
+
+    In JSON, the text of a result cannot look like another message.
+    """
     content = {
         "type": "tool_result",
         "tool": result.name,

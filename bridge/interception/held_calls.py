@@ -1,4 +1,4 @@
-"""Runs of agents that may wait for an approval, and take no message as long as they do."""
+"""Runs agents whose calls may wait for an approval. Such an agent takes no message as long as it waits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from bridge.turn import AgentCall, AgentEvent, AgentReturn, Stopped
 def run_agent(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, outgoing: Sequence[Outgoing]
 ) -> Iterator[AgentEvent]:
-    """Sends the messages and returns the events of the run, held calls last.
+    """Sends the messages to the agent and returns the events of the run, held calls last.
 
-    If Letta refuses them because of an abandoned call, that call is taken out of the context first.
+    If Letta refuses the messages because a call that the client abandoned holds the agent, removes that call from the
+    agent's context and sends the messages again.
     """
     try:
         return move_held_calls_last(turn, turn.start_run(outgoing))
@@ -29,9 +30,10 @@ def run_agent(
 
 
 def find_abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: LettaError) -> StoredMessage:
-    """The approval request of calls that the client abandoned, if they are the reason why Letta refused a message.
+    """Returns the approval request of calls that the client abandoned, after Letta refused a message because of them.
 
-    Raises the refusal again if they are not, and another error if the agent waits for a decision about its own tool.
+    `failure` is the refusal. Raises `failure` again if it has another reason, and LettaConflict if the agent waits
+    until somebody approves or denies a call of its own tool.
     """
     if failure.code != WAITS_FOR_APPROVAL and not turn.features.hides_conflicts:
         raise failure
@@ -45,10 +47,10 @@ def find_abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: 
 
 
 def move_held_calls_last(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
-    """The events of a run, with the calls that now hold the agent right before its end.
+    """Yields the events of a run, and the calls that hold the agent only before the event that ends the run.
 
-    Fails if one of these is a call of the agent's own tool. By token, 0.12 announces every call of an agent with
-    gated tools as held. A call that returns was not held.
+    Raises LettaConflict if a call of the agent's own tool holds the agent. When Letta 0.12 streams by token, it reports
+    every call as held if any tool of the agent needs an approval. So held calls that a return follows are left out.
     """
     held: list[AgentCall] = []
     for event in events:

@@ -1,6 +1,6 @@
-"""What a turn leaves in the agent's context if its bridge is killed in the middle, found and removed.
+"""Removes the bridge's own messages that a turn leaves in the agent's context if the bridge is killed in the middle.
 
-The agent could go on with these messages, but nobody said them.
+The agent would work with these messages in its context, but neither the user nor the agent said them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ _RESPONSE = "approval_response_message"
 
 
 def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
-    """The turn after the leftovers of a previous turn that was broken off were removed."""
+    """Removes from the agent's context what a broken-off turn left there. Returns the turn with the changed agent.
+
+    Does nothing if the previous turn ended.
+    """
     if not turn.unfinished_stubs:
         return turn
     remove, denied = _find_leftovers(StoredMessages(turn).context_rows, turn.unfinished_stubs)
@@ -25,10 +28,11 @@ def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
 
 
 def _find_leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tuple[set[str], dict[str, str]]:
-    """The ids of messages to remove, and returns in Letta's words for a denial with the text that they should have.
+    """Returns the ids of messages to remove, and the right text for returns to which Letta added words, by message id.
 
-    To be removed are messages that make the agent go on, and those around the return of a stub: the answer to the
-    approval request before it, and Letta's heartbeat after it.
+    Messages to remove are those that make the agent go on, and those around the return of a stub: the answer to the
+    approval request before the return, and Letta's heartbeat after the return. Letta adds words to the return of a call
+    that the bridge denied.
     """
     remove: set[str] = set()
     denied: dict[str, str] = {}

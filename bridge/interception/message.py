@@ -1,4 +1,8 @@
-"""Any agent: the call's return only says that the client runs it, and the result comes as a message that quotes it."""
+"""The method `message`, which works for any agent.
+
+The return of a call only says that the client runs the call. The client's result comes as a message that quotes the
+result.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,11 @@ from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
 
 class Message(Interception):
+    """Catches calls by stubs that return at once, and sends the client's results as messages.
+
+    `gated`: the stubs need an approval. `rule_prompts`: a tool rule can have its own prompt.
+    """
+
     name = "message"
 
     def __init__(self, *, gated: bool, rule_prompts: bool) -> None:
@@ -26,7 +35,11 @@ class Message(Interception):
 
 
 def _give_result(_: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Quotes the result, unless a message after the call's own return does: an earlier call may have had the same."""
+    """Returns a message that quotes the client's result, or the row of a stored message that already quotes it.
+
+    Returns None if no call waits for the result. Only messages after the return of the call are searched, because an
+    earlier call may have had the same result.
+    """
     quote = quote_result(result)
     returned, text = stored.find_return(result) or (-1, None)
     rows = [number for number, row in enumerate(stored.context_rows) if number > returned and row.text == quote.text]

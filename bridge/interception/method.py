@@ -1,4 +1,4 @@
-"""What every method of interception is given, and small functions that they share."""
+"""The interface of the methods of interception, the turn that a method gets, and functions that methods share."""
 
 from __future__ import annotations
 
@@ -25,22 +25,26 @@ from bridge.turn import (
     ToolChoice,
 )
 
-# What a call returns if the client never gives its result, and until it does.
+# The text that a call returns until the client gives its result, and for ever if the client never gives it.
 NO_RESULT = PLACEHOLDER
-# The same where the result can only come as a message.
+# The text that a call returns if the client's result can only come as a message.
 NO_RESULT_HERE = "The client runs this call itself. Its result, if there is one, comes as a message."
-# A message that makes the agent go on where a result alone does not.
+# The text of a message that makes the agent go on. Needed where the agent does not go on after a result alone.
 GO_ON = "[The tool has returned.]"
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTurn:
-    """One turn as its method gets it: the agent has the tools of the request, and nothing has been sent yet.
+    """A turn as a method gets it: the agent has the tools of the request, and no message has been sent yet.
 
-    `parallel`: the client takes several calls in one reply. `unfinished_stubs` are the names of the stubs that the
-    agent had in the previous turn, if that turn may have been broken off; None if it ended. `turn_id` marks the
-    messages of this turn on the server. `delivered`: an earlier attempt brought the messages of this turn to the agent,
-    so `new_input` has them no longer.
+    - `bindings`: the client's tools as the agent has them.
+    - `opening`: messages to send before the user's messages.
+    - `by_token`: Letta streams the reply token by token.
+    - `parallel`: the client takes several calls in one reply.
+    - `unfinished_stubs`: the names of the stubs that the agent had in the previous turn, if that turn may have been
+      broken off; None if the previous turn ended.
+    - `turn_id`: begins the ids (otid) of this turn's messages on the Letta server; "" for messages without ids.
+    - `delivered`: an earlier attempt delivered the messages of this turn, so `new_input` does not have them any more.
     """
 
     gateway: Gateway
@@ -59,21 +63,25 @@ class PreparedTurn:
 
     @property
     def messages(self) -> list[Say]:
+        """The messages of this turn to send to the agent: the opening ones, then the user's."""
         user_messages = (Say("user", message.text, message.images) for message in self.new_input.user_messages)
         return self.with_turn_id([*self.opening, *user_messages])
 
     def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
-        """The messages with ids by which another attempt at this turn recognises them on the server."""
+        """Returns the messages with ids (otid), by which a later attempt at this turn finds them on the Letta server.
+
+        `kind` keeps the ids of different lists of messages apart.
+        """
         if not self.turn_id:
             return messages
         return [replace(message, otid=f"{self.turn_id}-{kind}{number}") for number, message in enumerate(messages)]
 
     def has_sent(self, otid: str) -> bool:
-        """Whether an attempt at this turn sent the stored message with this id."""
+        """Returns whether an attempt at this turn sent the stored message with the id `otid`."""
         return bool(self.turn_id) and otid.startswith(f"{self.turn_id}-")
 
     def remove_messages(self, message_ids: Collection[str]) -> PreparedTurn:
-        """Takes the messages out of the agent's context. Returns the turn with the agent as it is then."""
+        """Removes the messages from the agent's context on Letta. Returns the turn with the changed agent."""
         if not message_ids:
             return self
         kept = [message_id for message_id in self.agent.message_ids if message_id not in message_ids]
@@ -81,29 +89,40 @@ class PreparedTurn:
 
     @property
     def bindings_by_name(self) -> Mapping[str, Binding]:
-        """The bindings by the names that the agent's model knows."""
+        """The bindings of the client's tools by the stub names, which the agent's model sees."""
         return {binding.stub.name: binding for binding in self.bindings}
 
     @property
     def last_message_id(self) -> str:
+        """The id of the last message in the agent's context, "" if the context is empty."""
         return self.agent.message_ids[-1] if self.agent.message_ids else ""
 
     def start_run(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
-        """Sends the messages and returns the events, once the agent did something. A failure before that is raised."""
+        """Sends the messages to the agent and returns the events of the run.
+
+        Waits for the first event, so that a failure before it is raised here. `client_tools` are the schemas of tools
+        that Letta offers the model in this run only.
+        """
         events = self.gateway.send_messages(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
         return _wait_for_first_event(events)
 
     def call_for_client(self, call: AgentCall, message_id: str) -> ToolCall:
-        """The agent's call as the client knows it. `message_id` is where its result will go."""
+        """Returns the agent's call of a stub as a call of the client's tool, with the client's names.
+
+        The id of the call leads back to the Letta message `message_id`, which the client's result belongs to.
+        """
         binding = self.bindings_by_name[call.name]
         arguments = restore_arguments(binding.stub, call.arguments)
         return ToolCall(self.call_ids.id_in_message(message_id, call.index), binding.stub.spec.name, arguments)
 
 
 class Interception(Protocol):
-    """A way to catch the agent's calls of client tools and to give it their results.
+    """A way to catch the agent's calls of client tools and to give the agent their results.
 
-    `can_force`: it can make the model call a certain tool, or any tool.
+    - `offers_stubs`: the client's tools are stubs on the Letta server. If not, the method sends the tools itself.
+    - `stub_kind`: what the code of a stub returns.
+    - `runs_stubs`: Letta may run the code of a stub.
+    - `can_force`: the method can make the model call a certain tool, or any tool.
     """
 
     name: Method
@@ -113,21 +132,26 @@ class Interception(Protocol):
     can_force: bool = True
 
     def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        """The tool rules that the agent gets with the stubs."""
+        """Returns the tool rules that the agent gets with the stubs, as Letta takes them."""
         return []
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Gives the agent what is new, and yields what happens. Calls for the client are ToolCall events."""
+        """Gives the agent the turn's results and messages, and yields the events of the agent's reply.
+
+        Calls that the client has to run are ToolCall events.
+        """
 
 
 def gating_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-    """Rules by which Letta holds each call of a stub for an approval."""
+    """Returns tool rules by which Letta holds each call of a stub for an approval, and the rules that force a call."""
     gates: list[JsonObject] = [{"type": "requires_approval", "tool_name": binding.stub.name} for binding in bindings]
     return [*gates, *forcing_rules(bindings, choice)]
 
 
 def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-    """Rules that make the model's first step a call: of the named tool, or of any of the client's for "required".
+    """Returns tool rules that make the model's first step a call, if `choice` (`tool_choice`) asks for that.
+
+    The model must call the tool that `choice` names, or any tool of the client with the mode "required".
 
     If any tool has a run_first rule, Letta lets the first step call only tools that have one.
     """
@@ -137,14 +161,16 @@ def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonO
 
 
 def find_provisional_text(returned: str) -> str | None:
-    """The text of ours that a return holds until the client's result is there; None if it is something else.
+    """Returns the bridge's provisional text with which the return of a call ends, None if there is none.
 
-    Letta puts words of its own before the text of a denial.
+    A call has a provisional text until the client gives its result. Letta puts words of its own before the text of a
+    denial, so only the end is compared.
     """
     return next((text for text in (NO_RESULT, NO_RESULT_HERE) if returned.endswith(text)), None)
 
 
 def _wait_for_first_event(events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
+    """Reads events until the first that is not RunStarted. Returns an iterator over all events, with those read."""
     first: list[AgentEvent] = []
     for event in events:
         first.append(event)

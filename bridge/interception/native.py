@@ -1,4 +1,7 @@
-"""letta_v1_agent on 0.16.2 and later: the tools go with the request, and nothing is put on the server."""
+"""The method `native`, for agents of the type letta_v1_agent on Letta 0.16.2 and later.
+
+The client's tools are sent to Letta with each message, so no stub is on the server.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from bridge.turn import AgentEvent
 
 
 class Native(Interception):
-    """Letta offers client tools beside the agent's own, so it cannot force one of them: see choose.py."""
+    """Sends the client's tools with the messages, and answers their calls with the client's results.
+
+    Letta has no tool rules for these tools, so this method cannot force a call: see choose.py.
+    """
 
     name = "native"
     offers_stubs = False

@@ -1,9 +1,11 @@
-"""Several calls in one reply: letta_v1_agent from 0.14 on makes them only if a setting of the agent allows it.
+"""Switches the agent's setting for several calls in one reply on and back off.
 
-The first request that takes several calls switches the setting on, and the first that does not switches it back, as
-the client's tools come and go. An unchanged setting costs no call. A mark in the agent's metadata, set and removed in
-the same call, says that the bridge did it. If the owner has switched it on, it stays on: a client that wants one call
-at a time gets the first, and the agent is told about the others.
+From Letta 0.14 on, letta_v1_agent makes several calls in one reply only if this setting allows it. The first turn whose
+client takes several calls switches the setting on. The first turn whose client does not, or that has no tools, switches
+the setting back. An unchanged setting costs no request to Letta. An entry in the agent's metadata, set and removed in
+the same request, says that the bridge switched the setting on. If the owner of the agent switched the setting on, the
+setting stays on: a client that wants one call at a time gets the first call, and the other calls return that they were
+not run.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from bridge.interception.method import PreparedTurn
 from bridge.letta.gateway import Agent, AgentChange
 from bridge.turn import JsonObject
 
+# The name of the bridge's entry in the agent's metadata.
 METADATA_KEY = "letta-tool-bridge"
 _SWITCHED_ON: JsonObject = {"parallel_tool_calls": "was off"}
 
 
 def switch_parallel_calls(turn: PreparedTurn) -> None:
+    """Switches the agent's setting for parallel calls on or back, as the client of this turn needs the setting."""
     agent = turn.agent
     if not turn.features.parallel_calls:
         return
@@ -29,15 +33,16 @@ def switch_parallel_calls(turn: PreparedTurn) -> None:
 
 
 def is_switched_on_by_bridge(agent: Agent) -> bool:
-    """Whether the bridge has switched the setting on."""
+    """Returns whether the bridge switched the agent's setting for parallel calls on."""
     return METADATA_KEY in agent.metadata
 
 
 def change_to_switch_back(agent: Agent) -> AgentChange:
+    """Returns the change that switches parallel calls off and removes the bridge's entry from the metadata."""
     metadata = {key: value for key, value in agent.metadata.items() if key != METADATA_KEY}
     return AgentChange(parallel_calls=False, metadata=metadata)
 
 
 def _has_other_rules(agent: Agent) -> bool:
-    """Letta offers no parallel calls to an agent with rules of any other kind."""
+    """Returns whether the agent has tool rules other than requires_approval: then Letta offers no parallel calls."""
     return any(rule.get("type") != "requires_approval" for rule in agent.rules)

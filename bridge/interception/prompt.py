@@ -1,7 +1,8 @@
-"""Any agent whose toolset must not be touched: a message describes the tools, and calls are read from the text.
+"""The method `prompt`, for any agent whose tools must not be changed.
 
-Results come back as messages that quote them. The description is removed from the agent's context when the run is
-over, or in the next turn if it broke off.
+A message, the guide, describes the client's tools to the model, and the bridge reads calls from the model's text. The
+client's results come as messages that quote them. The guide is removed from the agent's context after the run, or in
+the next turn if the turn was broken off.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bridge.interception.stored_messages import SYSTEM, StoredMessages
 from bridge.letta.gateway import Say
 from bridge.turn import AgentEvent, Stopped, Text, ToolCall, ToolSpec, separated_text
 
-# How often an agent may correct a wrong call before its turn ends without it.
+# How often an agent may correct an invalid call in a turn. After that, the turn ends without the call.
 CORRECTIONS = 2
 
 _BEGIN = "The user's application offers you the tools listed below. It runs them itself and sends you the results."
@@ -36,6 +37,8 @@ Tools:
 
 
 class Prompt(Interception):
+    """Describes the client's tools in a message, and reads the calls from the agent's text."""
+
     name = "prompt"
     offers_stubs = False
     can_force = False
@@ -69,7 +72,10 @@ class Prompt(Interception):
 def _start_first_run(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, guide: Say | None
 ) -> Iterator[AgentEvent]:
-    """The run that the new input begins. If all of it was delivered before, the answer that the client missed."""
+    """Sends the turn's results and messages, after the guide, and returns the events of the run.
+
+    If an earlier attempt delivered all of them, returns the events of the reply that the client missed.
+    """
     results = () if turn.delivered else turn.new_input.results
     messages = GivenResults(quotes=tuple(map(quote_result, results))).outgoing(turn)
     missed = [] if messages else stored.missed_answer()
@@ -80,20 +86,24 @@ def _start_first_run(
 
 
 def _guide_message(nonce: str, tools: Iterable[ToolSpec]) -> Say:
+    """Returns the message that describes the client's tools and the tags for calls to the model."""
     rows = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters or {}} for tool in tools]
     described = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return Say("system", _GUIDE.format(nonce=nonce, tools=described))
 
 
 def nonce_for_turn(turn_id: str) -> str:
-    """The number in the tags. It is made from the turn's secret id, so a repeat can read calls in a missed answer."""
+    """Returns the number in the tags of a turn: a part of the hash of the turn's secret id, or random without an id.
+
+    A repeated turn has the same id, so it can read the calls in a reply that the client missed.
+    """
     return hashlib.sha256(turn_id.encode()).hexdigest()[:8] if turn_id else secrets.token_hex(4)
 
 
 def _read_calls(
     turn: PreparedTurn, events: Iterator[AgentEvent], text: TaggedText
 ) -> Iterator[AgentEvent | TaggedCall]:
-    """The events with calls instead of the text that makes them. The rest of the text is one item."""
+    """Yields the events of a run, with calls in place of the tagged text. The other text has no message id any more."""
     last: Text | None = None
     for event in events:
         if isinstance(event, Text):
@@ -107,6 +117,7 @@ def _read_calls(
 
 
 def _events_from_parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[AgentEvent | TaggedCall]:
+    """Yields texts and valid calls as events for the client, and invalid calls as they are."""
     for part in parts:
         if isinstance(part, str):
             yield Text(part)
@@ -117,7 +128,10 @@ def _events_from_parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) ->
 
 
 def _remove_old_guides(turn: PreparedTurn) -> PreparedTurn:
-    """The turn after the guide of a previous turn that was broken off was removed."""
+    """Removes the guide that a broken-off turn left in the agent's context. Returns the turn with the changed agent.
+
+    Does nothing if the previous turn ended.
+    """
     if turn.unfinished_stubs is None:
         return turn
     guides = {row.id for row in StoredMessages(turn).context_rows if row.kind == SYSTEM and _BEGIN in row.text}

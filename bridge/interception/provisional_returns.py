@@ -1,12 +1,14 @@
-"""Calls return a provisional text at once, so the agent never waits for the client: what rewrite and message share.
+"""Gives calls a provisional return at once, so that the agent never waits for the client.
 
-Gated (0.11.7 to 0.16.6): the stub needs an approval. As soon as the agent calls it, the call is denied, which asks no
-model and runs nothing, and what the denial adds is removed from the context. The agent takes its next message whatever
-happens to the client or the bridge. Compared with a denial when the result comes, this saves a call to Letta in the
-turn that the user waits for, and leaves nothing to recover from.
+The methods `rewrite` and `message` share this file.
 
-Ungated (up to 0.11.6, and `letta_v1_agent` on 0.13.0): the stub runs on the server and returns its fixed text, and an
-exit_loop rule ends the run.
+Gated (Letta 0.11.7 to 0.16.6): the stub needs an approval. As soon as the agent calls the stub, the bridge denies the
+call, which asks no model and runs no code. Then the bridge removes what the denial adds to the context. The agent takes
+its next message whatever happens to the client or the bridge. A denial when the result comes would cost one more
+request to Letta in the turn that the user waits for, and a broken-off turn would leave a held call behind.
+
+Ungated (up to Letta 0.11.6, and `letta_v1_agent` on Letta 0.13.0): the stub runs on the server and returns its fixed
+text, and an exit_loop rule ends the run.
 """
 
 from __future__ import annotations
@@ -22,17 +24,23 @@ from bridge.interception.method import PreparedTurn, forcing_rules, gating_rules
 from bridge.interception.stored_messages import StoredMessages
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, Binding, JsonObject, Stopped, ToolChoice, ToolResult
 
-# Letta describes every exit rule to the model, and up to 0.11 it fails beyond 5,000 characters of that, some 50 tools.
-# So the template for this description renders to nothing. Later versions ignore it and have no such limit.
+# A template that renders to nothing, for the description of an exit rule. Letta describes every exit rule to the model,
+# and up to Letta 0.11 it fails if these descriptions have more than 5,000 characters, some 50 tools. Later versions of
+# Letta ignore the template and have no such limit.
 NO_WORDS = "{# #}"
 
-# Gives the agent one result. Returns None if no call waits for it.
+# A function of the method that gives the agent one result. It returns None if no call waits for the result.
 Give = Callable[[PreparedTurn, StoredMessages, ToolResult], GivenResults | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ProvisionalReturns:
-    """`text` is what a denied call returns until the client's result comes."""
+    """Runs turns in which calls return a provisional text at once.
+
+    - `text`: what a denied call returns until the client's result comes.
+    - `gated`: the stubs need an approval.
+    - `rule_prompts`: a tool rule can have its own prompt.
+    """
 
     text: str
     gated: bool
@@ -46,9 +54,10 @@ class ProvisionalReturns:
         return [*exits, *forcing_rules(bindings, choice)]
 
     def run(self, turn: PreparedTurn, give: Give) -> Iterator[AgentEvent]:
-        """Gives the results, sends the messages, and yields what happens, with calls under the ids of their returns.
+        """Gives the agent the client's results by `give`, sends the turn's messages, and yields the events of the run.
 
-        If nothing is new, the client repeats a request, and gets what the agent did next.
+        The ids of calls lead to the messages with their returns. If the turn has nothing new for the agent, the client
+        repeats a request, and gets the reply that it missed.
         """
         turn = remove_leftovers(turn)
         stored, editor = StoredMessages(turn), ContextEditor(turn)
@@ -67,7 +76,10 @@ class ProvisionalReturns:
         editor.remove_temporary()
 
     def _deny_missed_call(self, turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> list[AgentEvent]:
-        """The call at which an earlier attempt was broken off before the denial, so that it has no return."""
+        """Denies a call that an earlier attempt left held, and returns the events for the client: the call and the end.
+
+        Returns an empty list if no call of a client's tool holds the agent.
+        """
         request = stored.held_request() if self.gated else None
         if request is None or any(call.name not in turn.bindings_by_name for call in request.calls):
             return []
@@ -76,6 +88,10 @@ class ProvisionalReturns:
     def _calls_for_client(
         self, turn: PreparedTurn, editor: ContextEditor, events: Iterator[AgentEvent]
     ) -> Iterator[AgentEvent]:
+        """Yields the events of a run, with calls of stubs as calls for the client.
+
+        Denies held calls. A call that is not held is yielded when its return comes.
+        """
         called: dict[str, AgentCall] = {}
         for event in events:
             if self.gated and isinstance(event, AgentCall) and event.held:
@@ -89,6 +105,10 @@ class ProvisionalReturns:
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, give: Give) -> GivenResults:
+    """Gives the agent each result of the turn by `give`, and returns what became of all of them.
+
+    Refuses the turn as `refuse_stale_results` does if no call waits for any of the results.
+    """
     results = () if turn.delivered else turn.new_input.results
     given = [one for result in results if (one := give(turn, stored, result)) is not None]
     if results and not given:

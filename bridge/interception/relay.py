@@ -1,10 +1,10 @@
-"""The older loops on 0.16.7 and later, where stored messages can't be changed any more.
+"""The method `relay`, for the older agent types on Letta 0.16.7 and later, where stored messages can't be changed.
 
-The stub needs an approval. When the client's result comes, it is put into variables of the agent, and the call is
-approved with one step allowed: the stub runs and returns what the variables hold, and no model is asked. Then the
-variables are set back, and what the approval added is removed from the context. Until the result comes, the call holds
-the agent. If a message comes instead, the call is taken out of the context, which frees the agent: this is one change,
-so nothing can break it off in the middle, and a denial would leave words of its own.
+The stub needs an approval. When the client's result comes, the bridge puts the result into variables of the agent and
+approves the call with one step allowed: the stub runs and returns what the variables contain, and no model is asked.
+Then the bridge sets the variables back, and removes what the approval added to the context. Until the result comes, the
+call holds the agent. If a message comes instead, the bridge removes the call from the context, which frees the agent.
+This removal is a single change, so it cannot be broken off in the middle. A denial would leave words of Letta's own.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from bridge.stubs.naming import LETTA_PARAMETERS, is_script_safe
 from bridge.stubs.source import RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX
 from bridge.turn import AgentCall, AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
-# Letta accepts a variable of 128 KiB or more, but it does not reach the sandbox.
+# The most characters of a result in one variable. Letta accepts a variable of 128 KiB or more, but such a variable does
+# not reach the sandbox in which the stub runs.
 PIECE = 100_000
 
 
 class Relay(Interception):
+    """Catches calls by stubs that need an approval, and lets the stub itself return the client's result."""
+
     name = "relay"
     stub_kind = "relay"
     runs_stubs = True
@@ -57,6 +60,11 @@ class Relay(Interception):
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> GivenResults:
+    """Gives the held call its result from the client, and returns what became of the result.
+
+    If the stub can't return the result, removes the call from the context and quotes the result in a message. If no
+    call is held, looks for the row in which the agent got the results before.
+    """
     if turn.delivered or not turn.new_input.results:
         return GivenResults()
     request = stored.held_request()
@@ -71,7 +79,10 @@ def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEdi
 
 
 def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:
-    """Lets the stub return the result. If it returns something else, takes the call out of the context."""
+    """Approves the held call, so that the stub returns the client's result. Returns whether the stub did so exactly.
+
+    If the stub returned another text, removes the call from the agent's context.
+    """
     gateway, agent_id = turn.gateway, turn.agent.id
     own = _without_result_variables(gateway.variables(agent_id))
     gateway.change_agent(agent_id, AgentChange(variables={**own, **variables_for_result(result)}))
@@ -82,15 +93,16 @@ def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage,
 
 
 def _can_run_stub(turn: PreparedTurn, call: AgentCall) -> bool:
+    """Returns whether the agent still has the stub of this call, and Letta can run the stub safely."""
     binding = turn.bindings_by_name.get(call.name)
     return binding is not None and are_arguments_runnable(call.arguments, binding.stub.json_schema["parameters"])
 
 
 def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
-    """Whether Letta can make Python of the arguments, and they are nothing but values.
+    """Returns whether Letta can write a call's arguments into a Python script, as nothing but names and values.
 
-    Letta writes their names into the script that runs the stub, and every value as it is unless the schema says that it
-    is a string. A model can choose both.
+    Letta writes the names of the arguments into the script that runs the stub. It also writes every value there without
+    quotes, unless the schema says that the value is a string. The model chooses names and values: they could be code.
     """
     try:
         given = json.loads(arguments or "{}")
@@ -104,6 +116,7 @@ def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
 
 
 def _fits_type(kind: Any, value: Any) -> bool:
+    """Returns whether a value is safe in the script that runs the stub, as a parameter of the schema type `kind`."""
     if kind == "string":
         return True
     if kind in ("boolean", "integer"):
@@ -112,7 +125,10 @@ def _fits_type(kind: Any, value: Any) -> bool:
 
 
 def variables_for_result(result: ToolResult) -> dict[str, str]:
-    """The result in pieces, each in a form that Letta keeps undamaged."""
+    """Returns the agent variables that carry the client's result to the stub: the pieces of its text and their number.
+
+    Each piece has a prefix with which Letta keeps the piece undamaged.
+    """
     text = result.text
     pieces = [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
     named = {f"{RELAY_PIECE}{number}": RELAY_PREFIX + piece for number, piece in enumerate(pieces)}
@@ -120,7 +136,10 @@ def variables_for_result(result: ToolResult) -> dict[str, str]:
 
 
 def remove_result_variables(gateway: Gateway, agent: Agent) -> None:
-    """Removes variables with a result that a broken-off turn left on the agent. The agent's own variables stay."""
+    """Removes from the agent the variables that carry a result to a stub. The agent's own variables stay.
+
+    Only a turn that was broken off leaves such variables.
+    """
     variables = gateway.variables(agent.id)
     own = _without_result_variables(variables)
     if own != variables:

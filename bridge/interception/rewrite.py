@@ -1,4 +1,7 @@
-"""The client's result replaces the provisional return of its call in the agent's stored messages (up to 0.16.6)."""
+"""The method `rewrite`, for Letta up to 0.16.6, where stored messages can be changed.
+
+A call returns a provisional text at once. When the client's result comes, it replaces this text in the stored message.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
 
 class Rewrite(Interception):
+    """Catches calls by stubs that return at once, and later writes the client's results into the stored returns.
+
+    `gated`: the stubs need an approval. `rule_prompts`: a tool rule can have its own prompt.
+    """
+
     name = "rewrite"
 
     def __init__(self, *, gated: bool, rule_prompts: bool) -> None:
@@ -26,9 +34,11 @@ class Rewrite(Interception):
 
 
 def _give_result(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Puts the result in the place of the provisional return, wherever in the context that is by now.
+    """Replaces the provisional return of a call by the client's result, in the stored message.
 
-    It is usually the last message, and then nothing has to be looked up.
+    If Letta can't change the message, the result is quoted in a new message. If the return already is this result,
+    returns its row. Returns None if no call waits for the result. The return is usually the last message of the
+    context; then nothing has to be read from Letta.
     """
     message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
     if message_id != turn.last_message_id:

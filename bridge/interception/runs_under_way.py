@@ -1,4 +1,4 @@
-"""Runs that go on in Letta although the bridge that began them has gone. The agent is not free before they end."""
+"""Waits for Letta runs that go on although the worker that began them has ended. Until then the agent is not free."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from bridge.letta.gateway import Agent, Gateway
 
 log = logging.getLogger(__name__)
 
+# The longest wait for runs to end, in seconds.
 PATIENCE = 30.0
+# Seconds between two looks at the runs.
 PAUSE = 0.3
+# Seconds between two looks at the context.
 REST = 1.0
 
 
 def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> bool:
-    """Waits until the agent has no run any more. Returns whether it had one.
+    """Waits until no Letta run of the agent is under way. Returns whether there was one.
 
-    A run that does not end in time is cancelled: it was lost when its server died. `gone` ends the wait.
+    Cancels runs that do not end within PATIENCE seconds: they were lost when their Letta server died. The wait
+    also ends when `gone` is set, because no client waits for the turn any more.
     """
     deadline = time.monotonic() + PATIENCE
     had = False
@@ -35,7 +39,10 @@ def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> boo
 
 
 def wait_for_unchanged_context(gateway: Gateway, agent_id: str) -> Agent:
-    """The agent once its context does not change any more, for servers that do not say which runs are under way."""
+    """Waits until the agent's context has not changed for REST seconds, at most PATIENCE. Returns the agent.
+
+    Used for Letta servers that do not say which runs are under way.
+    """
     deadline = time.monotonic() + PATIENCE
     agent = gateway.agent(agent_id)
     while time.monotonic() < deadline:

@@ -1,6 +1,6 @@
-"""The agent's newest messages as the server has stored them.
+"""Reads the agent's newest messages as the Letta server has stored them.
 
-They are read at most once in a turn, and only if the request alone does not say enough.
+The messages are read at most once in a turn, and only if the client's request alone does not say enough.
 """
 
 from __future__ import annotations
@@ -14,42 +14,52 @@ from bridge.interception.method import PreparedTurn
 from bridge.letta.gateway import StoredMessage
 from bridge.turn import AgentCall, AgentEvent, Reasoning, Stopped, Text, ToolCall, ToolResult
 
+# How many of the newest messages are read.
 LOOK_BACK = 20
 REQUEST = "approval_request_message"
 CALL = "tool_call_message"
 RETURN = "tool_return_message"
 SYSTEM = "system_message"
 USER = "user_message"
-# letta_v1_agent keeps of each result a fifth of its context window, and says how much it left out.
+# letta_v1_agent cuts each result to a fifth of the context window, and says at the end how many characters it left out.
 _CLIPPED = re.compile(r"\.\.\. \[truncated (\d+) chars\]\Z")
 
 
 class StoredMessages:
+    """The newest stored messages of a turn's agent, as rows. A Letta message may have several rows."""
+
     def __init__(self, turn: PreparedTurn) -> None:
         self._turn = turn
 
     @cached_property
     def newest_rows(self) -> Sequence[StoredMessage]:
-        """Also those that are not in the context any more; in no certain order."""
+        """The newest rows, in no certain order. Some may belong to messages that are not in the context any more."""
         turn = self._turn
         return turn.gateway.newest_messages(turn.agent.id, LOOK_BACK, including=turn.last_message_id)
 
     @cached_property
     def context_rows(self) -> Sequence[StoredMessage]:
-        """Those in the context, in its order. One message may have several rows: a thought, then a call."""
+        """The rows of messages in the agent's context, in the order of the context.
+
+        One message may have several rows, such as a thought and a call.
+        """
         places = {message_id: place for place, message_id in enumerate(self._turn.agent.message_ids)}
         return sorted((row for row in self.newest_rows if row.id in places), key=lambda row: places[row.id])
 
     def held_request(self) -> StoredMessage | None:
-        """The approval request that the agent waits at: the last message of the context, whatever was stored last."""
+        """Returns the approval request that holds the agent, None if no call holds the agent.
+
+        Only the last message of the context can hold the agent, also if Letta stored another message later.
+        """
         return next(
             (row for row in self.context_rows if row.kind == REQUEST and row.id == self._turn.last_message_id), None
         )
 
     def find_return(self, result: ToolResult) -> tuple[int, str] | None:
-        """(row, text) of what the call of this result returned, None if it has not returned.
+        """Returns the row number and the text of the stored return of the call to which this result belongs.
 
-        The client's id leads to the call or to its return, depending on the method.
+        Returns None if the call has not returned. The client's call id leads to the message with the call, or to the
+        one with its return, depending on the method.
         """
         message_id, index = self._turn.call_ids.message_and_index(result.call_id) or ("", 0)
         kinds = (REQUEST, CALL, RETURN)
@@ -66,15 +76,16 @@ class StoredMessages:
         return number, text
 
     def find_row_of_result(self, result: ToolResult) -> int | None:
-        """The row in which the agent got exactly this result before, None if it did not."""
+        """Returns the number of the row in which the agent got exactly this result before, None if there is none."""
         found = self.find_return(result)
         return found[0] if found is not None and _is_stored_as(result.text, found[1]) else None
 
     def missed_answer(self, row: int = 0, *, called_by_return: bool = False) -> list[AgentEvent]:
-        """What the agent did after this row and the messages of this turn: the answer that the client missed.
+        """Returns the events of the reply that the client missed.
 
-        Empty if the agent did nothing, or was broken off at a tool of its own. `called_by_return`: the client knows
-        calls by the ids of their returns.
+        These events are what the agent did after `row` and after the messages of this turn. The list is empty if the
+        agent did nothing, or stopped at a call of its own tool. `called_by_return`: the ids of calls lead to the
+        messages with their returns.
         """
         sent = (number for number, one in enumerate(self.context_rows) if self._turn.has_sent(one.otid))
         events = list(self._events_after(max(row, *sent, 0), called_by_return))
@@ -84,6 +95,7 @@ class StoredMessages:
         return [*(event for event in events if not isinstance(event, AgentCall)), Stopped("end_turn")]
 
     def _events_after(self, start: int, called_by_return: bool) -> Iterator[AgentEvent]:
+        """Yields what the agent did after the row `start`, until a message of the user or a call for the client."""
         for number, row in enumerate(self.context_rows[start + 1 :], start=start + 1):
             if row.kind == SYSTEM or (row.kind == USER and not is_heartbeat(row)):
                 return
@@ -98,6 +110,7 @@ class StoredMessages:
                 yield row.calls[0]
 
     def _calls_in_row(self, number: int, called_by_return: bool) -> Iterator[ToolCall]:
+        """Yields the calls of a row for the client: all of them, or the first if the client takes one at a time."""
         row = named_by = self.context_rows[number]
         if called_by_return:
             named_by = next((later for later in self.context_rows[number:] if later.kind == RETURN), row)
@@ -106,7 +119,7 @@ class StoredMessages:
 
 
 def _is_stored_as(text: str, stored: str) -> bool:
-    """Whether the stored return is this text, whole or as much of it as the server keeps."""
+    """Returns whether the stored return is this text, in full or cut off by Letta."""
     clipped = _CLIPPED.search(stored)
     if stored == text or clipped is None:
         return stored == text
@@ -115,7 +128,7 @@ def _is_stored_as(text: str, stored: str) -> bool:
 
 
 def is_heartbeat(row: StoredMessage) -> bool:
-    """Whether it is the message of Letta's own by which the older loops go on after a tool."""
+    """Returns whether the row is a heartbeat: Letta's own message after a tool, with which older agent types go on."""
     if row.kind != USER or not row.text.startswith("{"):
         return False
     try:
