@@ -91,6 +91,7 @@ class TaggedText:
         return self._pass_on(text) or None
 
     def _pass_on(self, text: str) -> str:
+        """Adds `text` to the text that was passed on to the user, and returns `text`."""
         self._passed += text
         return text
 

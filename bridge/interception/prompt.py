@@ -44,6 +44,10 @@ class Prompt(Interception):
     can_force = False
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        """Runs the agent until its reply has no invalid call, and yields the events with calls for the client.
+
+        Sends the agent a correction after an invalid call, at most CORRECTIONS times.
+        """
         turn = _remove_old_guides(turn)
         tools = {binding.stub.spec.name: binding.stub.spec for binding in turn.bindings}
         nonce = nonce_for_turn(turn.turn_id)

@@ -47,6 +47,7 @@ class ProvisionalReturns:
     rule_prompts: bool
 
     def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
+        """Returns the tool rules for the stubs: each call needs an approval, or, ungated, each call ends the run."""
         if self.gated:
             return gating_rules(bindings, choice)
         exit_rule = {"type": "exit_loop", **({"prompt_template": NO_WORDS} if self.rule_prompts else {})}

@@ -40,6 +40,10 @@ class Relay(Interception):
         return gating_rules(bindings, choice)
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
+        """Gives the held call its result, sends the turn's messages, and yields the events of the agent's reply.
+
+        If the turn has nothing new for the agent, yields the reply that the client missed.
+        """
         if turn.unfinished_stubs:
             remove_result_variables(turn.gateway, turn.agent)
         turn = remove_leftovers(turn)
@@ -147,4 +151,5 @@ def remove_result_variables(gateway: Gateway, agent: Agent) -> None:
 
 
 def _without_result_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Returns the agent's variables without those that carry a result to a stub."""
     return {key: value for key, value in variables.items() if key != RELAY_COUNT and not key.startswith(RELAY_PIECE)}
