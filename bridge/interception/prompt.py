@@ -44,9 +44,9 @@ class Prompt(Interception):
     can_force = False
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Runs the agent until its reply has no invalid call, and yields the events with calls for the client.
+        """Runs the agent with the guide, and yields the events of its reply, with the calls for the client.
 
-        Sends the agent a correction after an invalid call, at most CORRECTIONS times.
+        If all calls in the reply are invalid, asks the agent to correct them, at most CORRECTIONS times.
         """
         turn = _remove_old_guides(turn)
         tools = {binding.stub.spec.name: binding.stub.spec for binding in turn.bindings}
