@@ -27,9 +27,10 @@ class Admission:
         self._gate = Gate(settings.turns_at_once)
 
     def enter(self, key: ApiKey | None) -> Slot:
-        """Takes a slot for a turn of this API key, before anything else is done with the request.
+        """Takes a slot for a turn, before anything else is done with the request.
 
-        Raises Busy if the key has used what it may use, and TooManyTurns if the worker has no slot.
+        The slot counts against the limits of the API key and of this worker; without a key, only of the worker. Raises
+        Busy if the key has no request or no turn left, and TooManyTurns if the worker has no slot left.
         """
         key_slot = self._key_slot(key)
         try:
@@ -39,7 +40,10 @@ class Admission:
             raise
 
     def _key_slot(self, key: ApiKey | None) -> KeySlot:
-        """Counts a request of the API key, and returns a slot for its turn. Raises Busy."""
+        """Counts a request of the API key, and returns a slot for its turn. Raises Busy if a limit is reached.
+
+        A limit of 0 is no limit. Without a key, or without a limit of turns, the slot limits nothing.
+        """
         if key is None:
             return KeySlot()
         rate = self._settings.key_rate if key.rate is None else key.rate
@@ -49,9 +53,11 @@ class Admission:
         return self._allowance.take_slot(key.name, turns) if turns else KeySlot()
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
-        """Checks the turn's tools and agent. Returns the turn with the checked tools, and the key's name and methods.
+        """Checks the turn's tools and agent. Returns the turn with the checked tools.
 
-        An agent that the key may not use is refused like an agent that does not exist.
+        The returned turn has also the API key's name and the interception methods that the key allows. Raises
+        InvalidRequest for an invalid tool, and UnknownModel for an agent that the key may not use, as if the agent did
+        not exist. Without a key, the agent is not checked.
         """
         checked = tuple(
             self._stubs.check_tool(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)

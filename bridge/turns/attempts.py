@@ -1,6 +1,7 @@
 """Holds the attempts at turns that this worker makes.
 
-A thread writes the events of each attempt, clients of this worker read them, and the store keeps them for the others.
+A thread writes the events of each attempt. Clients of this worker read the events from memory, clients of other workers
+from the store.
 """
 
 from __future__ import annotations
@@ -45,20 +46,21 @@ class Attempt:
 
     @property
     def is_running(self) -> bool:
-        """Whether the attempt has chosen its method and has not ended."""
+        """Whether the interception method of the attempt is chosen, and the attempt has not ended."""
         return self.life.state is AttemptState.RUNNING
 
     def write(self, event: AgentEvent) -> None:
-        """Adds an event of the agent, for the clients and for the store."""
+        """Adds an event of the agent, and wakes the clients that wait for it. The next flush writes it to the store."""
         if isinstance(event, MethodChosen):
             self.life.move(AttemptState.RUNNING, Mover.ATTEMPT)
         self.recording.add_size_of(event)
         self.stream.write(event)
 
     def end(self, fault: BaseException | None) -> None:
-        """Ends the attempt, with the fault that ended it if there was one.
+        """Ends the attempt. `fault` is the exception that ended the attempt, None if it ended well.
 
-        The end is in the store before any client gets it, because the client may repeat its request at once.
+        Writes the end to the store before any client gets the end, because a client may repeat its request at once. If
+        a first attempt failed before the agent got anything, the store forgets the attempt.
         """
         did_nothing = fault is not None and not self.repeated and self.life.state is AttemptState.WAITING
         self.life.move(AttemptState.FAILED if fault else AttemptState.ENDED, Mover.ATTEMPT)
@@ -77,7 +79,7 @@ class Attempts:
     """Begins, ends and finds the attempts of this worker, each by its token.
 
     Each heartbeat of the worker names the attempts and writes their new events to the store. The store keeps an answer
-    for `keep` seconds, for a client that did not get it.
+    for `keep` seconds, for a client that did not get the answer.
     """
 
     def __init__(self, store: Store, keep: float, heartbeat: Heartbeat) -> None:
@@ -89,11 +91,14 @@ class Attempts:
         heartbeat.set_turns_and_work(self._tokens, self._flush)
 
     def claims(self, identity: Identity) -> Claims:
-        """Returns the means to claim the turn with this identity."""
+        """Returns a `Claims` object, by which the turn with this identity is claimed in the store."""
         return Claims(self.store, identity, self.keep)
 
     def begin(self, claim: Claim, claims: Claims, *, repeated: bool) -> Attempt:
-        """Returns a new attempt for a claim that this worker has stored."""
+        """Returns a new attempt for a claim that this worker has stored. Runs nothing yet.
+
+        `repeated`: there was an earlier attempt at the turn. The next heartbeat, which comes soon, names the attempt.
+        """
         recording = Recording(self.store, claim.token, self.keep, partial(claims.renew, claim))
         attempt = Attempt(claim, claims, recording, repeated=repeated)
         with self._guard:
@@ -102,13 +107,16 @@ class Attempts:
         return attempt
 
     def end(self, attempt: Attempt, fault: BaseException | None) -> None:
-        """Ends an attempt and forgets it. `fault` is the exception that ended the attempt, if there was one."""
+        """Ends an attempt and forgets it. `fault` is the exception that ended the attempt, None if it ended well."""
         attempt.end(fault)
         with self._guard:
             self._attempts.pop(attempt.claim.token, None)
 
     def join(self, token: str) -> Attempt | None:
-        """Adds one part to the attempt with this token and returns the attempt. Returns None if it is not made here."""
+        """Adds one part to the attempt with this token, and returns the attempt.
+
+        Returns None if this worker does not make an attempt with this token.
+        """
         with self._guard:
             attempt = self._attempts.get(token)
             if attempt is not None:
@@ -116,7 +124,10 @@ class Attempts:
             return attempt
 
     def leave(self, attempt: Attempt) -> bool:
-        """Takes one part away. Returns whether no client of any worker waits for the attempt any more."""
+        """Takes one part away. Returns whether no client of any worker waits for the attempt any more.
+
+        Returns False if the store fails, because a client of another worker may wait then.
+        """
         with self._guard:
             attempt.parts -= 1
             if attempt.parts > 0:
@@ -132,7 +143,7 @@ class Attempts:
             return [*self._attempts]
 
     def _flush(self) -> None:
-        """Writes the new events of all attempts to the store."""
+        """Writes the new events of all attempts to the store. The heartbeat calls this with each beat."""
         with self._guard:
             attempts = [*self._attempts.values()]
         for attempt in attempts:

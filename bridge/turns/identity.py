@@ -1,4 +1,7 @@
-"""Recognises a request that a client sends again: the same client asks the same. The form of the reply may differ."""
+"""Recognises a request that a client sends again: the same client asks the same.
+
+The form of the reply may differ: one of the requests may ask for a stream, the other not.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ LONGEST_KEY = 255
 def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
     """Returns the identity of the turn that a request asks for.
 
-    `named` is the request's Idempotency-Key, "" if missing. Raises InvalidRequest if the key is too long.
+    `named` is the request's Idempotency-Key, "" if missing. With such a key, requests of one client with the same key
+    are the same turn. Without a key, requests with the same content are. Raises InvalidRequest if the key is too long.
     """
     digest = _digest([dialect.name, turn.client, turn.aside, dialect.identity_fields(body)])
     if len(named) > LONGEST_KEY:

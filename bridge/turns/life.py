@@ -30,9 +30,9 @@ class AttemptState(Enum):
     """The state of an attempt at a turn, in the worker that makes the attempt."""
 
     WAITING = auto()  # the attempt waits for its agent, which has got nothing of the turn
-    RUNNING = auto()  # the method is chosen, and the agent may have got the turn's messages
-    ENDED = auto()
-    FAILED = auto()
+    RUNNING = auto()  # the interception method is chosen, and the agent may have got the turn's messages
+    ENDED = auto()  # no exception ended the attempt
+    FAILED = auto()  # an exception ended the attempt
 
 
 class PartState(Enum):
@@ -88,7 +88,10 @@ PART_MOVES: Moves[PartState] = {
 
 
 class Life(Generic[State]):
-    """Holds the current state of one attempt or one part. Many threads may use it."""
+    """Holds the current state of one attempt or one part, which begins with `first`. Many threads may use it.
+
+    `moves` are the allowed moves: ATTEMPT_MOVES or PART_MOVES.
+    """
 
     def __init__(self, first: State, moves: Moves[State]) -> None:
         self.state = first
@@ -96,7 +99,10 @@ class Life(Generic[State]):
         self._lock = threading.Lock()
 
     def move(self, to: State, mover: Mover) -> bool:
-        """Changes the state to `to`. Returns False if this mover may not make this move from the current state."""
+        """Changes the state to `to`. Returns whether the state was changed.
+
+        Returns False, and keeps the state, if this mover may not make this move from the current state.
+        """
         with self._lock:
             if self._moves[self.state].get(to) is not mover:
                 return False

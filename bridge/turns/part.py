@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 class Part:
     """One request's part in a turn. Only the thread of the request uses it.
 
-    `run` starts a thread that makes an attempt at the turn. `cancel` ends the agent's run; its argument is the run's
-    id, "" if the id is unknown.
+    `run` starts a thread that makes an attempt at the turn. `cancel` ends the agent's run at Letta; its argument is the
+    id of the run, "" if the id is unknown.
     """
 
     def __init__(
@@ -45,8 +45,9 @@ class Part:
     def begin(self, lost: Claim | None = None) -> None:
         """Begins the turn, joins its running attempt, or takes its recorded answer, whichever is possible now.
 
-        `lost` is the claim of an attempt that will not give an answer. Raises IdempotencyKeyReused if the turn with the
-        same Idempotency-Key has another content.
+        If the earlier attempt failed or its worker died, makes a new attempt. `lost` is the claim of an attempt that
+        this part joined and that will not give an answer; None if there is no such attempt. Raises IdempotencyKeyReused
+        if the turn with the same Idempotency-Key has another content.
         """
         while True:
             mine = Claim.new(self._identity.body, self._attempts.heartbeat.id)
@@ -72,9 +73,10 @@ class Part:
             raise
 
     def _join_or_repeat(self, other: Claim) -> bool:
-        """Joins an attempt that goes on, or takes the recorded answer of an attempt that ended well.
+        """Joins the attempt of the claim `other` if it goes on, or takes its recorded answer if it ended well.
 
-        Returns False if a new attempt has to be made.
+        Returns False if a new attempt has to be made: the other attempt failed, the store does not have its whole
+        answer, or this request must not get the recorded answer.
         """
         follower = Follower(self._attempts.store, other)
         end = follower.read_end()
@@ -94,13 +96,21 @@ class Part:
             Thread(target=_follow_attempt, args=(follower, self._stream), name="follower", daemon=True).start()
 
     def _gets_recorded_answer(self, other: Claim, follower: Follower) -> bool:
-        """Returns whether this request gets the recorded answer of an attempt that ended well, or a new attempt."""
+        """Returns whether this request gets the recorded answer of an attempt that ended well. False: a new attempt.
+
+        `Identity` says which turns keep their answer (`kept`, `keyed`). The answer of any other turn is for a client
+        that did not get it, so returns False then if the delivery of the answer is noted in a moment.
+        """
         if self._identity.kept:
             return self._identity.keyed or not follower.is_empty
         return not self._claims.is_just_delivered(other)
 
     def _enter(self, state: PartState, claim: Claim, attempt: Attempt | None, stream: TurnStream) -> None:
-        """Sets the state of this part, and the attempt and the stream whose events it reads from now on."""
+        """Sets the state and the claim of this part, and the stream whose events it reads from now on.
+
+        `attempt` is None if this worker does not make the attempt. An earlier reader is closed; the new one begins with
+        the first event of the stream.
+        """
         if self._life is None:
             self._life = Life(state, PART_MOVES)
         else:
@@ -113,13 +123,14 @@ class Part:
 
     @property
     def method(self) -> str:
-        """The method of the turn, "" until it is chosen."""
+        """The interception method of the turn, such as "native"; "" until the method is chosen."""
         return self._stream.method
 
     def wait_for_first_event(self, seconds: float) -> bool:
-        """Waits at most `seconds` for an event that the client sees. Returns whether there is one, or a good end.
+        """Waits at most `seconds` for an event that the client sees (SHOWN), or for the end of the turn.
 
-        Raises the failure that ended the turn before such an event.
+        Returns True if such an event came or the turn ended well, False if neither came in time. Raises the failure
+        that ended the turn before such an event. If the attempt was lost, begins the turn again and goes on waiting.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -132,7 +143,9 @@ class Part:
     def read(self, tick: float) -> Iterator[AgentEvent | None]:
         """Yields every event of the turn from the first on, and None whenever `tick` seconds pass without an event.
 
-        Raises the failure that ended the turn.
+        The None lets the caller check whether its client is still connected. Stops when the turn has ended well. Raises
+        the failure that ended the turn. If the attempt was lost before the client saw anything, begins the turn again
+        and yields the events of the new attempt, too.
         """
         while True:
             reader = self._current_reader
@@ -149,10 +162,11 @@ class Part:
                 return
 
     def _begin_again(self, end: End) -> bool:
-        """Begins the turn again if its attempt ended without an answer. Returns False if the attempt ended well.
+        """Begins the turn again if the joined attempt was lost: its worker died, or its last client left.
 
-        Raises the failure of the attempt if the turn cannot be attempted again, for example because the
-        client got the beginning of the answer.
+        `end` is the end of the attempt. Returns whether the turn was begun again, False if the attempt ended well.
+        Raises the failure of the attempt if the attempt failed, or if it was lost and this part may not begin again: it
+        began the turn itself, or its client got the beginning of the answer.
         """
         if end.how == "well":
             return False
@@ -178,12 +192,15 @@ class Part:
     # --- the client's end -----------------------------------------------------------------------------
 
     def note_delivery(self) -> None:
-        """Notes that the client has the whole answer."""
+        """Notes that the client has the whole answer. From then on, the same request is a new turn.
+
+        The exception is a turn that keeps its answer for repeats (`Identity.kept`).
+        """
         if self._move(PartState.DELIVERED, Mover.CLIENT) and self._claim is not None and not self._identity.kept:
             self._claims.note_delivery(self._claim)
 
     def note_sent_away(self) -> None:
-        """Notes that the client was asked to repeat its request later. The turn goes on."""
+        """Notes that the client was asked to repeat its request later. Stops reading; the turn goes on."""
         if self._move(PartState.SENT_AWAY, Mover.CLIENT):
             self._leave()
 
@@ -196,9 +213,9 @@ class Part:
             self._cancel(self._attempt.stream.run_id)
 
     def _leave(self) -> bool:
-        """Stops reading. Returns whether no client waits for the turn any more.
+        """Stops reading the events. Returns whether no client waits for the turn any more.
 
-        Only the worker that makes the attempt can know this. Other workers return False.
+        Only the worker that makes the attempt can know whether other clients wait. Other workers return False.
         """
         self._current_reader.close()
         if self._attempt is not None:
@@ -208,7 +225,10 @@ class Part:
 
 
 def _follow_attempt(follower: Follower, stream: TurnStream) -> None:
-    """Copies the events of an attempt in another worker to a stream, until the attempt ends. Runs in a thread."""
+    """Copies the events of another worker's attempt from the store to `stream`, until the attempt ends.
+
+    Runs in a thread of its own. Stops also when `stream.gone` is set. An exception becomes the end of the stream.
+    """
     try:
         end = follower.follow(stream.write, stream.gone)
     except Exception as fault:

@@ -1,6 +1,6 @@
 """Passes the events of an attempt from the thread that writes them to any number of readers, one for each client.
 
-So a reader can serve its client while the agent is silent, and a client that leaves does not end the turn.
+So a client's reader can do other work while the agent is silent, and a client that leaves does not end the turn.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SHOWN = (Reasoning, Text, ToolCall)
 
 
 class TurnStream:
-    """The events of one attempt so far, and its end. Events are only added.
+    """The events of one attempt so far, and the attempt's end. Events are added and never removed.
 
-    `gone` is set when no client waits for the attempt any more.
+    `end` is None until the attempt has ended. `gone` is set when no client waits for the attempt any more.
     """
 
     def __init__(self, events: Iterable[AgentEvent] = (), end: End | None = None) -> None:
@@ -42,7 +42,7 @@ class TurnStream:
         self._ring_bells()
 
     def _ring_bells(self) -> None:
-        """Wakes all readers of this stream."""
+        """Wakes all readers of this stream. A bell is the queue at which one reader waits."""
         for bell in self._bells:
             bell.put(None)
 
@@ -65,7 +65,7 @@ class TurnStream:
 
     @property
     def method(self) -> str:
-        """The method of the turn, "" until it is chosen."""
+        """The interception method of the turn, such as "native"; "" until the method is chosen."""
         return next((event.method for event in self.events[:1] if isinstance(event, MethodChosen)), "")
 
     @property
@@ -87,7 +87,10 @@ class Reader:
         self._seen = 0
 
     def read(self, seconds: float) -> Sequence[AgentEvent]:
-        """Returns the events that were not read yet. Waits at most `seconds` for an event if there are none."""
+        """Returns the events that were not read yet. If there are none, waits at most `seconds` for one.
+
+        Returns no events if none came in time, or if the attempt has ended and all its events were read.
+        """
         stream, deadline = self._stream, 0.0
         while len(stream.events) == self._seen and stream.end is None:
             deadline = deadline or time.monotonic() + seconds
@@ -98,7 +101,10 @@ class Reader:
         return fresh
 
     def wait_for_shown_event(self, seconds: float) -> None:
-        """Waits at most `seconds` for an event that the client sees, or for the end. Does not count as reading."""
+        """Waits at most `seconds` until the stream has an event that the client sees (SHOWN), or has ended.
+
+        The events do not count as read: `read` returns them later.
+        """
         deadline = time.monotonic() + seconds
         while (
             self._stream.end is None

@@ -25,7 +25,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Begins turns for requests. Each `on_end` function gets an attempt's record before clients see the end."""
+    """Begins turns for requests.
+
+    Each function in `on_end` gets the record of every attempt that ended, before clients see the end.
+    """
 
     conversation: Conversation
     attempts: Attempts
@@ -35,7 +38,8 @@ class Turns:
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
         """Returns the request's part in the turn. Starts a thread that runs the turn, unless the turn runs already.
 
-        The thread shares the request's slot and trace.
+        No thread is needed either if the turn's recorded answer is in the store. The thread shares the request's slot
+        and trace. Raises IdempotencyKeyReused, as `Part.begin` does.
         """
         trace = current_trace()
 
@@ -61,9 +65,10 @@ class Turns:
         return part
 
     def _run_turn(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
-        """Runs the turn with its agent, writes its events and its record. Returns the exception that ended it, or None.
+        """Runs the turn with its agent, and writes the turn's events and record. Raises nothing.
 
-        The exception goes to the clients of the turn: no turn ends in silence.
+        Returns the exception that ended the turn, None if the turn ended well. The caller passes the exception on to
+        the turn's clients. ToolsOffered is written only to the record, because clients do not see it.
         """
         fault: BaseException | None = None
         try:
@@ -85,7 +90,10 @@ class Turns:
         return fault
 
     def _cancel(self, turn: Turn, run_id: str) -> None:
-        """Cancels the agent's run of a turn that no client waits for. Logs a failure."""
+        """Cancels Letta's run of a turn that no client waits for. Logs a failure and raises nothing.
+
+        `run_id` is "" if the id of the run is unknown.
+        """
         try:
             self.conversation.cancel(turn, run_id)
         except BridgeError as failure:
