@@ -26,7 +26,9 @@ _LONGEST_CHUNK_LINE = 10_000
 class Arrival:
     """The part of one HTTP request that has arrived so far. All times are seconds of one monotonic clock.
 
-    `is_complete`: nothing more has to arrive. `expects_continue`: the client sends its body only after "100 Continue".
+    `is_complete`: the worker need not wait for more bytes. This is also True for a request that will be rejected.
+    `expects_continue`: the client sends its body only after "100 Continue". Requests with a body of more than
+    `max_body` bytes will be rejected.
     """
 
     def __init__(self, now: float, max_body: int) -> None:
@@ -44,7 +46,7 @@ class Arrival:
         self._trailer_from = 0  # after the last chunk: where to go on searching for the end of the trailer
 
     def add(self, piece: bytes, now: float) -> None:
-        """Adds the bytes that arrived now, and sets `is_complete` and `expects_continue`."""
+        """Adds the bytes that arrived at the time `now`, and sets `is_complete` and `expects_continue`."""
         if not self.received:
             self._began = now
         searched = max(0, len(self.received) - len(_END_OF_HEAD) + 1)
@@ -56,16 +58,20 @@ class Arrival:
             self.is_complete = self._has_body()
 
     def is_overdue(self, now: float, pause: float, silence: float) -> bool:
-        """Returns whether the client has paused for longer than `pause` seconds, or sends too slowly.
+        """Returns whether the client has paused for longer than `pause` seconds, or sends slower than SLOWEST_RATE.
 
-        Before its first byte, the client may be silent for `silence` seconds.
+        The rate is the average since the first byte, with `pause` seconds more than the rate allows. Before the first
+        byte, the client may be silent for `silence` seconds, and `pause` does not count.
         """
         if not self.received:
             return now - self._began > silence
         return now - self._latest > pause or now - self._began > pause + len(self.received) / SLOWEST_RATE
 
     def _find_head(self, searched: int) -> None:
-        """Parses the head if all of it has arrived. Its end is not in the first `searched` bytes."""
+        """Parses the head if all of it has arrived. The end of the head does not begin in the first `searched` bytes.
+
+        A head that is longer than LONGEST_HEAD makes the request complete, because gunicorn will reject it.
+        """
         end = self.received.find(_END_OF_HEAD, searched)
         if end >= 0:
             self._head_length = end + len(_END_OF_HEAD)
@@ -74,9 +80,11 @@ class Arrival:
             self.is_complete = True
 
     def _parse_head(self, head: bytes) -> None:
-        """Reads from the head how long the body is, and whether the client waits for "100 Continue".
+        """Sets `_body_length` (None: the body comes in chunks), `is_complete` and `expects_continue` from the head.
 
-        The request is complete if it has no body, or if its body is too large to be received.
+        A contradictory head, such as one with two lengths, counts as a head without a body: gunicorn rejects the
+        request. The request is complete if it has no body. It is also complete if its body is larger than `max_body`:
+        the app rejects it because of the length in the head, so the worker does not wait for the body.
         """
         fields: dict[bytes, list[bytes]] = {b"content-length": [], b"transfer-encoding": [], b"expect": []}
         for line in head.split(b"\r\n")[1:]:
@@ -95,7 +103,11 @@ class Arrival:
         self.expects_continue = asks and not self.is_complete
 
     def _has_body(self) -> bool:
-        """Returns whether all of the body has arrived, or more than the largest body that is accepted."""
+        """Returns whether all of the body has arrived.
+
+        For a body in chunks, also True if more than `max_body` and READ_AHEAD bytes of it have arrived: the app rejects
+        the body then.
+        """
         if self._body_length is not None:
             return len(self.received) >= self._head_length + self._body_length
         if self._has_last_chunk():
@@ -103,7 +115,11 @@ class Arrival:
         return len(self.received) > self._head_length + self._chunk_overhead + self._max_body + READ_AHEAD
 
     def _has_last_chunk(self) -> bool:
-        """Returns whether the last chunk and the trailer have arrived. Also True if the chunks are malformed."""
+        """Returns whether the last chunk and the trailer have arrived. The next call goes on where this one stopped.
+
+        Also True if the chunks are malformed, or if there are too many chunks or too long lines around them: the
+        request is rejected then.
+        """
         while not self._trailer_from and (end := self.received.find(b"\r\n", self._next_chunk)) >= 0:
             size = _CHUNK_SIZE.match(self.received[self._next_chunk : end])
             self._chunks += 1
@@ -123,9 +139,10 @@ class Arrival:
 
 
 class ReceivedBytes:
-    """Gives gunicorn's parser the bytes of a request that has arrived, in place of a socket. recv() never waits.
+    """Gives gunicorn's parser the bytes of a request that has arrived, in place of a socket.
 
-    `ended_early`: the parser wanted more bytes than have arrived.
+    The parser calls recv(), which never waits and returns b"" at the end. `ended_early`: the parser wanted more bytes
+    than have arrived.
     """
 
     def __init__(self, received: bytearray) -> None:
@@ -140,6 +157,6 @@ class ReceivedBytes:
         return piece
 
     def take_rest(self) -> bytes:
-        """Returns the bytes that the parser has not read, and keeps no copy of them."""
+        """Returns the bytes that the parser has not read, and removes them from this object."""
         rest, self._rest = bytes(self._rest), memoryview(b"")
         return rest

@@ -37,9 +37,10 @@ def add_error_handlers(app: Flask) -> None:
 
 
 def log_fault(fault: Exception, log: Logger) -> BridgeError:
-    """Logs a fault, and returns the error that the client sees. Only the log has the details.
+    """Logs a fault, notes its code in the request's trace, and returns the error that the client sees.
 
-    A fault that is not a BridgeError is a defect of the bridge. The client sees an InternalFailure then.
+    A fault that is not a BridgeError is a defect of the bridge. The client sees an InternalFailure then, and only the
+    log has the details.
     """
     current_trace().failure = _failure_code(fault)
     if isinstance(fault, BridgeError):
@@ -52,12 +53,15 @@ def log_fault(fault: Exception, log: Logger) -> BridgeError:
 
 
 def _failure_code(fault: Exception) -> str:
-    """Returns the code by which the metrics and the trace count the fault."""
+    """Returns the code by which the metrics and the trace count the fault.
+
+    An error without a code is counted by its type, any other exception as "internal_error".
+    """
     return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
 def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
-    """Returns the bridge's error for an exception of Flask. `limit` is the most bytes of a body."""
+    """Returns the bridge's error for an exception of Flask. `limit` is the most bytes that a request body may have."""
     if isinstance(fault, RequestEntityTooLarge):
         return TooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
@@ -72,7 +76,10 @@ def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
 
 
 def _error_response(failure: BridgeError) -> Response:
-    """Returns the response for an error: in the dialect of the route, or in OpenAI's form on other routes."""
+    """Returns the response for an error, with the headers that its status needs.
+
+    The body has the form of the route's dialect. On a route without a dialect, it has OpenAI's form.
+    """
     dialect: Dialect | None = g.get("dialect")
     response = jsonify(dialect.error(failure) if dialect else error_object(failure))
     response.status_code = failure.status

@@ -14,7 +14,11 @@ from typing import Any
 
 
 def client_is_gone(environ: Mapping[str, Any]) -> bool:
-    """Returns whether the client has closed its connection. Returns False over TLS, and without gunicorn's socket."""
+    """Returns whether the client has closed its connection, or the connection is broken.
+
+    `environ` is the WSGI environment of the request. Returns False over TLS and under another server than gunicorn,
+    where this can't be found out.
+    """
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket) or isinstance(connection, ssl.SSLSocket):
         return False
@@ -32,7 +36,11 @@ def is_ready(connection: socket.socket, event: int) -> bool:
 
 
 def break_connection(environ: Mapping[str, Any]) -> bool:
-    """Breaks the connection, so that the client sees an incomplete reply. Returns False without gunicorn's socket."""
+    """Breaks the connection, so that the client sees an incomplete reply. Returns whether it is broken.
+
+    `environ` is the WSGI environment of the request. Returns False under another server than gunicorn: the connection
+    stays open.
+    """
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket):
         return False

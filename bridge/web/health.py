@@ -19,9 +19,10 @@ OK = "ok"
 
 
 class Readiness:
-    """Checks the parts that the service needs. A part's check raises a BridgeError if the part does not answer.
+    """Checks the parts that the service needs. `parts` has the check of each part, by the name of the part.
 
-    Each check runs at most once in KEPT_SECONDS. states() takes at most `longest` seconds.
+    A check raises a BridgeError if the part does not answer. After a check has ended, its result is used for
+    KEPT_SECONDS. states() takes at most `longest` seconds.
     """
 
     def __init__(self, parts: Mapping[str, Callable[[], object]], longest: float = LONGEST_SECONDS) -> None:
@@ -29,7 +30,10 @@ class Readiness:
         self._longest = longest
 
     def states(self) -> dict[str, str]:
-        """Returns the state of each part: "ok", the code of the error, "failed", or "timeout"."""
+        """Returns the state of each part, by its name. Runs the checks that are due at the same time.
+
+        The state is "ok", the code of the error, "failed" for an error without a code, or "timeout".
+        """
         deadline = time.monotonic() + self._longest
         for probe in self._probes.values():
             probe.start_check()
@@ -37,7 +41,7 @@ class Readiness:
 
 
 class _Probe:
-    """The check of one part, which runs in a thread of its own, and the result of its last run."""
+    """The check of one part, which runs in a thread of its own, and the result of the last run of the check."""
 
     def __init__(self, check: Callable[[], object]) -> None:
         self._check = check
@@ -61,6 +65,10 @@ class _Probe:
             return self._state if ended else "timeout"
 
     def _run_check(self) -> None:
+        """Runs the check, keeps its result, and wakes the requests that wait for the result.
+
+        The thread has no trace, so that the check's calls to Letta count for no request.
+        """
         trace.set_current_trace(None)
         state = "failed"
         try:
@@ -76,9 +84,9 @@ class _Probe:
 
 
 def health_routes(readiness: Readiness) -> Blueprint:
-    """Returns the routes /healthz (the worker is alive) and /readyz (all parts answer, otherwise 503).
+    """Returns the routes /healthz (200 if the worker is alive) and /readyz (200 if all parts answer, otherwise 503).
 
-    Everybody may read them, so they show only the codes of errors.
+    Everybody may request these routes, so they show only the codes of errors.
     """
     routes = Blueprint("health", __name__)
 

@@ -14,10 +14,11 @@ DEEPEST = 72
 
 
 def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
-    """Returns the body as a JSON object. Raises InvalidRequest, or TooDeep if it has more than `deepest` levels.
+    """Returns the body as a JSON object. Raises TooDeep if the object has more than `deepest` levels of nesting.
 
-    NaN, Infinity and numbers that are too large for a float are refused. An object with two fields of one name is
-    refused, because some parsers take the first field and some the last.
+    Raises InvalidRequest if the body is empty, is not valid JSON or is not an object, and for JSON that parsers
+    understand differently: NaN, Infinity, numbers that are too large for a float, and objects with two fields of one
+    name, of which some parsers take the first field and some the last.
     """
     if not body.strip():
         raise InvalidRequest(
@@ -42,9 +43,10 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
 
 
 def _is_nested_deeper(value: Any, deepest: int) -> bool:
-    """Returns whether the value has more than `deepest` levels of nesting.
+    """Returns whether the value has more than `deepest` levels of nesting. The value itself is the first level.
 
-    The function does not use recursion. All other code may, because it gets only values that were checked.
+    The function does not use recursion, which would fail for a very deep value. All other code may use recursion,
+    because it gets only values that were checked here.
     """
     waiting = [(value, 1)]
     while waiting:
@@ -61,7 +63,10 @@ def _too_deep_error(deepest: int) -> TooDeep:
 
 
 def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns the fields of a JSON object as a dict. Raises ValueError if two fields have the same name."""
+    """Returns the fields of a JSON object as a dict. Raises ValueError if two fields have the same name.
+
+    json.loads() calls it for each object, with the names and values of the fields.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
@@ -71,6 +76,7 @@ def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_finite_number(digits: str) -> float:
+    """Returns a JSON number as a float. Raises ValueError if it is too large. json.loads() calls it for each float."""
     value = float(digits)
     if math.isinf(value):
         raise ValueError(f"{digits:.20} is out of range")
@@ -78,4 +84,5 @@ def _parse_finite_number(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> NoReturn:
+    """Raises ValueError. json.loads() calls it for NaN, Infinity and -Infinity, which are not JSON."""
     raise ValueError(f"{name} is not a JSON value")

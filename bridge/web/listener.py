@@ -27,7 +27,10 @@ TICK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A connected client, and the part of its request in a turn."""
+    """Sends one client the reply to its request. `part` is the part of this request in a turn.
+
+    `reply` writes the turn's events in the form of the dialect. `environ` is the WSGI environment of the request.
+    """
 
     part: Part
     reply: Reply
@@ -36,9 +39,10 @@ class Listener:
     shutdown: Shutdown
 
     def wait_before_headers(self, seconds: float) -> None:
-        """Waits until the stream has something to send, at most `seconds`. Raises a failure that happens before.
+        """Waits until the stream has something to send, at most `seconds`. Raises a failure that happens before that.
 
-        A failure that is raised here gets its own HTTP status. Later, the status 200 has been sent.
+        A failure that is raised here gets its own HTTP status. Later, the status 200 has been sent. Also raises
+        ClientGone if the client leaves, and ShuttingDown if the worker has to end.
         """
         deadline = time.monotonic() + seconds
         while not self.part.wait_for_first_event(min(TICK, max(0.0, deadline - time.monotonic()))):
@@ -48,15 +52,19 @@ class Listener:
                 return
 
     def whole_reply(self, seconds: float) -> bytes:
-        """Waits for the end of the turn, and returns the unstreamed reply. Raises StillRunning after `seconds`."""
+        """Waits for the end of the turn, and returns the unstreamed reply as JSON. Raises the failure of the turn.
+
+        Raises StillRunning after `seconds`, ClientGone if the client leaves, ShuttingDown if the worker has to end.
+        """
         body = self.reply.body(self._events_until(time.monotonic() + seconds))
         self._check_client()
         return json.dumps(body).encode()
 
     def send_whole(self, body: bytes) -> Iterator[bytes]:
-        """Yields the unstreamed reply, then notes whether the client got it.
+        """Yields the unstreamed reply, then notes that the client got it, or that the request has given up the turn.
 
-        gunicorn asks for the next item when the first one was sent. It closes the generator if the client has left.
+        gunicorn asks for a second item when the first one was sent. gunicorn closes the generator, which raises
+        GeneratorExit here, if the client has left.
         """
         try:
             yield body
@@ -66,9 +74,10 @@ class Listener:
         self.part.note_delivery()
 
     def stream_frames(self, ping_interval: float) -> Iterator[bytes]:
-        """Yields the streamed reply, also the end after a failure. After `ping_interval` seconds of silence, a comment.
+        """Yields the streamed reply, with a comment after each `ping_interval` seconds in which nothing was sent.
 
-        If the client leaves, notes that the request has given up the turn.
+        After a failure, logs it and yields the end of the stream. If the client leaves, notes that the request has
+        given up the turn. gunicorn closes the generator, which raises GeneratorExit here, if it can't send a frame.
         """
         try:
             yield from self._event_frames(ping_interval)
@@ -81,7 +90,10 @@ class Listener:
             yield from self._failure_frames(log_fault(fault, self.log))
 
     def _event_frames(self, ping_interval: float) -> Iterator[bytes]:
-        """Yields the frames of the turn's events and the end of the stream. Raises the failure of the turn."""
+        """Yields the frames of the turn's events and the end of the stream, then notes that the client got the reply.
+
+        Raises the failure of the turn, ClientGone if the client leaves, and ShuttingDown if the worker has to end.
+        """
         # The headers are sent with the first byte. So the first comment comes after one tick without an event.
         quiet_since = time.monotonic() - ping_interval
         for event in self.part.read(TICK):
@@ -109,7 +121,11 @@ class Listener:
         yield from self.reply.failure(failure)
 
     def _events_until(self, deadline: float) -> Iterator[AgentEvent]:
-        """Yields the turn's events. Raises StillRunning at the deadline, and the turn goes on without this request."""
+        """Yields the turn's events, for an unstreamed reply. Raises the failure of the turn.
+
+        At the deadline, raises StillRunning, and the turn goes on without this request. Raises ClientGone if the client
+        leaves, and ShuttingDown if the worker has to end.
+        """
         for event in self.part.read(TICK):
             self._check_shutdown()
             if event is not None:

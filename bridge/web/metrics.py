@@ -16,7 +16,7 @@ from bridge.history.records import TurnRecord
 from bridge.trace import Trace
 from bridge.web.security import bearer_token_matches
 
-# The methods and types that labels may have. Others are counted as "other".
+# The HTTP methods and the types of Letta agents that labels may have. Others are counted as "other".
 VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 AGENT_TYPES = frozenset(
     {
@@ -31,7 +31,7 @@ SIZES = (0, 1, 5, 10, 25, 50, 100, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """The metrics of this worker. `folder` has the counts of all workers; it is "" if there is only one process."""
+    """The metrics of this worker. `folder` has the files with the counts of all workers; "" if there is one process."""
 
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
@@ -85,7 +85,10 @@ class Metrics:
         info.labels(__version__).set(1)
 
     def count_turn(self, turn: TurnRecord) -> None:
-        """Counts a turn that ended: its outcome, its times, its tools and its calls."""
+        """Counts a turn that ended: its outcome, its times, its tools and its calls.
+
+        The results and pending calls are counted only for a turn that no error ended and that is not a request aside.
+        """
         kind = turn.agent_type if turn.agent_type in AGENT_TYPES else "other" if turn.agent_type else "none"
         self._turns.labels(kind, turn.method or "none", turn.outcome).inc()
         parts = {
@@ -112,7 +115,11 @@ class Metrics:
         self._streams.inc()
 
     def count_request(self, route: str, method: str, status: int, trace: Trace, *, streamed: bool) -> None:
-        """Counts a request that was answered. `route` is the path of its Flask route, "" for an unknown path."""
+        """Counts a request that was answered, by its route, HTTP method and status, and the failure in its trace.
+
+        `route` is the rule of the Flask route, such as "/v1/models"; "" for an unknown path. With `streamed`, the reply
+        that count_open_stream() counted as open has ended.
+        """
         self._requests.labels(route or "none", method if method in VERBS else "other", str(status)).inc()
         if streamed:
             self._streams.dec()
@@ -120,7 +127,7 @@ class Metrics:
             self._errors.labels(trace.failure).inc()
 
     def exposition_text(self) -> bytes:
-        """Returns the metrics of all workers in Prometheus' text format."""
+        """Returns the metrics of all workers, or of the only process, in Prometheus' text format."""
         if not self._folder:
             return generate_latest(self._registry)
         collected = CollectorRegistry()
@@ -129,9 +136,10 @@ class Metrics:
 
 
 def metrics_routes(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprint:
-    """Returns the route /metrics, for clients that send the token.
+    """Returns the route /metrics, which needs `token` as a bearer token and otherwise answers 401.
 
-    Without a token in the settings, /metrics answers 403, unless the service is open to all.
+    `token` is "" if the settings have none. Then everybody may read the metrics if the service is `open_to_all`, and
+    otherwise /metrics answers 403.
     """
     routes = Blueprint("metrics", __name__)
 

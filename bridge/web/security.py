@@ -21,10 +21,10 @@ PROBES = frozenset({"/healthz", "/readyz"})
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
-    """Returns the client's key that the request has, None if the service runs without keys.
+    """Returns the one of `keys` that the request sends as its bearer token. None if `keys` is empty.
 
-    Raises Unauthorized if the request has no key or an unknown one. The time of the comparison does not depend on the
-    key that was sent.
+    Raises Unauthorized if the request sends no key or an unknown one. The duration of the comparison does not depend on
+    the key that was sent.
     """
     if not keys:
         return None
@@ -37,26 +37,31 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
 
 
 def bearer_token_matches(request: Request, key: str) -> bool:
-    """Returns whether the request sends `key` as its bearer token. The comparison takes constant time."""
+    """Returns whether the request sends `key` as its bearer token.
+
+    The duration of the comparison does not show how much of the token was right.
+    """
     shown = _bearer_token(request)
     return hmac.compare_digest((shown or "").encode(), key.encode()) and shown is not None
 
 
 def _bearer_token(request: Request) -> str | None:
-    """Returns the token of the header `Authorization: Bearer`, None without one."""
+    """Returns the token of the header `Authorization: Bearer`. None if the request has no such header."""
     scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
     return shown.strip() if scheme.lower() == "bearer" else None
 
 
 def password_matches(shown: str | None, password: str) -> bool:
+    """Returns whether `shown`, which the client sent, is the password. None counts as an empty text."""
     return hmac.compare_digest((shown or "").encode(), password.encode())
 
 
 def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
-    """Adds security headers to every response, and makes the app refuse requests with other host names.
+    """Adds security headers to every response, and makes the app refuse requests for hosts not in `trusted_hosts`.
 
     The headers forbid frames, caches and scripts. Without `trusted_hosts`, every host name is accepted. `proxies` is
-    the number of proxies before the service: the app believes the X-Forwarded headers of that many proxies.
+    the number of proxies before the service: the app believes the headers X-Forwarded-For and X-Forwarded-Proto of that
+    many proxies.
     """
     if trusted_hosts:
         app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]

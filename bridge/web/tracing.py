@@ -22,7 +22,8 @@ _ASKED_OFTEN = frozenset({"/healthz", "/readyz", "/metrics"})
 def trace_requests(app: Flask, metrics: Metrics) -> None:
     """Makes the app begin a trace for each request, and report the trace when the response was made.
 
-    A client may name its request in the headers X-Request-Id and traceparent. The bridge sends both to Letta, too.
+    The request is counted and logged then; a streamed one when its stream has ended. A client may name its request in
+    the headers X-Request-Id and traceparent. The bridge sends both headers to Letta, too.
     """
 
     @app.before_request
@@ -55,9 +56,10 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
 
 
 def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
-    """Returns the level and the fields of the request's log line.
+    """Returns the level and the fields of the log line of the current request.
 
-    The fields have the path without the query: a client may have put a key into the query.
+    The level is DEBUG for successful requests of paths in _ASKED_OFTEN, otherwise INFO. The fields have the path
+    without the query: a client may have put a key into the query.
     """
     level = logging.DEBUG if request.path in _ASKED_OFTEN and response.status_code < 400 else logging.INFO
     return level, {
@@ -69,7 +71,10 @@ def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
 
 
 def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> None:
-    """Logs the request, and ends its trace. Turns are not logged here: log_turn() writes a longer line for them."""
+    """Logs the request with `fields` and the costs in its trace. This thread has no current trace after that.
+
+    Requests for turns are not logged here: log_turn() writes a longer line for them.
+    """
     if not trace.is_turn:
         costs = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
         log.log(level, "request", extra={"fields": {**fields, **costs}})
@@ -77,9 +82,9 @@ def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> No
 
 
 def _server_timing(trace: Trace) -> str:
-    """Returns the value of the Server-Timing header, in milliseconds.
+    """Returns the value of the Server-Timing header: milliseconds in the bridge, in Letta, waiting, and in total.
 
-    For a stream, the header has the times until the headers were sent.
+    For a stream, these are the durations until the headers were sent.
     """
     total, letta, waited = trace.seconds, trace.letta_seconds, trace.waited_seconds
     parts = {"bridge": max(0.0, total - letta - waited), "letta": letta, "wait": waited, "total": total}

@@ -58,7 +58,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return cast(Settings, self.wsgi.extensions["parts"].settings)
 
     def accept(self, listener: socket) -> None:
-        """Accepts a new connection. Waits a moment if no further connection can be opened."""
+        """Accepts a new connection. The event loop calls it when a client connects to the port.
+
+        If no further connection can be opened, waits ACCEPT_PAUSE seconds, and the client waits, too.
+        """
         try:
             super().accept(listener)
         except OSError as fault:
@@ -70,7 +73,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def enqueue_req(self, conn: TConn) -> None:
         """Starts to receive a request on the connection. Only a complete request gets a thread.
 
-        gunicorn calls this for new connections, and for kept connections on which bytes have arrived.
+        gunicorn calls this for new connections, and for kept connections on which bytes have arrived. The parser of a
+        kept connection may have read the first bytes of this request already, together with the previous request.
         """
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
@@ -80,7 +84,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self.receive_bytes(conn, ahead)
 
     def watch_connection(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
-        """Makes the event loop call `callback` when bytes arrive. Closes a broken connection, and returns False."""
+        """Makes the event loop call `callback` when bytes arrive on the connection, or when the client closes it.
+
+        Returns True. If the connection is broken, closes the connection and returns False.
+        """
         try:
             conn.sock.setblocking(False)
             self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
@@ -90,7 +97,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def stop_watching(self, conn: TConn) -> bytearray:
-        """Takes the connection out of the event loop. Returns what has arrived of its request, maybe nothing."""
+        """Takes the connection out of the event loop, out of `receiving` and out of `lingering`.
+
+        Returns the bytes that have arrived of the connection's request; no bytes if it was not receiving a request.
+        """
         self.poller.unregister(conn.sock)
         self.lingering.pop(conn, None)
         arrival = self.receiving.pop(conn, None)
@@ -104,12 +114,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.close_connection(conn)
 
     def close_connection(self, conn: TConn) -> None:
-        """Closes a connection that the event loop does not watch, and frees its place."""
+        """Closes a connection that the event loop does not watch. The worker may accept another connection then."""
         self.nr_conns -= 1
         conn.close()
 
     def on_readable(self, conn: TConn, sock: socket) -> None:
-        """Reads the bytes that have arrived. The event loop calls it."""
+        """Reads the bytes that have arrived on a connection in `receiving`. The event loop calls it.
+
+        If the client has closed the connection, the request is cut off. A broken connection is closed.
+        """
         if conn not in self.receiving:  # the request was cut off in this round of events, to free memory
             return
         try:
@@ -125,9 +138,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self.cut_off_request(conn)
 
     def receive_bytes(self, conn: TConn, piece: bytes) -> None:
-        """Adds bytes to the connection's request, and gives the request to a thread if it is complete.
+        """Adds bytes to the connection's request. Gives the request to a thread if it is complete.
 
-        If the worker keeps too many bytes of incomplete requests, the largest of these requests is cut off.
+        If the reply to a complete request can't be written yet, the request waits for on_writable(). If the client
+        waits for "100 Continue" before it sends the body, sends that. If the worker keeps too many bytes of incomplete
+        requests, cuts off the largest of these requests.
         """
         arrival = self.receiving[conn]
         arrival.add(piece, time.monotonic())
@@ -151,7 +166,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def cut_off_request(self, conn: TConn) -> None:
         """Stops waiting for the rest of a request. The app gets the part that has arrived, and answers with an error.
 
-        A client that is still sending reads the error only when it has finished. So on_rest() goes on reading.
+        A client that is still sending reads the error only when it has finished. So on_rest() goes on reading. If
+        nothing has arrived, or if no reply can be written, the connection is closed without a reply.
         """
         if self.receiving[conn].received and can_write(conn.sock):
             self.give_to_thread(conn)
@@ -172,7 +188,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def serve_in_thread(self, conn: TConn, received: ReceivedBytes) -> bool:
         """Serves a request, in a thread. Returns whether the connection can be used for another request.
 
-        After a request that ended too early it can't: it is unknown where the next request begins.
+        `received` are the bytes of the request, and maybe of the next one, which the parser keeps for later. After a
+        request that ended too early, returns False: it is unknown where the next request begins.
         """
         conn.init()
         unreader = conn.parser.unreader
@@ -185,9 +202,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def handle_request(self, req: Request, conn: TConn) -> object:
-        """Serves a parsed request as gunicorn does, but without sending "100 Continue", except over TLS.
+        """Serves a parsed request as gunicorn does, but does not send "100 Continue", except over TLS.
 
-        receive_bytes() has sent it, if the body was not too large. gunicorn would send it again, for any body.
+        handle() of gunicorn calls it in a thread. Without TLS, receive_bytes() has already sent "100 Continue" if the
+        body was not too large. gunicorn would send it again, also for a body that is too large.
         """
         if not self.cfg.is_ssl:
             req._expected_100_continue = False
@@ -196,8 +214,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def on_served(self, conn: TConn, served: Future[bool]) -> None:
         """Keeps the connection for another request, or ends it. The event loop calls it after serve_in_thread().
 
-        A connection that ends must not go to finish_request(), which would wait until the client closes it. All other
-        connections would wait, too.
+        `served` has the value that serve_in_thread() returned, or its exception, which ends the connection. A
+        connection that ends is not closed yet: on_rest() reads from it for at most LINGER seconds. gunicorn's
+        finish_request() would wait here until the client closes the connection, and all other clients would wait, too.
         """
         if not served.exception() and served.result():
             self.finish_request(conn, served)
@@ -208,18 +227,22 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.lingering[conn] = time.monotonic() + LINGER
 
     def on_rest(self, conn: TConn, sock: socket) -> None:
-        """Ignores what the client sends after its last reply, until the client closes the connection.
+        """Reads and ignores what the client still sends after the worker wrote the last reply of this connection.
 
-        If the worker closed the connection first, the client could lose the end of the reply. The event loop calls it.
+        Closes the connection when the client has closed it. If the worker closed it first, the client could lose the
+        end of the reply. The event loop calls it when bytes arrive. After LINGER seconds, murder_pending() closes the
+        connection.
         """
         with suppress(OSError):  # after a broken connection's error, the next recv() reports the end
             if not sock.recv(PIECE):
                 self.drop_connection(conn)
 
     def murder_pending(self) -> None:
-        """Cuts off clients that send too slowly. gunicorn calls it between events.
+        """Cuts off requests that arrive too slowly, and closes the connections whose time in `lingering` is over.
 
-        While the worker has as many connections as it may have, clients that pause for a second are cut off, too.
+        gunicorn calls it between events. `silence` limits the seconds before the first byte of a request, `pause` the
+        seconds without a byte after that. Both are only CHECK_INTERVAL while the worker has as many connections as it
+        may have. While the worker ends, `silence` is STOP_KEEPALIVE_LINGER.
         """
         super().murder_pending()
         now = time.monotonic()
@@ -239,5 +262,5 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def can_write(sock: socket) -> bool:
-    """Returns whether a reply can be written to the client now: it has read enough of its earlier replies."""
+    """Returns whether a reply can be written to the client now: the client has read enough of its earlier replies."""
     return is_ready(sock, POLLOUT)
