@@ -51,7 +51,10 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
 
 
 def _restore_object(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments that the model gave under the client's names and as the client's schema asks for them."""
+    """Returns the arguments of a call under the client's names, with values as the client's schema asks for them.
+
+    `given` are the arguments that the model gave. Letta's own arguments are removed.
+    """
     own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
     named = {stub.renamed.get(key, key): value for key, value in own.items()}
     client = normalise_schema(stub.spec.parameters or {})
@@ -61,13 +64,21 @@ def _restore_object(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _ArgumentRestorer:
-    """Restores the values of one call. `definitions` and `as_text` belong to the client's schema and to the stub."""
+    """Restores the values of one call's arguments as the client's schema asks for them.
+
+    `definitions` finds the targets of references in the client's schema. `as_text` are the paths of the values that the
+    model was asked to give as JSON text.
+    """
 
     definitions: Definitions
     as_text: frozenset[ArgumentPath]
 
     def restore(self, value: Any, schemas: list[Any], path: ArgumentPath) -> Any:
-        """Returns the value at `path` as the client expects it. `schemas` are the client's schemas for the value."""
+        """Returns the value at `path` as the client expects it.
+
+        `schemas` are the client's schemas for the value; an empty list allows any value. In `path`, "*" is any item of
+        a list.
+        """
         if isinstance(value, str):
             return self._read_json_text(value, schemas, path) if path in self.as_text else value
         if not isinstance(value, (dict, list)):
@@ -82,7 +93,11 @@ class _ArgumentRestorer:
     def _restore_members(
         self, value: Mapping[str, Any], possible: list[Schema], path: ArgumentPath
     ) -> Iterator[tuple[str, Any]]:
-        """Yields the name and the restored value of each member, without nulls that mean "left out"."""
+        """Yields the name and the restored value of each member of an object.
+
+        Leaves out a member that is null if the client's schemas name it, do not require it, and do not allow null for
+        it. `possible` are all schemas that may apply to the object.
+        """
         for name, inner in value.items():
             schemas = list(_member_schemas(possible, name))
             declared = any(name in schema.get("properties", {}) for schema in possible)
@@ -98,8 +113,9 @@ class _ArgumentRestorer:
     def _read_json_text(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
         """Returns the value of an argument that the model was asked to give as JSON text.
 
-        Returns the text itself if only text fits, if it is not JSON, or if its JSON value does not fit the schemas.
-        The word `null` is null even if only text fits otherwise.
+        Returns the text itself if the text is not JSON, if the schemas do not allow the JSON Schema type of its value,
+        or if an `enum` lists the text and not the value. If the schemas allow only strings, only the text `null` is
+        read as JSON: it means that there is no value.
         """
         wanted = frozenset[str]().union(*map(self.definitions.possible_kinds, schemas or [True]))
         if wanted <= {"string", "null"}:
@@ -116,7 +132,10 @@ class _ArgumentRestorer:
         return value if isinstance(value, str) else self.restore(value, schemas, path)
 
     def _applicable_parts(self, schema: Any) -> Iterator[Schema]:
-        """Yields a schema, the targets of its references, and its `allOf`, `anyOf` and `oneOf`, at any depth."""
+        """Yields the schema, and all schemas to which its `$ref`, `allOf`, `anyOf` and `oneOf` lead, at any depth.
+
+        All of them say something about the same value. Each reference is followed once. True and False are left out.
+        """
         waiting, followed = [schema], set[str]()
         while waiting:
             part = waiting.pop()
@@ -132,7 +151,10 @@ class _ArgumentRestorer:
 
 
 def _member_schemas(possible: list[Schema], name: str) -> Iterator[Any]:
-    """Yields what each possible schema of an object says about the member called `name`."""
+    """Yields what each possible schema of an object says about the member called `name`.
+
+    That is the member's schema in `properties`, or else the schema in `additionalProperties`, if there is one.
+    """
     for schema in possible:
         if name in schema.get("properties", {}):
             yield schema["properties"][name]
@@ -141,7 +163,10 @@ def _member_schemas(possible: list[Schema], name: str) -> Iterator[Any]:
 
 
 def _item_schemas(possible: list[Schema], index: int) -> list[Any]:
-    """Returns what the possible schemas of a list say about the item at `index`."""
+    """Returns what the possible schemas of a list say about the item at `index`.
+
+    These are the schemas in `prefixItems` for this index, or, if there are none, the schemas in `items`.
+    """
     tuples = [schema["prefixItems"][index] for schema in possible if index < len(schema.get("prefixItems", ()))]
     return tuples or [schema["items"] for schema in possible if "items" in schema]
 
@@ -179,5 +204,8 @@ def _write_json(value: Any) -> str:
 
 
 def _write_string(text: str) -> str:
-    """Returns the JSON text of a string. Only a string with half a surrogate pair is escaped, to make it sendable."""
+    """Returns the JSON text of a string.
+
+    Letters beyond ASCII are escaped only in a string with half a surrogate pair, which UTF-8 can't encode.
+    """
     return json.dumps(text, ensure_ascii=bool(_HALF_PAIR.search(text)))

@@ -42,15 +42,16 @@ class Definitions:
     def lookup(self, reference: str) -> Any:
         """Returns the schema to which a reference leads.
 
-        Returns True, a schema that allows any value, if there is none.
+        If the reference leads nowhere, returns True: the JSON Schema that allows any value.
         """
         found = self.find(reference)
         return True if found is None else found
 
     def find(self, reference: str) -> Any:
-        """Returns the schema to which a reference leads, or None.
+        """Returns the schema to which a reference leads; None if the reference leads nowhere.
 
-        Finds only JSON Pointers into the client's own schema.
+        Follows only JSON Pointers into the client's own schema, such as `#/$defs/File`. For a reference to an anchor or
+        to another document, returns None. The schema may be True or False.
         """
         if not reference.startswith("#") or reference[1:2] not in ("", "/"):
             return None
@@ -70,13 +71,14 @@ class Definitions:
         return normalise_schema(found) if self._unexpected <= MAX_REFERENCES and is_well_formed(found) else None
 
     def possible_kinds(self, schema: Any) -> frozenset[str]:
-        """Returns the kinds of JSON value that can satisfy a schema, whose references are followed."""
+        """Returns the JSON Schema types of the values that can satisfy a schema. Follows the schema's references."""
         return possible_kinds(schema, self._kinds_at)
 
     def _kinds_at(self, reference: str) -> frozenset[str]:
-        """Returns the kinds of JSON value that can satisfy the schema at a reference.
+        """Returns the JSON Schema types of the values that can satisfy the schema at a reference.
 
-        While a reference is followed, its target counts as any kind, so that circles and long chains come to an end.
+        A reference counts as every type while its target is being read, so that circles end. From the reference number
+        `MAX_REFERENCES` on, new references count as every type, too.
         """
         if reference not in self._kinds:
             self._kinds[reference] = KINDS
@@ -100,7 +102,10 @@ class Definitions:
         return reference in self._recursive
 
     def needed_definitions(self, schema: Schema) -> dict[str, Any]:
-        """Returns the definitions that a schema's references need, under `$defs` or `definitions` as in the root."""
+        """Returns the definitions that a schema needs: those that it refers to, and those that they refer to.
+
+        The definitions are under `$defs` or `definitions`, as in the client's schema.
+        """
         result: dict[str, Any] = {}
         for reference in filter(is_definition, self._reachable_references(schema)):
             keyword, name = map(_unescape_pointer, reference[2:].split("/")[:2])
@@ -109,7 +114,10 @@ class Definitions:
         return result
 
     def _reachable_references(self, schema: Schema) -> dict[str, set[str]]:
-        """Returns all references in a schema and in their targets, each with the references in its own target."""
+        """Returns all references in a schema, in the targets of these references, and so on.
+
+        Maps each reference to the references in its target.
+        """
         result: dict[str, set[str]] = {}
         waiting = _references_in(schema)
         while waiting:
@@ -148,11 +156,12 @@ def _nodes_up_to_circles(graph: dict[str, set[str]]) -> set[str]:
 
 @dataclass(slots=True)
 class Inlining:
-    """Replaces references in one schema by their targets.
+    """Replaces the references (`$ref`) in one schema by copies of the schemas to which they lead.
 
-    `keep` says which references to definitions stay: all, those whose definitions contain themselves, or none. If none
-    stay, definitions that contain themselves are repeated to a limited depth. `changes` gets a sentence for each
-    reference that loses some of its meaning.
+    `keep` says which references to definitions stay: all, those whose definitions contain themselves ("recursive"), or
+    none. If none stay, definitions that contain themselves are repeated to a limited depth. `changes` gets a sentence
+    for each reference that loses some of its meaning. `nodes` counts the schemas that were processed, copies included,
+    so that the result stays small (`MAX_NODES`).
     """
 
     definitions: Definitions
@@ -161,7 +170,12 @@ class Inlining:
     nodes: int = 0
 
     def inline(self, schema: Any, path: tuple[str, ...] = (), depth: int = 0) -> Any:
-        """Returns the schema with its references replaced. `path` has the references that led here."""
+        """Returns the schema with each reference replaced by a copy of its target, unless `keep` says that it stays.
+
+        Also replaces the references inside the copies. `path` holds the references whose copies are around this schema;
+        `depth` is the number of schemas and references around it. Both limit the copies of a definition that contains
+        itself (`MAX_REPEATS`, `MAX_DEPTH`). A schema that is True or False is returned unchanged.
+        """
         if not isinstance(schema, dict):
             return schema
         self.nodes += 1
@@ -170,7 +184,11 @@ class Inlining:
         return self._inline_reference(inner, reference, path, depth) if isinstance(reference, str) else inner
 
     def _inline_reference(self, siblings: Schema, reference: str, path: tuple[str, ...], depth: int) -> Schema:
-        """Returns the schema that takes the place of a reference with `siblings`, the other keywords beside it."""
+        """Returns the schema that takes the place of a reference and of `siblings`, the other keywords beside it.
+
+        `path` and `depth` are as in `inline`. If the reference leads nowhere, the result asks only for what `siblings`
+        ask for. If a limit for copies is reached, the result allows any value, and `siblings` are dropped.
+        """
         found = self.definitions.find(reference)
         if found is None or found is False:
             self.changes.append(f"The reference {reference!r} leads nowhere in the client's schema: any value will do.")
@@ -185,7 +203,7 @@ class Inlining:
         return _join_siblings(target, siblings)
 
     def _is_kept(self, reference: str) -> bool:
-        """Whether a reference stays in the schema, as `keep` says."""
+        """Whether a reference stays in the schema, as `keep` says. Only references to definitions can stay."""
         if self.keep == "none" or not is_definition(reference):
             return False
         return self.keep == "all" or self.definitions.is_recursive(reference)

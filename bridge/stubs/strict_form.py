@@ -34,7 +34,9 @@ _NULL = ({"type": "null"}, {"const": None}, {"enum": [None]})
 class StrictFormBuilder:
     """Builds the schema of one tool for OpenAI's strict mode.
 
-    `as_text`, `sentences` and `changes` are as in `Conversion`. `nullable_types` is as in `SchemaForm`.
+    `definitions` finds the targets of references. `nullable_types`: a type such as `["string", "null"]` reaches the
+    model. `build` fills the other fields: `as_text` gets the paths of the values that the model gives as JSON text,
+    `sentences` what must be added to the tool's description, and `changes` what differs from the client's schema.
     """
 
     definitions: Definitions
@@ -44,9 +46,10 @@ class StrictFormBuilder:
     changes: list[str] = field(default_factory=list)
 
     def build(self, top: Schema) -> Schema:
-        """Returns the schema of all arguments for strict mode.
+        """Returns the schema of all arguments for strict mode, and fills `as_text`, `sentences` and `changes`.
 
-        In `top`, the only references are those to definitions that contain themselves.
+        `top` is the result of `make_top_level`. The only references in it are those to definitions that contain
+        themselves.
         """
         if top.get("additionalProperties") not in (None, False):
             self.changes.append("Arguments beyond those that the client names can't be given.")
@@ -64,10 +67,11 @@ class StrictFormBuilder:
         }
 
     def _value_schema(self, schema: Schema, path: ArgumentPath, place: Place) -> Schema:
-        """Returns the strict mode schema for the value at `path`.
+        """Returns the strict mode schema for the value at `path`, from the client's schema for this value.
 
-        That is the schema of a scalar, of a list or of an object, if strict mode can express the value. Otherwise the
-        model gives the value as JSON text.
+        Returns the schema of a scalar, of a list or of an object, if strict mode can express the value. Otherwise
+        returns a schema by which the model gives the value as JSON text. `place`: the value is a required property, an
+        optional property, or an item of a list.
         """
         plain = _remove_null(_merge_all_of(schema))
         nullable = "null" in self.definitions.possible_kinds(schema)
@@ -92,7 +96,8 @@ class StrictFormBuilder:
     def _scalar_schema(self, plain: Schema, kind: str, path: ArgumentPath, absence: str) -> Schema:
         """Returns the strict mode schema for a string, a number or a boolean.
 
-        `absence` says what null means, if anything.
+        `absence` tells the model what null means; "" if null is not allowed. The allowed values are given as `enum`
+        only for strings that can't be null and whose tokens Letta can count. All others are said in the description.
         """
         choices = [plain["const"]] if "const" in plain else plain.get("enum")
         listed = bool(choices) and kind == "string" and not absence and is_token_countable({"enum": choices})
@@ -105,7 +110,11 @@ class StrictFormBuilder:
         }
 
     def _text_schema(self, schema: Schema, kind: str, path: ArgumentPath, place: Place, absence: str) -> Schema:
-        """Returns the strict mode schema for a value that the model gives as JSON text. Notes the path in `as_text`."""
+        """Returns the schema of a string in which the model gives the value at `path`. Adds `path` to `as_text`.
+
+        Strings, numbers and booleans are described in words, all other values by their JSON Schema. `absence` tells the
+        model what null means; "" if null is not allowed. Where the type can't be null, the model writes null as text.
+        """
         self.as_text.add(path)
         nullable = bool(absence) and self.nullable_types and place != "item"
         if kind != "string":
@@ -119,7 +128,10 @@ class StrictFormBuilder:
         return {"type": ["string", "null"] if nullable else "string", **_description_keyword(schema, *phrases, absence)}
 
     def _json_text_phrase(self, schema: Schema) -> str:
-        """Returns the phrase that tells the model which JSON text to give for a value of this schema."""
+        """Returns the phrase that tells the model which JSON text to give for a value of this schema.
+
+        The phrase quotes the schema with the definitions that it needs, up to `MAX_QUOTED` characters.
+        """
         bare = {key: value for key, value in schema.items() if key not in ("description", "title", "$schema")}
         kinds = self.definitions.possible_kinds(schema)
         if kinds == KINDS and not bare.keys() - _NOTES:
@@ -129,7 +141,10 @@ class StrictFormBuilder:
         return f"plain text, or JSON text {text}" if "string" in kinds else f"as JSON text {text}"
 
     def _note_phrases(self, schema: Schema, path: ArgumentPath, except_for: frozenset[str] = frozenset()) -> list[str]:
-        """Returns the phrases for a schema's keywords, and notes in `changes` that they are said in words."""
+        """Returns a phrase for each keyword of a schema, except those in `except_for`.
+
+        Adds a sentence with the phrases to `changes`. `path` names the value in that sentence.
+        """
         phrases = keyword_phrases(schema, except_for)
         if phrases:
             self.changes.append(f"{_dotted_path(path)}: said in words: {'; '.join(phrases)}.")
@@ -144,7 +159,10 @@ def _absence_phrase(place: Place, nullable: bool) -> str:
 
 
 def _only_kind(kinds: frozenset[str]) -> str:
-    """Returns the only kind of value beside null; "" if there are several. A number and an integer are one kind."""
+    """Returns the only JSON Schema type in `kinds` beside null; "" if there are several or none.
+
+    "number" and "integer" together count as "number".
+    """
     kinds -= {"null"}
     if kinds == {"number", "integer"}:
         return "number"
@@ -152,7 +170,10 @@ def _only_kind(kinds: frozenset[str]) -> str:
 
 
 def _has_fixed_properties(schema: Schema) -> bool:
-    """Whether a schema of an object names all of its properties, and says nothing else that strict mode lacks."""
+    """Whether strict mode can express the schema of an object: a list of properties, and no constraints.
+
+    Properties that the schema does not list may be allowed (`additionalProperties: true`); the model can't give them.
+    """
     return (
         bool(schema.get("properties"))
         and schema.keys() <= _OBJECT_KEYWORDS | _NOTES
@@ -161,7 +182,7 @@ def _has_fixed_properties(schema: Schema) -> bool:
 
 
 def _description_keyword(schema: Schema, *phrases: str) -> Schema:
-    """Returns a schema with only the description: the schema's own, with the phrases. Empty without any text."""
+    """Returns `{"description": …}` with the schema's own description and the phrases; `{}` if there is no text."""
     text = describe_schema(schema, *phrases)
     return {"description": text} if text else {}
 
@@ -172,10 +193,10 @@ def _dotted_path(path: ArgumentPath) -> str:
 
 
 def _merge_all_of(schema: Schema) -> Schema:
-    """Returns a schema of the same meaning with fewer schemas inside it.
+    """Returns a schema with fewer schemas inside it, which means the same for all values except null.
 
-    Merges all of `allOf`, and an alternative that is the only one beside null. Turns alternatives that are all
-    constants into an `enum`.
+    Merges all schemas in `allOf` into the schema around them, also an alternative that is the only one beside null.
+    Turns alternatives that are all constants into an `enum`. In the last two cases, the alternative null is dropped.
     """
     result = dict(schema)
     parts = result.pop("allOf", [])
@@ -193,7 +214,10 @@ def _merge_all_of(schema: Schema) -> Schema:
 
 
 def _add_part(schema: Schema, part: Schema) -> Schema:
-    """Returns the schema with the keywords of the part added. Keywords that contradict the schema go to its `allOf`."""
+    """Returns the schema with the keywords of `part` added, so that a value must fit both.
+
+    Keywords that both have with different values go to `allOf`. Descriptions and other notes stay those of the schema.
+    """
     result = dict(schema)
     rest: Schema = {}
     for key, value in part.items():
@@ -212,7 +236,7 @@ def _add_part(schema: Schema, part: Schema) -> Schema:
 
 
 def _remove_null(schema: Schema) -> Schema:
-    """Returns the schema without null in `type` and `enum`."""
+    """Returns the schema without null in `type` and `enum`. A list of one type becomes the name of that type."""
     result = dict(schema)
     if isinstance(result.get("type"), list):
         named = [name for name in result["type"] if name != "null"]

@@ -23,9 +23,10 @@ MAX_SEARCHED = 200
 
 @dataclass(slots=True)
 class TopLevel:
-    """The schema of all arguments of a tool, and what it can't express.
+    """The schema of all arguments of a tool, as one object with properties.
 
-    `sentences` say that for the tool's description. `changes` say what differs from the client's schema.
+    `sentences` are for the tool's description: they say what `schema` can't express. `changes` say what differs from
+    the client's schema.
     """
 
     schema: Schema
@@ -34,9 +35,11 @@ class TopLevel:
 
 
 def make_top_level(parameters: Schema, definitions: Definitions, where: str) -> TopLevel:
-    """Returns the schema of all arguments as one object. `where` is the place of `parameters` in the request.
+    """Returns the schema of all arguments as one object that has `properties` and `required`.
 
-    Raises an InvalidRequest if the arguments can't be an object.
+    Merges references, `allOf` and alternatives at the top of the client's schema into one list of properties. Raises an
+    InvalidRequest if `type` does not allow an object; the error names `where`, the place of `parameters` in the
+    request.
     """
     top = TopLevel({"type": "object", **_flatten_schema(parameters, definitions)})
     if "object" not in declared_types(top.schema):
@@ -78,7 +81,10 @@ def _flatten_schema(schema: Any, definitions: Definitions) -> Schema:
 
 
 def _merge_part(result: Schema, part: Schema) -> None:
-    """Adds the keywords of a part to the result, which keeps its own value of a keyword."""
+    """Adds the keywords of `part` to `result`, in place.
+
+    Properties, required names and alternatives of both are joined. Of any other keyword, `result` keeps its own value.
+    """
     # Each part knows only its own properties. Only the outermost part can say whether there may be others.
     ignored = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
     for key, value in part.items():
@@ -93,7 +99,11 @@ def _merge_part(result: Schema, part: Schema) -> None:
 
 
 def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword: str) -> None:
-    """Adds `more` to `properties`. A property that has two different schemas gets both in a list under `keyword`."""
+    """Adds the properties in `more` to `properties`, in place.
+
+    A property that has different schemas in the two gets both in a list under `keyword`: "allOf" if a value must fit
+    both, "anyOf" if one is enough.
+    """
     for name, schema in more.items():
         known = properties.get(name, schema)
         if known == schema:
@@ -105,7 +115,10 @@ def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword:
 
 
 def _describe_alternatives(top: TopLevel, definitions: Definitions) -> None:
-    """Replaces the alternatives of a tool's schema by sentences, and adds the properties of all alternatives to it."""
+    """Replaces the alternatives at the top of a tool's schema by sentences for the tool's description.
+
+    The schema gets the properties of all alternatives. Required are only those that every alternative requires.
+    """
     found = [(key, members) for key in ALTERNATIVES for members in top.schema.pop(key, ())]
     searched = {id(member) for _, members in found for member in members}
     for key, members in found:
@@ -123,8 +136,9 @@ def _describe_alternatives(top: TopLevel, definitions: Definitions) -> None:
 def _expand_alternatives(member: Any, definitions: Definitions, searched: set[int]) -> list[Schema]:
     """Returns schemas without alternatives that together mean the same as `member`, which is one alternative.
 
-    `member` is merged with each of its own alternatives, at any depth. Alternatives whose id is in `searched` are not
-    searched again, so that circles come to an end.
+    `member` is merged with each of its own alternatives, at any depth. `searched` gets the `id()` of every alternative
+    that is searched. An alternative in `searched` is not searched again, so that circles end. After `MAX_SEARCHED`
+    alternatives, further ones are ignored.
     """
     found: list[Schema] = []
     waiting: list[tuple[Schema, Any]] = [({}, member)]
@@ -146,7 +160,7 @@ def _expand_alternatives(member: Any, definitions: Definitions, searched: set[in
 
 
 def _form_text(part: Schema) -> str:
-    """Returns an alternative as the model reads it, such as `{kind: "file", path, mode?}`."""
+    """Returns an alternative as the model reads it, such as `{kind: "file", path, mode?}`. Required names are first."""
     properties = part.get("properties", {})
     required = part.get("required", [])
     names = sorted({*properties, *required}, key=lambda name: (name not in required, name))
