@@ -29,7 +29,11 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class TaggedCall:
-    """A tool call as the model wrote it into its text. `fault` says what is wrong with the call; "" if it is valid."""
+    """A tool call as the model wrote it into its text.
+
+    `arguments` is a JSON text. `fault` says what is wrong with the call; "" if the call is valid. If the name is
+    missing or unknown, `arguments` is the whole text between the tags.
+    """
 
     name: str
     arguments: str
@@ -52,7 +56,8 @@ class TaggedText:
     def feed(self, piece: str) -> Iterator[str | TaggedCall]:
         """Adds a piece of the model's text, and yields the texts and calls that are complete by then.
 
-        Text that may be the beginning of a tag is kept until the next piece.
+        An end of the text that may be the beginning of a tag, and a call without its closing tag, are kept until the
+        next piece.
         """
         self._rest += piece
         while (step := self._take_call() if self._in_call else self._take_text()) is not None:
@@ -60,7 +65,10 @@ class TaggedText:
                 yield step
 
     def end(self) -> Iterator[str | TaggedCall]:
-        """Yields the text that was kept for a possible tag. A call without a closing tag counts as text."""
+        """Yields the text that `feed` has kept, because the model writes no more text.
+
+        A call without a closing tag is yielded as text, with its opening tag.
+        """
         rest = (self._open if self._in_call else "") + self._rest
         self._rest, self._in_call = "", False
         if rest:
@@ -75,9 +83,10 @@ class TaggedText:
         return self._parse_call(body)
 
     def _take_text(self) -> str | None:
-        """Removes the text before the next tag from the unread text and returns this text.
+        """Removes the text before the next opening tag from the unread text and returns the removed text.
 
-        Returns "" if a tag comes first, and None if more text is needed to know.
+        The tag is removed, too. Returns "" if the tag comes first. Without a tag that counts, returns all text that
+        cannot be the beginning of a tag, or None if there is no such text.
         """
         start = self._rest.find(self._open)
         if start >= 0 and self._may_be_tag(self._passed + self._rest[:start]):
@@ -91,7 +100,10 @@ class TaggedText:
         return self._pass_on(text) or None
 
     def _pass_on(self, text: str) -> str:
-        """Adds `text` to the text that was passed on to the user, and returns `text`."""
+        """Adds `text` to the text that was passed on to the user, and returns `text`.
+
+        The text that was passed on shows whether a tag is at the beginning of a line and outside of fenced code.
+        """
         self._passed += text
         return text
 
@@ -117,9 +129,10 @@ class TaggedText:
 
 
 def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
-    """Returns what is wrong with a call's arguments by the JSON Schema of the tool's parameters, "" if nothing is.
+    """Returns a text that says what is wrong with a call's arguments, "" if nothing is wrong.
 
-    Checks only that required arguments are there, and the types at the first level.
+    `schema` is the JSON Schema of the tool's parameters. Checks only that the arguments are an object, that required
+    arguments are there, and that each argument has its JSON Schema type. Values inside of an argument are not checked.
     """
     if not isinstance(arguments, dict):
         return "`arguments` must be a JSON object"
@@ -138,7 +151,7 @@ def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
 
 
 def _has_type(value: Any, kind: Any) -> bool:
-    """Returns whether a JSON value has the type `kind` of JSON Schema. Any value has an unknown type."""
+    """Returns whether a JSON value has the JSON Schema type `kind`. True for every value if the type is unknown."""
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     if kind in ("integer", "number") and isinstance(value, bool):
@@ -147,5 +160,8 @@ def _has_type(value: Any, kind: Any) -> bool:
 
 
 def _length_of_partial_tag(text: str, tag: str) -> int:
-    """Returns the length of the longest end of `text` that is also a beginning of `tag`, 0 if there is none."""
+    """Returns how many characters at the end of `text` may be the beginning of `tag`, 0 if none.
+
+    The whole tag does not count. The longest possible beginning is taken.
+    """
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)

@@ -1,4 +1,4 @@
-"""Chooses the method that catches the agent's calls of client tools.
+"""Chooses the interception method, which catches the agent's calls of client tools.
 
 The best method is the one after which the model sees the cleanest transcript, then the one with the fewest requests to
 Letta.
@@ -53,11 +53,11 @@ _UNGATED = (
 def choose_method(
     features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice, allowed: frozenset[Method] = frozenset()
 ) -> Interception:
-    """Returns the best method that works for the agent and can do what `choice` (`tool_choice`) asks.
+    """Returns the best interception method that works for the agent and can do what `choice` (`tool_choice`) asks.
 
-    `wanted` is BRIDGE_METHOD. `allowed` are the methods that the client's key permits; empty permits all. Raises
-    InvalidRequest if the wanted method does not work or cannot force a call, and Forbidden if the key permits no
-    method that works.
+    `wanted` is BRIDGE_METHOD; "auto" means any method. `allowed` are the methods that the client's key permits; empty
+    permits all. Raises InvalidRequest if the wanted method does not work for the agent, or if a call must be forced and
+    no permitted method can force one. Raises Forbidden if the key permits no method that works.
     """
     possible = possible_methods(features, loop)
     if wanted != "auto" and wanted not in possible:
@@ -85,7 +85,10 @@ def choose_method(
 
 
 def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Interception]:
-    """Returns the methods that work for an agent with this loop on this Letta server, by name, best first."""
+    """Returns the interception methods that work for an agent with this loop on this Letta server.
+
+    The result maps the name of each method to the method, the best method first.
+    """
     methods: dict[Method, Interception] = {}
     if loop == "v3" and features.client_tools:
         methods["native"] = Native()
@@ -101,7 +104,10 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
 
 
 def explain_method(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
-    """Returns sentences for the operator that say why the bridge chose this method for an agent."""
+    """Returns sentences for the operator that say why the bridge chose this interception method for an agent.
+
+    `wanted` is BRIDGE_METHOD; "auto" if the bridge chose freely.
+    """
     forced = "" if wanted == "auto" else "BRIDGE_METHOD says so. "
     if method == "rewrite" and not can_deny_calls(features, loop):
         return forced + _UNGATED

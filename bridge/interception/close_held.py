@@ -12,7 +12,10 @@ from bridge.sync.ownership import is_ours
 
 
 def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
-    """Returns the approval request that holds the agent, or None if its last message is not an approval request."""
+    """Fetches from Letta the approval request that holds the agent. Returns None if no approval request does.
+
+    Only the last message of the agent's context can hold the agent.
+    """
     if not agent.message_ids:
         return None
     last = agent.message_ids[-1]
@@ -21,16 +24,16 @@ def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
 
 
 def names_of_own_tools(agent: Agent, request: StoredMessage) -> list[str]:
-    """Returns the names of the agent's own tools that the approval request asks for.
+    """Returns the names of those tools in the approval request that are the agent's own and not stubs of the bridge.
 
-    Only the owner of the agent may approve or deny their calls.
+    Only the owner of the agent may approve or deny calls of these tools. A name occurs once for each call.
     """
     own = {tool.name for tool in agent.tools if not is_ours(tool)}
     return [call.name for call in request.calls if call.name in own]
 
 
 def own_tool_error(tool: str) -> LettaConflict:
-    """Returns the error for an agent that waits until somebody approves or denies a call of its own tool."""
+    """Returns the error for an agent that waits until somebody approves or denies a call of its own tool `tool`."""
     return LettaConflict(
         f"The agent waits for somebody to approve or deny its own tool {tool!r:.80}, which is not one of the client's."
         " Decide that in Letta, then send again.",
@@ -39,7 +42,7 @@ def own_tool_error(tool: str) -> LettaConflict:
 
 
 def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
-    """Closes the client's calls that hold the agent, outside of any turn. Returns the names of the called tools.
+    """Closes the client's calls that hold the agent, outside of any turn. Returns the names of the called stubs.
 
     Raises LettaConflict if no call holds the agent, or if a call of the agent's own tool does.
     """
@@ -56,8 +59,9 @@ def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
 def close_request(gateway: Gateway, agent: Agent, request: StoredMessage) -> None:
     """Closes all calls of an approval request, so that the agent takes messages again. No model is asked.
 
-    From Letta 0.14 on, letta_v1_agent takes the answer that there is no result. The other loops take only denials, to
-    which Letta adds words of its own. For these loops the request is removed from the agent's context, as in a turn.
+    From Letta 0.14 on, letta_v1_agent accepts a result for each call: the text NO_RESULT. Other agents accept only
+    denials, to which Letta adds words of its own. For these agents the approval request is removed from the context
+    instead, as in a turn.
     """
     features = gateway.features()
     if agent_loop(features.version, agent.type) == "v3" and features.tool_returns:

@@ -17,18 +17,23 @@ from bridge.letta.gateway import StoredMessage
 
 
 def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
-    """Returns the turn without its messages if an earlier attempt delivered them, otherwise with all messages.
+    """Returns the turn without its messages if an earlier attempt delivered them, otherwise with all its messages.
 
-    All messages of a turn are sent in one request, so one delivered message means that all were delivered. The tool
-    results stay in the turn: a method recognises by their calls which results the agent has, and a method that sends
-    results as messages sends nothing again.
+    May first wait until the runs of earlier attempts have ended, and fetch the agent from Letta again. If the
+    server lists its runs, waits only if an earlier attempt sent a message. If not, always waits until the agent's
+    context does not change any more.
+
+    All messages of a turn are sent to Letta in one request, so one delivered message means that all were delivered. The
+    tool results stay in the turn, and its field `delivered` is set. The interception methods `approval` and `native`
+    find in the stored messages whether the agent has the results. The other interception methods give no results then,
+    because they give results before the messages or together with them.
     """
     features = turn.features
     if not features.lists_active_runs:
         turn = replace(turn, agent=wait_for_unchanged_context(turn.gateway, turn.agent.id))
     stored = StoredMessages(turn)
     if features.lists_active_runs and _has_sent_any(turn, stored.newest_rows):
-        # The message may have arrived after the agent was read.
+        # The message may have arrived after the agent was fetched from Letta.
         wait_for_runs(turn.gateway, turn.agent.id, threading.Event())
         turn = replace(turn, agent=turn.gateway.agent(turn.agent.id))
         stored = StoredMessages(turn)
@@ -41,5 +46,5 @@ def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:
-    """Returns whether an attempt at this turn sent any of these stored messages."""
+    """Returns whether the bridge sent any of these stored messages in an attempt at this turn."""
     return any(turn.has_sent(row.otid) for row in rows)

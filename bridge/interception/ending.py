@@ -38,9 +38,11 @@ def find_ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolS
 
 
 def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds) -> Iterator[TurnEvent]:
-    """Yields the events of a turn, with a call of the ending tool instead of the text with which the agent ends.
+    """Yields the events of a turn, with a call of the ending tool `tool` instead of the agent's text.
 
-    Text stays text if the agent also calls a tool of the client, or stops before it has finished.
+    The call has all text of the turn and comes at the end of the turn. The text stays text if the agent calls a tool of
+    the client after it or before it, or if Letta stops the agent before it has finished. Text is yielded only before
+    such a call or at the end, because the end shows whether the text stays text.
     """
     held: list[Text] = []
     called = False
@@ -64,7 +66,8 @@ def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
 def without_ending_results(new_input: NewInput, call_ids: CallIds) -> NewInput:
     """Returns the input without the results of calls that `end_with_call` made: the agent never made these calls.
 
-    Such a result becomes a user message if it is not one of the texts for an empty result.
+    The text of such a result becomes a user message before the other user messages. If the text is one of _EMPTY, the
+    result is dropped.
     """
     of_endings = [result for result in new_input.results if call_ids.is_ending_id(result.call_id)]
     if not of_endings:
@@ -87,8 +90,9 @@ def events_without_agent() -> Iterator[AgentEvent]:
 def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
     """Returns arguments with the agent's text for a call of the ending tool, valid by the tool's schema.
 
-    The first parameter that takes any text gets the agent's text; required parameters go first. The other required
-    parameters get a minimal value.
+    The agent's text goes into the first required parameter that accepts any text, or else into the first optional one.
+    The other required parameters get a minimal value. A schema without parameters gets the argument `result`. If no
+    parameter accepts any text, the text is lost.
     """
     schema = tool.parameters or {}
     properties, listed = schema.get("properties"), schema.get("required")
@@ -104,14 +108,17 @@ def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
 
 
 def _is_free_text(schema: Any) -> bool:
-    """Returns whether a parameter with this schema accepts any text."""
+    """Returns whether a parameter with this JSON Schema accepts any text. A schema that is no object accepts it."""
     return not isinstance(schema, dict) or (
         _schema_type(schema) == "string" and "enum" not in schema and "const" not in schema
     )
 
 
 def _schema_type(schema: JsonObject) -> str:
-    """Returns the first type of a JSON Schema that is not "null". A schema without a type counts as "string"."""
+    """Returns the first JSON Schema type of the schema that is not "null"; "null" if the schema allows only null.
+
+    A schema without a type counts as "string".
+    """
     kind = schema.get("type")
     if isinstance(kind, list):
         return next((item for item in kind if item != "null"), "null")
@@ -119,7 +126,11 @@ def _schema_type(schema: JsonObject) -> str:
 
 
 def _minimal_value(schema: Any) -> Any:
-    """Returns a value that fits the schema: its default, constant or first alternative, or an empty value."""
+    """Returns a value for a required parameter: the schema's default, its constant, or the first value of its enum.
+
+    Without these, returns None if null is one of several types, otherwise an empty value of the schema's first type
+    (true for a boolean).
+    """
     if not isinstance(schema, dict):
         return ""
     for key in ("default", "const"):

@@ -1,4 +1,4 @@
-"""Matches the tool results that the client sends with the agent's calls. The methods share these functions."""
+"""Matches the tool results that the client sends with the agent's calls. All interception methods use this module."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from bridge.turn import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class GivenResults:
-    """Says what a method did with the client's results.
+    """Says what an interception method did with the client's results.
 
     - `is_new`: the agent has got a result that it did not have before.
-    - `quotes`: messages, still to be sent, that quote results. The returns of their calls could not be set.
-    - `row`: the number of the stored row in which the agent got a result in an earlier attempt, 0 if in none.
+    - `quotes`: messages, still to be sent, that quote results. They are for results that cannot become the return of
+      their call.
+    - `row`: the number of the row of `StoredMessages.context_rows` in which the agent got a result in an earlier
+      attempt, 0 if there is none.
     """
 
     is_new: bool = False
@@ -31,7 +33,7 @@ class GivenResults:
 
 
 def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
-    """Returns the client's results for the calls in the Letta message `message_id`, by the index of the call.
+    """Returns the client's results for the calls in the Letta message `message_id`, by the index of the call, from 0.
 
     If the client sent several results for a call, the first counts.
     """
@@ -44,9 +46,9 @@ def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolRe
 
 
 def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
-    """Returns the number of the last stored row in which the agent got one of the client's results before.
+    """Returns the number of the last row of `stored.context_rows` in which the agent got a result of this turn before.
 
-    If the agent got none of them, refuses the turn as `refuse_stale_results` does, or returns 0.
+    If there is no such row, refuses the turn as `refuse_stale_results` does, or returns 0 if that function accepts it.
     """
     rows = [row for row in map(stored.find_row_of_result, turn.new_input.results) if row is not None]
     if not rows:
@@ -57,7 +59,8 @@ def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
 def refuse_stale_results(turn: PreparedTurn) -> None:
     """Raises InvalidRequest because no call waits for the client's results.
 
-    Ignores the results if a user message comes with them, or if the turn was delivered before.
+    Does nothing if a user message comes with the results, or if an earlier attempt delivered the turn's messages: then
+    the results are ignored.
     """
     if turn.new_input.user_messages or turn.delivered:
         return
@@ -71,7 +74,7 @@ def refuse_stale_results(turn: PreparedTurn) -> None:
 
 
 def quote_result(result: ToolResult) -> Say:
-    """Returns a user message that quotes a call and its result as one JSON object.
+    """Returns a user message that quotes a call and its result as one JSON object, for the agent to read.
 
     In JSON, the text of a result cannot look like another message.
     """

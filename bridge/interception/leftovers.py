@@ -1,6 +1,6 @@
 """Removes the bridge's own messages that a turn leaves in the agent's context if the bridge is killed in the middle.
 
-The agent would work with these messages in its context, but neither the user nor the agent said them.
+The agent's model would read these messages in every later turn, but neither the user nor the agent said them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _RESPONSE = "approval_response_message"
 def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
     """Removes from the agent's context what a broken-off turn left there. Returns the turn with the changed agent.
 
-    Does nothing if the previous turn ended.
+    Where stored messages can be changed, also removes Letta's words from the returns of calls that the bridge denied.
+    Does nothing if the previous turn ended or the agent had no stubs in that turn.
     """
     if not turn.unfinished_stubs:
         return turn
@@ -28,11 +29,12 @@ def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
 
 
 def _find_leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tuple[set[str], dict[str, str]]:
-    """Returns the ids of messages to remove, and the right text for returns to which Letta added words, by message id.
+    """Returns the ids of messages to remove, and the right texts of returns to which Letta added words.
 
-    Messages to remove are those that make the agent go on, and those around the return of a stub: the answer to the
-    approval request before the return, and Letta's heartbeat after the return. Letta adds words to the return of a call
-    that the bridge denied.
+    `rows` are the stored messages in the order of the context. Messages to remove are those that make the agent go on,
+    and those around the return of a stub: the answer to the approval request before the return, and Letta's heartbeat
+    after the return. Letta adds words to the return of a call that the bridge denied: the second result maps the id of
+    such a message to the text without these words.
     """
     remove: set[str] = set()
     denied: dict[str, str] = {}

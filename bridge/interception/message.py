@@ -1,4 +1,4 @@
-"""The method `message`, which works for any agent.
+"""The interception method `message`, which works for any agent.
 
 The return of a call only says that the client runs the call. The client's result comes as a message that quotes the
 result.
@@ -18,7 +18,7 @@ from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 class Message(Interception):
     """Catches calls by stubs that return at once, and sends the client's results as messages.
 
-    `gated`: the stubs need an approval. `rule_prompts`: a tool rule can have its own prompt.
+    `gated`: the stubs need an approval. `rule_prompts`: a tool rule on this Letta server can have its own prompt.
     """
 
     name = "message"
@@ -35,10 +35,11 @@ class Message(Interception):
 
 
 def _give_result(_: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Returns a message that quotes the client's result, or the row of a stored message that already quotes it.
+    """Returns GivenResults with a message that quotes the client's result. Sends nothing.
 
-    Returns None if no call waits for the result. Only messages after the return of the call are searched, because an
-    earlier call may have had the same result.
+    If a stored message already quotes the result, returns the row of that message instead. Only messages after the
+    return of the call are searched, because an earlier call may have had the same result. Returns None if no call waits
+    for the result.
     """
     quote = quote_result(result)
     returned, text = stored.find_return(result) or (-1, None)

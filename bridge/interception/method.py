@@ -1,4 +1,4 @@
-"""The interface of the methods of interception, the turn that a method gets, and functions that methods share."""
+"""The interface of the interception methods, the turn that such a method gets, and functions that they share."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ GO_ON = "[The tool has returned.]"
 
 @dataclass(frozen=True, slots=True)
 class PreparedTurn:
-    """A turn as a method gets it: the agent has the tools of the request, and no message has been sent yet.
+    """A turn as an interception method gets it: the agent has the tools of the request, no message has been sent yet.
 
+    - `loop`: the code in Letta that runs the agent.
     - `bindings`: the client's tools as the agent has them.
     - `opening`: messages to send before the user's messages.
     - `by_token`: Letta streams the reply token by token.
@@ -70,18 +71,25 @@ class PreparedTurn:
     def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
         """Returns the messages with ids (otid), by which a later attempt at this turn finds them on the Letta server.
 
-        `kind` keeps the ids of different lists of messages apart.
+        `kind` goes into the ids: two lists of messages in one turn need two kinds, so that no id occurs twice. Without
+        a `turn_id`, returns the messages unchanged.
         """
         if not self.turn_id:
             return messages
         return [replace(message, otid=f"{self.turn_id}-{kind}{number}") for number, message in enumerate(messages)]
 
     def has_sent(self, otid: str) -> bool:
-        """Returns whether an attempt at this turn sent the stored message with the id `otid`."""
+        """Returns whether an attempt at this turn sent the stored message with the id `otid`.
+
+        False if the turn has no `turn_id`.
+        """
         return bool(self.turn_id) and otid.startswith(f"{self.turn_id}-")
 
     def remove_messages(self, message_ids: Collection[str]) -> PreparedTurn:
-        """Removes the messages from the agent's context on Letta. Returns the turn with the changed agent."""
+        """Removes the messages from the agent's context on Letta. Returns the turn with the changed agent.
+
+        Without `message_ids`, calls no server and returns the turn itself. The messages stay stored on the server.
+        """
         if not message_ids:
             return self
         kept = [message_id for message_id in self.agent.message_ids if message_id not in message_ids]
@@ -100,16 +108,17 @@ class PreparedTurn:
     def start_run(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
         """Sends the messages to the agent and returns the events of the run.
 
-        Waits for the first event, so that a failure before it is raised here. `client_tools` are the schemas of tools
-        that Letta offers the model in this run only.
+        Waits for the first event after RunStarted, so that a failure before this event is raised here and not while the
+        caller reads the events. `client_tools` are the schemas of tools that Letta offers the model in this run only.
         """
         events = self.gateway.send_messages(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
         return _wait_for_first_event(events)
 
     def call_for_client(self, call: AgentCall, message_id: str) -> ToolCall:
-        """Returns the agent's call of a stub as a call of the client's tool, with the client's names.
+        """Returns the agent's call of a stub as a call of the client's tool, with the client's names and values.
 
-        The id of the call leads back to the Letta message `message_id`, which the client's result belongs to.
+        `message_id` is the Letta message by which the bridge later finds what the client's result belongs to. The id of
+        the returned call contains this message id and the index of the call.
         """
         binding = self.bindings_by_name[call.name]
         arguments = restore_arguments(binding.stub, call.arguments)
@@ -119,10 +128,11 @@ class PreparedTurn:
 class Interception(Protocol):
     """A way to catch the agent's calls of client tools and to give the agent their results.
 
-    - `offers_stubs`: the client's tools are stubs on the Letta server. If not, the method sends the tools itself.
-    - `stub_kind`: what the code of a stub returns.
+    - `name`: the name of the interception method, as in BRIDGE_METHOD.
+    - `offers_stubs`: the client's tools are stubs on the Letta server. If not, `run` sends the tools to Letta itself.
+    - `stub_kind`: what the code of a stub returns: a fixed text, or the client's result.
     - `runs_stubs`: Letta may run the code of a stub.
-    - `can_force`: the method can make the model call a certain tool, or any tool.
+    - `can_force`: the model can be made to call a certain tool, or any tool, as `tool_choice` asks.
     """
 
     name: Method
@@ -132,18 +142,21 @@ class Interception(Protocol):
     can_force: bool = True
 
     def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        """Returns the tool rules that the agent gets with the stubs, as Letta takes them."""
+        """Returns the tool rules that the agent gets together with the stubs, in Letta's JSON. Returns [] by default.
+
+        `choice` is the request's `tool_choice`. `Offering.offer_stubs` calls `tool_rules` before `run`.
+        """
         return []
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
         """Gives the agent the turn's results and messages, and yields the events of the agent's reply.
 
-        Calls that the client has to run are ToolCall events.
+        Calls that the client has to run are ToolCall events. `Conversation` calls `run` once in each turn.
         """
 
 
 def gating_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-    """Returns tool rules by which Letta holds each call of a stub for an approval, and the rules that force a call."""
+    """Returns tool rules by which Letta holds each call of a stub for an approval, and those of `forcing_rules`."""
     gates: list[JsonObject] = [{"type": "requires_approval", "tool_name": binding.stub.name} for binding in bindings]
     return [*gates, *forcing_rules(bindings, choice)]
 
@@ -151,9 +164,9 @@ def gating_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonOb
 def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
     """Returns tool rules that make the model's first step a call, if `choice` (`tool_choice`) asks for that.
 
-    The model must call the tool that `choice` names, or any tool of the client with the mode "required".
-
-    If any tool has a run_first rule, Letta lets the first step call only tools that have one.
+    The model must call the tool that `choice` names; with the mode "required", it must call any tool of the client.
+    With the modes "auto" and "none", the list is empty. If any tool has a run_first rule, Letta lets the first step
+    call only tools that have such a rule.
     """
     required, named = choice.mode == "required", choice.mode == "function"
     chosen = [b for b in bindings if required or (named and b.stub.spec.name == choice.name)]
@@ -161,16 +174,20 @@ def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonO
 
 
 def find_provisional_text(returned: str) -> str | None:
-    """Returns the bridge's provisional text with which the return of a call ends, None if there is none.
+    """Returns the bridge's provisional text with which `returned`, the return of a call, ends.
 
-    A call has a provisional text until the client gives its result. Letta puts words of its own before the text of a
-    denial, so only the end is compared.
+    The return of a call is a provisional text until the client gives the result of the call. Returns None if the return
+    does not end with such a text. Only the end is compared, because Letta puts words of its own before the text of a
+    denial.
     """
     return next((text for text in (NO_RESULT, NO_RESULT_HERE) if returned.endswith(text)), None)
 
 
 def _wait_for_first_event(events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
-    """Reads events until the first that is not RunStarted. Returns an iterator over all events, with those read."""
+    """Reads events until the first that is not RunStarted. Returns an iterator over all events, also those read.
+
+    A failure of the run before that event is raised here.
+    """
     first: list[AgentEvent] = []
     for event in events:
         first.append(event)

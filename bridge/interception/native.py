@@ -1,4 +1,4 @@
-"""The method `native`, for agents of the type letta_v1_agent on Letta 0.16.2 and later.
+"""The interception method `native`, for agents of the type letta_v1_agent on Letta 0.16.2 and later.
 
 The client's tools are sent to Letta with each message, so no stub is on the server.
 """
@@ -15,7 +15,7 @@ from bridge.turn import AgentEvent
 class Native(Interception):
     """Sends the client's tools with the messages, and answers their calls with the client's results.
 
-    Letta has no tool rules for these tools, so this method cannot force a call: see choose.py.
+    Letta has no tool rules for these tools, so `native` cannot force a call: see choose.py.
     """
 
     name = "native"

@@ -20,7 +20,11 @@ _SWITCHED_ON: JsonObject = {"parallel_tool_calls": "was off"}
 
 
 def switch_parallel_calls(turn: PreparedTurn) -> None:
-    """Switches the agent's setting for parallel calls on or back, as the client of this turn needs the setting."""
+    """Switches the agent's setting for parallel calls on or back, as the client of this turn needs the setting.
+
+    Does not switch the setting on for an agent that has tool rules other than requires_approval. Switches back only if
+    the bridge switched the setting on. Does nothing on Letta servers where the setting cannot change.
+    """
     agent = turn.agent
     if not turn.features.parallel_calls:
         return
@@ -38,7 +42,10 @@ def is_switched_on_by_bridge(agent: Agent) -> bool:
 
 
 def change_to_switch_back(agent: Agent) -> AgentChange:
-    """Returns the change that switches parallel calls off and removes the bridge's entry from the metadata."""
+    """Returns the change that switches parallel calls off and removes the bridge's entry from the metadata.
+
+    Changes nothing on the server: the caller sends the change.
+    """
     metadata = {key: value for key, value in agent.metadata.items() if key != METADATA_KEY}
     return AgentChange(parallel_calls=False, metadata=metadata)
 

@@ -1,4 +1,4 @@
-"""The method `prompt`, for any agent whose tools must not be changed.
+"""The interception method `prompt`, for any agent whose tools must not be changed.
 
 A message, the guide, describes the client's tools to the model, and the bridge reads calls from the model's text. The
 client's results come as messages that quote them. The guide is removed from the agent's context after the run, or in
@@ -44,9 +44,11 @@ class Prompt(Interception):
     can_force = False
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Runs the agent with the guide, and yields the events of its reply, with the calls for the client.
+        """Runs the agent with the guide, and yields the events of the agent's reply, with the calls for the client.
 
-        If all calls in the reply are invalid, asks the agent to correct them, at most CORRECTIONS times.
+        First removes the guide of a broken-off turn. If the reply has calls and all of them are invalid, asks the agent
+        to correct them, at most CORRECTIONS times. Invalid calls are never yielded. If the client takes one call at a
+        time, only the first valid call is yielded. One Stopped event comes last, after the guide is removed.
         """
         turn = _remove_old_guides(turn)
         tools = {binding.stub.spec.name: binding.stub.spec for binding in turn.bindings}
@@ -76,9 +78,11 @@ class Prompt(Interception):
 def _start_first_run(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, guide: Say | None
 ) -> Iterator[AgentEvent]:
-    """Sends the turn's results and messages, after the guide, and returns the events of the run.
+    """Sends the guide, the turn's results and its messages to the agent, and returns the events of the run.
 
-    If an earlier attempt delivered all of them, returns the events of the reply that the client missed.
+    `guide` is None if the client offers no tools. If there are no results or messages to send, because an earlier
+    attempt delivered them, returns the events of the reply that the client missed. If there is no such reply, sends
+    only the guide, or without a guide a message that makes the agent go on.
     """
     results = () if turn.delivered else turn.new_input.results
     messages = GivenResults(quotes=tuple(map(quote_result, results))).outgoing(turn)
@@ -97,9 +101,10 @@ def _guide_message(nonce: str, tools: Iterable[ToolSpec]) -> Say:
 
 
 def nonce_for_turn(turn_id: str) -> str:
-    """Returns the number in the tags of a turn: a part of the hash of the turn's secret id, or random without an id.
+    """Returns the number in the tags of a turn's calls: the beginning of a hash of the turn's secret id.
 
-    A repeated turn has the same id, so it can read the calls in a reply that the client missed.
+    A repeated turn has the same id and so the same number. So it can read the calls in a reply that the client missed.
+    If `turn_id` is "", the number is random.
     """
     return hashlib.sha256(turn_id.encode()).hexdigest()[:8] if turn_id else secrets.token_hex(4)
 
@@ -107,7 +112,10 @@ def nonce_for_turn(turn_id: str) -> str:
 def _read_calls(
     turn: PreparedTurn, events: Iterator[AgentEvent], text: TaggedText
 ) -> Iterator[AgentEvent | TaggedCall]:
-    """Yields the events of a run, with calls in place of the tagged text. The other text has no message id any more."""
+    """Yields the events of a run, with calls in place of the tagged text: ToolCall if valid, otherwise TaggedCall.
+
+    `text` separates the calls from the other text. The Text events that this function yields have no message id.
+    """
     last: Text | None = None
     for event in events:
         if isinstance(event, Text):
@@ -121,7 +129,7 @@ def _read_calls(
 
 
 def _events_from_parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[AgentEvent | TaggedCall]:
-    """Yields texts and valid calls as events for the client, and invalid calls as they are."""
+    """Yields texts as Text events, valid calls as ToolCall events with new ids, and invalid calls as they are."""
     for part in parts:
         if isinstance(part, str):
             yield Text(part)

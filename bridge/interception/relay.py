@@ -1,10 +1,11 @@
-"""The method `relay`, for the older agent types on Letta 0.16.7 and later, where stored messages can't be changed.
+"""The interception method `relay`, for the older agent types on Letta 0.16.7 and later.
 
-The stub needs an approval. When the client's result comes, the bridge puts the result into variables of the agent and
-approves the call with one step allowed: the stub runs and returns what the variables contain, and no model is asked.
-Then the bridge sets the variables back, and removes what the approval added to the context. Until the result comes, the
-call holds the agent. If a message comes instead, the bridge removes the call from the context, which frees the agent.
-This removal is a single change, so it cannot be broken off in the middle. A denial would leave words of Letta's own.
+There, stored messages can't be changed. The stub needs an approval. When the client's result comes, the bridge puts the
+result into variables of the agent and approves the call with one step allowed: the stub runs and returns what the
+variables contain, and no model is asked. Then the bridge sets the variables back, and removes what the approval added
+to the context. Until the result comes, the call holds the agent. If a message comes instead, the bridge removes the
+call from the context, which frees the agent. This removal is a single change, so it cannot be broken off in the middle.
+A denial would leave words of Letta's own.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class Relay(Interception):
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
         """Gives the held call its result, sends the turn's messages, and yields the events of the agent's reply.
 
-        If the turn has nothing new for the agent, yields the reply that the client missed.
+        First removes what a broken-off turn left. If the turn has nothing new for the agent, yields the reply that the
+        client missed. If there is no such reply, or only a result was given, sends a message that makes the agent go
+        on.
         """
         if turn.unfinished_stubs:
             remove_result_variables(turn.gateway, turn.agent)
@@ -66,8 +69,9 @@ class Relay(Interception):
 def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> GivenResults:
     """Gives the held call its result from the client, and returns what became of the result.
 
-    If the stub can't return the result, removes the call from the context and quotes the result in a message. If no
-    call is held, looks for the row in which the agent got the results before.
+    If the stub can't return the result, removes the call from the context and returns a message, to be sent, that
+    quotes the result. If no held call has a result from the client, returns the row that `find_row_of_results` finds,
+    or raises InvalidRequest as that function does. Does nothing if an earlier attempt delivered the turn's messages.
     """
     if turn.delivered or not turn.new_input.results:
         return GivenResults()
@@ -85,7 +89,9 @@ def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEdi
 def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:
     """Approves the held call, so that the stub returns the client's result. Returns whether the stub did so exactly.
 
-    If the stub returned another text, removes the call from the agent's context.
+    `request` is the approval request that holds the agent. Afterwards the agent has its own variables again, and of the
+    messages that the approval added, only the return stays in the context. If the stub returned another text than the
+    result, removes the call and its return from the context.
     """
     gateway, agent_id = turn.gateway, turn.agent.id
     own = _without_result_variables(gateway.variables(agent_id))
@@ -97,13 +103,19 @@ def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage,
 
 
 def _can_run_stub(turn: PreparedTurn, call: AgentCall) -> bool:
-    """Returns whether the agent still has the stub of this call, and Letta can run the stub safely."""
+    """Returns whether the agent still has the stub of this call, and Letta can run the stub with the call's arguments.
+
+    `are_arguments_runnable` says why arguments can be dangerous.
+    """
     binding = turn.bindings_by_name.get(call.name)
     return binding is not None and are_arguments_runnable(call.arguments, binding.stub.json_schema["parameters"])
 
 
 def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
     """Returns whether Letta can write a call's arguments into a Python script, as nothing but names and values.
+
+    `arguments` is the JSON text of the call, `parameters` the JSON Schema of the stub's parameters. Returns False for a
+    text that is not a JSON object.
 
     Letta writes the names of the arguments into the script that runs the stub. It also writes every value there without
     quotes, unless the schema says that the value is a string. The model chooses names and values: they could be code.
@@ -120,7 +132,10 @@ def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
 
 
 def _fits_type(kind: Any, value: Any) -> bool:
-    """Returns whether a value is safe in the script that runs the stub, as a parameter of the schema type `kind`."""
+    """Returns whether a value is safe in the script that runs the stub, for a parameter of the JSON Schema type `kind`.
+
+    Returns False if `kind` is None, a list or an unknown type.
+    """
     if kind == "string":
         return True
     if kind in ("boolean", "integer"):
@@ -142,7 +157,7 @@ def variables_for_result(result: ToolResult) -> dict[str, str]:
 def remove_result_variables(gateway: Gateway, agent: Agent) -> None:
     """Removes from the agent the variables that carry a result to a stub. The agent's own variables stay.
 
-    Only a turn that was broken off leaves such variables.
+    Only a turn that was broken off leaves such variables. Without such variables, changes nothing.
     """
     variables = gateway.variables(agent.id)
     own = _without_result_variables(variables)

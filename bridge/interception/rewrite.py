@@ -1,4 +1,4 @@
-"""The method `rewrite`, for Letta up to 0.16.6, where stored messages can be changed.
+"""The interception method `rewrite`, for Letta up to 0.16.6, where stored messages can be changed.
 
 A call returns a provisional text at once. When the client's result comes, it replaces this text in the stored message.
 """
@@ -17,7 +17,7 @@ from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 class Rewrite(Interception):
     """Catches calls by stubs that return at once, and later writes the client's results into the stored returns.
 
-    `gated`: the stubs need an approval. `rule_prompts`: a tool rule can have its own prompt.
+    `gated`: the stubs need an approval. `rule_prompts`: a tool rule on this Letta server can have its own prompt.
     """
 
     name = "rewrite"
@@ -36,9 +36,9 @@ class Rewrite(Interception):
 def _give_result(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
     """Replaces the provisional return of a call by the client's result, in the stored message.
 
-    If Letta can't change the message, the result is quoted in a new message. If the return already is this result,
-    returns its row. Returns None if no call waits for the result. The return is usually the last message of the
-    context; then nothing has to be read from Letta.
+    If Letta does not store the result, returns a message, to be sent, that quotes the result. If the return already is
+    this result, returns the row of the return. Returns None if no call waits for the result. The return is usually the
+    last message of the context; then the return is replaced without reading the stored messages.
     """
     message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
     if message_id != turn.last_message_id:

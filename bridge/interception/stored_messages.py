@@ -26,14 +26,21 @@ _CLIPPED = re.compile(r"\.\.\. \[truncated (\d+) chars\]\Z")
 
 
 class StoredMessages:
-    """The newest stored messages of a turn's agent, as rows. A Letta message may have several rows."""
+    """The newest stored messages of a turn's agent, as rows. A Letta message may have several rows.
+
+    The rows are fetched from Letta when they are first needed, and then kept. For later rows, make a new object.
+    """
 
     def __init__(self, turn: PreparedTurn) -> None:
         self._turn = turn
 
     @cached_property
     def newest_rows(self) -> Sequence[StoredMessage]:
-        """The newest rows, in no certain order. Some may belong to messages that are not in the context any more."""
+        """The newest rows, about LOOK_BACK of them, in no certain order.
+
+        The last message of the context is always among them. Some rows may belong to messages that are not in the
+        context any more.
+        """
         turn = self._turn
         return turn.gateway.newest_messages(turn.agent.id, LOOK_BACK, including=turn.last_message_id)
 
@@ -49,7 +56,7 @@ class StoredMessages:
     def held_request(self) -> StoredMessage | None:
         """Returns the approval request that holds the agent, None if no call holds the agent.
 
-        Only the last message of the context can hold the agent, also if Letta stored another message later.
+        Only the last message of the context can hold the agent, even if Letta stored another message later.
         """
         return next(
             (row for row in self.context_rows if row.kind == REQUEST and row.id == self._turn.last_message_id), None
@@ -58,8 +65,9 @@ class StoredMessages:
     def find_return(self, result: ToolResult) -> tuple[int, str] | None:
         """Returns the row number and the text of the stored return of the call to which this result belongs.
 
-        Returns None if the call has not returned. The client's call id leads to the message with the call, or to the
-        one with its return, depending on the method.
+        The number counts the rows of `context_rows` from 0. Returns None if no return of the call is in the context.
+        The call id from the client contains the id of the Letta message with the call, or of the message with the
+        call's return, depending on the interception method.
         """
         message_id, index = self._turn.call_ids.message_and_index(result.call_id) or ("", 0)
         kinds = (REQUEST, CALL, RETURN)
@@ -76,16 +84,20 @@ class StoredMessages:
         return number, text
 
     def find_row_of_result(self, result: ToolResult) -> int | None:
-        """Returns the number of the row in which the agent got exactly this result before, None if there is none."""
+        """Returns the number of the row of `context_rows` in which the agent got exactly this result before.
+
+        Returns None if there is no such row. A result that Letta has cut off counts as the same.
+        """
         found = self.find_return(result)
         return found[0] if found is not None and _is_stored_as(result.text, found[1]) else None
 
     def missed_answer(self, row: int = 0, *, called_by_return: bool = False) -> list[AgentEvent]:
         """Returns the events of the reply that the client missed.
 
-        These events are what the agent did after `row` and after the messages of this turn. The list is empty if the
-        agent did nothing, or stopped at a call of its own tool. `called_by_return`: the ids of calls lead to the
-        messages with their returns.
+        These events are what the agent did after the row `row` of `context_rows` and after the messages of this turn,
+        without calls of the agent's own tools. The last event is Stopped. The list is empty if the agent only thought
+        or did nothing, or if its last step is a call of its own tool. `called_by_return`: the id of each call contains
+        the id of the message with the call's return, not of the message with the call.
         """
         sent = (number for number, one in enumerate(self.context_rows) if self._turn.has_sent(one.otid))
         events = list(self._events_after(max(row, *sent, 0), called_by_return))
@@ -95,7 +107,10 @@ class StoredMessages:
         return [*(event for event in events if not isinstance(event, AgentCall)), Stopped("end_turn")]
 
     def _events_after(self, start: int, called_by_return: bool) -> Iterator[AgentEvent]:
-        """Yields what the agent did after the row `start`, until a message of the user or a call for the client."""
+        """Yields what the agent did after the row `start`, until a user or system message or a call for the client.
+
+        The call for the client is yielded; heartbeats are skipped. `called_by_return` is as in `missed_answer`.
+        """
         for number, row in enumerate(self.context_rows[start + 1 :], start=start + 1):
             if row.kind == SYSTEM or (row.kind == USER and not is_heartbeat(row)):
                 return
@@ -110,7 +125,10 @@ class StoredMessages:
                 yield row.calls[0]
 
     def _calls_in_row(self, number: int, called_by_return: bool) -> Iterator[ToolCall]:
-        """Yields the calls of a row for the client: all of them, or the first if the client takes one at a time."""
+        """Yields the calls of the row `number` as calls for the client.
+
+        Yields only the first call if the client takes one call at a time. `called_by_return` is as in `missed_answer`.
+        """
         row = named_by = self.context_rows[number]
         if called_by_return:
             named_by = next((later for later in self.context_rows[number:] if later.kind == RETURN), row)
@@ -119,7 +137,7 @@ class StoredMessages:
 
 
 def _is_stored_as(text: str, stored: str) -> bool:
-    """Returns whether the stored return is this text, in full or cut off by Letta."""
+    """Returns whether the stored return `stored` is the text `text`, in full or cut off by Letta."""
     clipped = _CLIPPED.search(stored)
     if stored == text or clipped is None:
         return stored == text
