@@ -17,8 +17,9 @@ _KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AgentEvent)}
 class End:
     """How an attempt at a turn ended.
 
-    "incomplete": the store does not have all events of the attempt, because they were too many or the store lost some.
-    "lost": the worker that made the attempt is dead. `gone`: no client waited for the attempt any more.
+    "failed": an error ended the attempt; `failure` is that error as clients see it. "incomplete": the attempt ended
+    well, but the store does not have all its events, because they were too large or the store lost some. "lost": the
+    worker that made the attempt is dead. `gone`: no client waited for the attempt any more.
     """
 
     how: Literal["well", "failed", "incomplete", "lost"]
@@ -36,13 +37,16 @@ class Batch:
 
 
 def batch_to_text(events: Sequence[AgentEvent], end: End | None = None, first: int = 0) -> str:
-    """Returns the text for a batch of events. `first` counts the events of the attempt before them."""
+    """Returns the text that the store keeps for a batch of events.
+
+    `first` counts the events of the attempt before this batch. `end` is how the attempt ended, None while it goes on.
+    """
     packed = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in events]
     return json.dumps([first, packed, None if end is None else [end.how, end.gone, _failure_fields(end.failure)]])
 
 
 def batch_from_text(text: str) -> Batch:
-    """Returns the batch that `batch_to_text` wrote."""
+    """Returns the batch of a text that `batch_to_text` returned."""
     first, packed, end = json.loads(text)
     events = tuple(_KINDS[kind](*fields) for kind, *fields in packed)
     return Batch(events, None if end is None else End(end[0], _failure_from_fields(end[2]), end[1]), first)
@@ -69,7 +73,11 @@ class Assembly:
         return self._end
 
     def add(self, texts: Sequence[str]) -> list[AgentEvent]:
-        """Returns the events that were not returned before. `texts` are all batches that are in the store now."""
+        """Returns the events that no earlier call returned. `texts` are all batches that are in the store now.
+
+        Sets `end` if one of the batches has the end of the attempt. If there are fewer batches than before, the store
+        lost its data, so all batches are read again.
+        """
         fresh: list[AgentEvent] = []
         if len(texts) < self._looked_at:
             self._looked_at = 0
@@ -84,7 +92,10 @@ class Assembly:
 
 
 def failure_from_fault(fault: BaseException) -> errors.BridgeError:
-    """Returns the error that clients see for a fault. Details of the bridge's own faults are in the log only."""
+    """Returns the error that clients see for an exception: a BridgeError itself, InternalFailure for any other.
+
+    The details of any other exception are in the log only.
+    """
     if isinstance(fault, errors.BridgeError):
         return fault
     return errors.InternalFailure("The bridge failed; its log says why.")

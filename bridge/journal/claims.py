@@ -56,7 +56,7 @@ class Claim:
 
     @classmethod
     def new(cls, body: str, worker: str, turn: str = "") -> Claim:
-        """Returns a claim for a new attempt at `turn`, or at a new turn if `turn` is empty."""
+        """Returns a claim with a new token, for an attempt that `worker` makes at `turn`. "": at a new turn."""
         return cls(turn or f"turn-{secrets.token_hex(12)}", body, secrets.token_hex(12), worker)
 
     @classmethod
@@ -76,20 +76,29 @@ class Claims:
         self._keep = keep
 
     def take(self, claim: Claim) -> Claim | None:
-        """Claims the turn if it is free. Returns None if our claim is stored now, otherwise the turn's other claim."""
+        """Stores our claim of the turn if the turn has no claim.
+
+        Returns None if our claim is stored now. Otherwise returns the claim that the turn has already.
+        """
         there = self._store.put_if_free(self._key, claim.to_text(), self._keep)
         return None if there is None else Claim.from_text(there)
 
     def take_over(self, other: Claim, claim: Claim) -> bool:
-        """Replaces the claim `other` by our claim. Returns False if `other` is not the claim of the turn any more."""
+        """Replaces the stored claim `other` by our claim. Returns whether our claim is stored now.
+
+        Returns False if `other` is not the claim of the turn any more, for example because another worker was faster.
+        """
         return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
 
     def renew(self, claim: Claim) -> None:
-        """Makes our claim expire later, if it is still the claim of the turn."""
+        """Makes our claim expire `keep` seconds from now. Does nothing if it is not the claim of the turn any more."""
         self.take_over(claim, claim)
 
     def forget(self, claim: Claim) -> None:
-        """Removes the claim and the events of an attempt that did nothing. The next attempt counts as the first."""
+        """Removes the claim and the events of an attempt that did nothing. The next attempt counts as the first.
+
+        If the store fails, only logs that.
+        """
         try:
             self._store.remove_if_unchanged(self._key, claim.to_text())
             self._store.remove(events_key(claim.token))
@@ -100,7 +109,7 @@ class Claims:
         """Notes that the client has the whole answer, by removing the claim.
 
         From now on, the same request is a new turn. The recorded events are removed, too, unless a client of another
-        worker follows them.
+        worker still reads them. If the store fails, only logs that.
         """
         try:
             self._store.remove_if_unchanged(self._key, claim.to_text())  # the same request may be another turn by now
@@ -110,7 +119,10 @@ class Claims:
             log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
     def is_just_delivered(self, claim: Claim) -> bool:
-        """Waits at most MOMENT seconds. Returns whether a thread or worker notes the delivery in this time."""
+        """Returns whether another thread or worker notes the delivery of the answer within MOMENT seconds from now.
+
+        Waits for the note that long. It is noted when `claim` is not the stored claim of the turn any more.
+        """
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
             if self._store.get(self._key) != claim.to_text():
@@ -120,5 +132,5 @@ class Claims:
 
 
 def claim_key(identity: Identity) -> str:
-    """Returns the store's key for the claim of a turn."""
+    """Returns the store's key for the claim of the turn with this identity."""
     return f"turn:{identity.name}"

@@ -13,13 +13,17 @@ from bridge.store.heartbeat import ALIVE, PULSE, last_beat
 from bridge.store.port import Store
 from bridge.turn import AgentEvent, Text, ToolCall
 
+# Seconds between two reads of the store.
 LOOK = 0.1
 # Seconds after which a follower that has not renewed its key in the store does not count as a follower any more.
 FOLLOWED = 3 * PULSE
 
 
 class Follower:
-    """Reads the events of one attempt. `recorded` has the events that were read and not yet given away."""
+    """Reads the events of one attempt from the store.
+
+    `recorded` has the events that were read from the store and that `follow` has not given to its `write` yet.
+    """
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
@@ -29,7 +33,10 @@ class Follower:
         self.recorded: list[AgentEvent] = []
 
     def read_end(self) -> End | None:
-        """Reads the events that were written since the last call. Returns the attempt's end, None while it goes on."""
+        """Adds the events that were written since the last call to `recorded`. Returns how the attempt ended.
+
+        Returns None while the attempt goes on.
+        """
         self.recorded += self._assembly.add(self._store.items(events_key(self._token)))
         return self._assembly.end
 
@@ -39,11 +46,11 @@ class Follower:
         return not any(isinstance(event, Text | ToolCall) for event in self.recorded)
 
     def follow(self, write: Callable[[AgentEvent], None], gone: Event) -> End:
-        """Gives each event to `write`, until the attempt ends, its worker dies, or `gone` is set. Returns the end.
+        """Gives each event to `write`, until the attempt ends, its worker dies, or `gone` is set.
 
-        Waits with the first event until the attempt has ended or its worker has shown that it lives. The events of a
-        dead worker may differ from those of the attempt that replaces its attempt. Returns End("lost") if the worker is
-        dead or `gone` is set.
+        Returns how the attempt ended, End("lost") if the worker died or `gone` is set. Gives the first event only when
+        the attempt has ended or a heartbeat has shown that its worker lives. Otherwise the worker may be dead, and the
+        attempt that replaces its attempt may have other events.
         """
         while not gone.is_set():
             alive = self._watch.check()
@@ -72,10 +79,11 @@ class _WorkerWatch:
         self.is_certain = False
 
     def check(self) -> bool:
-        """Returns whether the worker seems to make the attempt. Sets `is_certain` when a heartbeat says so.
+        """Returns whether the worker seems to make the attempt.
 
-        Returns False after ALIVE seconds without such a heartbeat. Reads the store once in PULSE / 2 seconds, and
-        returns True in between.
+        Sets `is_certain` when a new heartbeat names the attempt. Returns False if the worker is dead, or after ALIVE
+        seconds without a heartbeat that names the attempt. Reads the store once in PULSE / 2
+        seconds, and returns True in between. Each read also renews the key that tells the worker of its follower.
         """
         now = time.monotonic()
         if now - self._checked_at < PULSE / 2:

@@ -14,6 +14,7 @@ from bridge.turn import AgentEvent, Reasoning, Text, ToolCall
 
 log = logging.getLogger(__name__)
 
+# The limits of one attempt's recording. Beyond MOST_BATCHES, the oldest batches are removed.
 MOST_CHARACTERS = 4_000_000
 MOST_BATCHES = 20_000
 
@@ -35,12 +36,19 @@ class Recording:
         self._writing = threading.Lock()
 
     def add_size_of(self, event: AgentEvent) -> None:
-        """Adds the event's characters to the size of the recording. Nothing more is written if it is too large."""
+        """Adds the event's characters to the size of the recording. Only texts, thoughts and calls are counted.
+
+        When the size is more than MOST_CHARACTERS, no more events are written.
+        """
         self._characters += len(event.text) if isinstance(event, Text | Reasoning) else 0
         self._characters += len(event.arguments) if isinstance(event, ToolCall) else 0
 
     def flush(self, events: Sequence[AgentEvent]) -> None:
-        """Writes the events that are not written yet. `events` are all events of the attempt so far."""
+        """Writes the events that are not written yet. `events` are all events of the attempt so far.
+
+        After a third of `keep` seconds, also renews the claim, and makes the recording expire later, even without new
+        events. Raises StoreUnavailable.
+        """
         with self._writing:
             late = time.monotonic() - self._renewed > self._keep / 3
             fresh = events[self._written :]
@@ -52,9 +60,10 @@ class Recording:
                 self._renewed = time.monotonic()
 
     def end(self, events: Sequence[AgentEvent], end: End) -> None:
-        """Writes the events that are not written yet, and how the attempt ended. Logs a failure of the store.
+        """Writes the events that are not written yet, and how the attempt ended. Only logs a failure of the store.
 
-        If the recording is too large, writes "incomplete" instead of a good end, and no events.
+        `events` are all events of the attempt. If the recording is too large, writes no more events, and "incomplete"
+        instead of a good end.
         """
         with self._writing:
             if end.how == "well" and not self._is_small_enough:
@@ -78,10 +87,10 @@ def events_key(token: str) -> str:
 
 
 def followed_key(token: str) -> str:
-    """Returns the store's key that exists while a client of another worker follows the attempt with this token."""
+    """Returns the store's key that exists while a client of another worker reads the attempt with this token."""
     return f"followed:{token}"
 
 
 def is_followed(store: Store, token: str) -> bool:
-    """Returns whether a client of another worker follows the attempt with this token."""
+    """Returns whether a client of another worker reads the events of the attempt with this token."""
     return store.get(followed_key(token)) is not None

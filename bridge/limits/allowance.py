@@ -21,7 +21,10 @@ _BUCKET = struct.Struct("<dd")
 
 
 class KeySlot:
-    """A slot for one turn of an API key, held until `leave` is called. Without a file, the slot limits nothing."""
+    """A slot for one turn of an API key, held until `leave` is called.
+
+    `file` is the descriptor of the slot's locked file. None: the slot limits nothing.
+    """
 
     def __init__(self, file: int | None = None) -> None:
         self._file = file
@@ -64,7 +67,11 @@ class Allowance:
             )
 
     def _requests_left(self, file: int, rate: int) -> tuple[float, float]:
-        """Returns how many requests a key may make now, by its file, and the time of now."""
+        """Returns how many requests a key may make now, and the present time.
+
+        `file` is the descriptor of the key's file, which has both numbers as they were after the last request. A new
+        key may make `rate` requests.
+        """
         now = self._clock()
         written = os.pread(file, _BUCKET.size, 0)
         if len(written) < _BUCKET.size:
@@ -74,7 +81,10 @@ class Allowance:
         return min(float(rate), left + max(0.0, now - then) * rate / MINUTE), now
 
     def take_slot(self, key: str, most: int) -> KeySlot:
-        """Takes a slot for a turn of the API key. Raises Busy at once if `most` turns of the key are under way."""
+        """Takes a slot for a turn of the API key. Raises Busy at once if `most` turns of the key are under way.
+
+        The slot is a lock on one of the key's `most` files.
+        """
         for number in range(most):
             with _os_errors_as_unavailable():
                 file = self._open_file(f"{key}.{number}.turn")
@@ -93,7 +103,7 @@ class Allowance:
 
 @contextmanager
 def _os_errors_as_unavailable() -> Iterator[None]:
-    """Raises StoreUnavailable in place of an OSError."""
+    """Raises StoreUnavailable in place of an OSError of the `with` block."""
     try:
         yield
     except OSError as fault:

@@ -19,7 +19,7 @@ class Gate:
     def enter(self, then: Callable[[], None] = lambda: None) -> Slot:
         """Takes a slot for one turn in this worker. Raises TooManyTurns at once if no slot is free.
 
-        `then` is called when the slot is free again.
+        `then` is called once, when the last holder has left the slot.
         """
         with self._lock:
             if self._inside >= self._most:
@@ -30,7 +30,7 @@ class Gate:
         return Slot(self, then)
 
     def leave(self) -> None:
-        """Counts one turn less. Only slots call this."""
+        """Counts one turn less. Only `Slot.leave` calls this, when the slot's last holder has left."""
         with self._lock:
             self._inside -= 1
 
@@ -53,7 +53,7 @@ class Slot:
             self._holders += 1
 
     def leave(self) -> None:
-        """Takes one holder away. The last one frees the slot."""
+        """Takes one holder away. The last holder frees the slot, and calls the `then` of `Gate.enter`."""
         with self._lock:
             self._holders -= 1
             empty = self._holders == 0

@@ -37,19 +37,19 @@ class Locker(Protocol):
     """Makes locks that only one worker can hold at a time. Every waiting worker gets the lock some time."""
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        """Waits until the lock with this name is free, and takes the lock.
+        """Waits until the lock with this name is free, and takes the lock. Returns the held lock.
 
-        While the lock is not free, calls `keep_waiting` before each pause. Returns None once `keep_waiting` returns
-        False.
+        While the lock is not free, calls `keep_waiting` before each pause. Returns None as soon as `keep_waiting`
+        returns False.
         """
 
 
 @dataclass(slots=True)
 class AgentHold:
-    """A lock on an agent, as the code sees it that holds the agent.
+    """A lock on an agent: what the code inside `AgentLocks.hold` gets.
 
     `previous_turn_ended` is False if the previous turn failed or its worker was killed. That turn may have left
-    something half done. `holds` is the method of `HeldLock`.
+    something half done. `holds` is `HeldLock.holds`. `keeps_unfinished_mark` is set by `keep_unfinished_mark`.
     """
 
     previous_turn_ended: bool
@@ -59,14 +59,14 @@ class AgentHold:
     def keep_unfinished_mark(self) -> None:
         """Says that this holder does not clean up after the previous turn.
 
-        If that turn is marked as unfinished, the mark stays for the next holder.
+        If the previous turn is marked as unfinished, the mark stays for the next holder, even if this holder ends well.
         """
         self.keeps_unfinished_mark = True
 
     def check(self) -> None:
         """Raises HoldLost if another turn may hold the agent by now.
 
-        That happens if this worker was stopped for longer than its lock lasts, or if the lock was lost or removed.
+        That happens if the process was paused for longer than its lock lasts, or if the lock was lost or removed.
         """
         if not self.holds():
             raise HoldLost("The bridge lost its hold of the agent in the middle of the turn. Send the request again.")
@@ -93,10 +93,11 @@ class AgentLocks:
     def hold(
         self, agent_id: str, deadline: float | None = None, gone: threading.Event | None = None
     ) -> Iterator[AgentHold]:
-        """Locks the agent while the `with` block runs.
+        """Waits until the agent is free, and locks it while the `with` block runs.
 
-        Raises Busy if the agent is not free until `deadline`, and ClientGone if `gone` is set before. If the block
-        raises, the turn is marked as unfinished for the next holder.
+        Raises Busy if the agent is not free until `deadline` (a time of `time.monotonic`; None: the `wait` of this
+        object from now), and ClientGone if `gone` is set before. If the block raises, the turn is marked as unfinished
+        for the next holder.
         """
         latest = self.deadline() if deadline is None else deadline
 
@@ -122,16 +123,17 @@ class AgentLocks:
 
     @contextmanager
     def hold_outside_turn(self, agent_id: str) -> Iterator[None]:
-        """Locks the agent for work that is not a turn, such as the operator's.
+        """Locks the agent while the `with` block runs, for work that is not a turn, such as the operator's.
 
-        A previous turn that is marked as unfinished stays marked. Raises Busy if the agent is not free in time.
+        A previous turn that is marked as unfinished stays marked. Raises Busy if the agent is not free within `wait`
+        seconds.
         """
         with self.hold(agent_id) as hold:
             hold.keep_unfinished_mark()
             yield
 
     def _error_after_waiting(self, gone: threading.Event | None) -> Busy | ClientGone:
-        """Returns the error for a turn that did not get its agent."""
+        """Returns the error for a turn that did not get its agent: ClientGone if `gone` is set, otherwise Busy."""
         if gone is not None and gone.is_set():
             return ClientGone.before_its_turn()
         return Busy(
@@ -148,9 +150,10 @@ class _ThreadLock:
         self._queue: list[object] = []
 
     def acquire(self, keep_waiting: Callable[[], bool], latest: float) -> bool:
-        """Waits for the lock and takes it. Returns False if `keep_waiting` returns False before the lock is free.
+        """Waits for the lock and takes it. Returns whether this thread has the lock now.
 
-        `latest` is the time at which `keep_waiting` must be asked again.
+        Returns False if `keep_waiting` returns False before the lock is free. Asks `keep_waiting` at
+        least every CHECK_INTERVAL seconds, and also at `latest`, a time of `time.monotonic`.
         """
         ticket = object()
         with self._condition:

@@ -43,7 +43,10 @@ class FileLocker:
             os.close(queue_file)
 
     def _take_lock_file(self, path: Path, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        """Waits for the holder's file and locks it. Returns None once `keep_waiting` returns False."""
+        """Waits until no holder locks the file at `path`, and locks it. Makes the file if it is missing.
+
+        Returns the held lock, None as soon as `keep_waiting` returns False.
+        """
         while True:
             file, held = self._open_lock_file(path.name), None
             try:
@@ -57,7 +60,10 @@ class FileLocker:
                     os.close(file)
 
     def _open_lock_file(self, name: str) -> int:
-        """Returns the descriptor of the file, which is made if it is missing. Raises StoreUnavailable."""
+        """Opens the file `name` in the folder, and makes it if it is missing. Returns the file's descriptor.
+
+        Raises StoreUnavailable if the file can't be opened or made.
+        """
         try:
             return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as fault:
@@ -75,7 +81,7 @@ class _FileLock:
     previous_turn_ended: bool
 
     def holds(self) -> bool:
-        """Returns whether other workers still find the locked file. If not, they lock a new one."""
+        """Returns whether the locked file is still at its path. If it was removed, other workers lock a new file."""
         return _is_file_at(self.file, self.path)
 
     def release(self, ended: bool) -> None:
@@ -85,9 +91,9 @@ class _FileLock:
 
 
 def _wait_for_lock(file: int, keep_waiting: Callable[[], bool], slowest: float) -> bool:
-    """Locks the file once it is free. Returns False if `keep_waiting` returns False before.
+    """Waits until the file is free, and locks it. Returns False if `keep_waiting` returns False before.
 
-    `slowest` is the longest pause between two tries, in seconds.
+    `file` is the file's descriptor. `slowest` is the longest pause between two tries, in seconds.
     """
     pause = POLL
     while not _try_to_lock(file):
@@ -99,7 +105,7 @@ def _wait_for_lock(file: int, keep_waiting: Callable[[], bool], slowest: float) 
 
 
 def _try_to_lock(file: int) -> bool:
-    """Locks the file if it is free. Returns whether it is locked now by us."""
+    """Locks the file if it is free, without waiting. Returns whether we have locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -116,7 +122,10 @@ def _is_file_at(file: int, path: Path) -> bool:
 
 
 def _mark_turn_begun(file: int) -> bool:
-    """Writes to the lock file that its new holder has begun. Returns whether the previous holder had ended."""
+    """Writes to the lock file that the turn of its new holder has begun.
+
+    Returns whether the previous holder's turn had ended well. False also for a new file.
+    """
     previous_turn_ended = os.pread(file, 1, 0) == _ENDED
     _write_mark(file, _BEGUN)
     return previous_turn_ended

@@ -1,8 +1,8 @@
 """Locks between machines: leases in Redis. A lease is a lock that expires unless its holder renews it.
 
-A holder that was stopped for long, or that lost Redis, knows by its own clock that its lease is over. It does nothing
-to the agent then. Waiting turns are in a queue in Redis. They ask again and again, and Redis removes a turn from the
-queue if that turn has not asked for a while.
+A holder whose process was paused for long, or that lost its connection to Redis, knows by its own clock that its lease
+is over. It does nothing to the agent then. Waiting turns are in a queue in Redis. They ask again and again, and a turn
+that has not asked for SILENCE_LIMIT seconds is removed from the queue.
 """
 
 from __future__ import annotations
@@ -111,9 +111,10 @@ class LeaseLocker:
             pause = min(pause * 1.5, SLOWEST_POLL)
 
     def _try_to_take(self, name: str, token: str) -> HeldLock | None:
-        """Takes the lease if it is free and no other turn is before this one in the queue.
+        """Takes the lease of the lock `name` if it is free and no other turn is before this turn in the queue.
 
-        Otherwise adds this turn to the queue and returns None. `token` names this turn in Redis.
+        Returns the lease. Otherwise adds this turn to the queue, if it is not there yet, and returns None. `token`
+        names this turn in Redis.
         """
         asked = time.monotonic()
         keys = [_redis_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
@@ -136,7 +137,10 @@ class LeaseLocker:
         lease.until = asked + LEASE - MARGIN if renewed else 0.0
 
     def release(self, lease: _Lease, ended: bool) -> None:
-        """Removes the lease from Redis. If Redis fails, the lease is not renewed any more and expires."""
+        """Removes the lease from Redis. `ended`: the holder's turn was complete, which is marked for the next holder.
+
+        If Redis fails, only logs that: the lease is not renewed any more and expires.
+        """
         with self._guard:
             self._leases.discard(lease)
         keys = [_redis_key("lock", lease.name), _redis_key("ended", lease.name)]
@@ -147,9 +151,9 @@ class LeaseLocker:
             log.warning("a lease could not be given back, and will expire: %s", fault.message)
 
     def _start_renewal_thread(self) -> None:
-        """Starts the thread that renews the leases of this worker, if it does not run yet.
+        """Starts the thread that renews the leases of this worker, if it does not run yet in this process.
 
-        That is done before a lease is taken: if no thread can be started, no lease may be taken.
+        Called before a lease is taken: if no thread can be started, this raises RuntimeError and no lease is taken.
         """
         with self._guard:
             if self._renewer is None or self._renewer[0] != os.getpid():
@@ -160,7 +164,7 @@ class LeaseLocker:
                 self._renewer = os.getpid(), thread
 
     def renew_all(self) -> None:
-        """Renews all leases of this worker. If Redis fails, tries again only with the next call."""
+        """Renews all leases of this worker. If Redis fails, logs that and leaves the other leases to the next call."""
         with self._guard:
             leases = [*self._leases]
         for lease in leases:
@@ -172,7 +176,7 @@ class LeaseLocker:
 
 
 def _renew_until_locker_is_gone(locker: weakref.ref[LeaseLocker]) -> None:
-    """Renews the leases of the locker every RENEWAL seconds, until the locker is deleted."""
+    """Renews the leases of the locker every RENEWAL seconds, until the locker is deleted. Runs in a thread."""
     while True:
         time.sleep(RENEWAL)
         here = locker()
@@ -204,8 +208,9 @@ class _Lease:
 
 
 def _redis_key(kind: str, name: str) -> str:
-    """Returns the name of a key in Redis. `kind` says which key of the lock with this `name`.
+    """Returns the name of a key in Redis that belongs to the lock `name`.
 
-    The braces put all keys of one lock into the same hash slot of a Redis cluster.
+    `kind` is "lock" (the lease), "queue", "heard" (when each waiting turn asked last) or "ended" (the mark). The braces
+    put all keys of one lock into the same hash slot of a Redis cluster.
     """
     return f"{PREFIX}{kind}:{{{name}}}"

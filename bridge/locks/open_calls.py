@@ -26,8 +26,8 @@ CHECK_INTERVAL = 0.1
 class OpenCalls:
     """Knows the open calls of each agent.
 
-    `mode` is the setting BRIDGE_MEANWHILE: what happens to a turn of another client while a call is open. After `keep`
-    seconds, an open call is ignored.
+    `mode` is the setting BRIDGE_MEANWHILE: what happens to a turn of another client while a call is open. With the mode
+    "close", no calls are noted. After `keep` seconds, an open call is ignored.
     """
 
     def __init__(self, store: Store, mode: Meanwhile, keep: float) -> None:
@@ -36,9 +36,9 @@ class OpenCalls:
         self._keep = keep
 
     def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
-        """Returns the note of another client's open calls if the turn has to wait for them, otherwise None.
+        """Returns the note of another client's open calls, as a JSON text, if the turn has to wait for these calls.
 
-        Raises RequestConflict if the settings refuse such a turn.
+        Returns None if the turn need not wait. Raises RequestConflict if it would have to wait and `mode` is "refuse".
         """
         if self._mode == "close":
             return None
@@ -56,7 +56,8 @@ class OpenCalls:
     def wait_until_closed(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
         """Waits until the agent's open calls are not those of the note `noted` any more, or `gone` is set.
 
-        Raises Busy at the `deadline`. The calls may be answered or given up by then, or open for too long.
+        `noted` comes from `find_calls_to_wait_for`. Returns when the calls were answered, given up or forgotten, or
+        were open for too long. Raises Busy at the `deadline`, a time of `time.monotonic`.
         """
         while self._store.get(_store_key(agent_id)) == noted:
             if time.monotonic() >= deadline:
@@ -67,7 +68,8 @@ class OpenCalls:
     def note(self, agent_id: str, turn: Turn, call_ids: Sequence[str]) -> None:
         """Notes that these calls are open after the turn; without calls, removes the agent's note.
 
-        If the store fails, only logs that: the agent has answered, so the turn must not fail.
+        Does nothing with the mode "close". If the store fails, only logs that: the agent has answered, so the turn must
+        not fail.
         """
         if self._mode == "close":
             return
@@ -88,8 +90,8 @@ class OpenCalls:
 def _is_same_client(noted: str, turn: Turn) -> bool:
     """Returns whether the turn comes from the client whose open calls are noted.
 
-    That client sends one of the calls in its transcript, or has the same key and the same tools. In the second case it
-    gave the calls up.
+    That client sends one of the calls in its transcript, or has the same API key and the same tools. In the second
+    case, the client does not answer the calls any more. `noted` is the JSON text that `OpenCalls.note` wrote.
     """
     client, tools, calls = json.loads(noted)
     return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset_digest(turn.tools))
