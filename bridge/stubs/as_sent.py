@@ -29,7 +29,9 @@ _SPECIAL_TOKEN = re.compile(r"<\|(endoftext|fim_prefix|fim_middle|fim_suffix|end
 def keep_schema_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list[str]]:
     """Returns the schema that Letta gets so that the model sees `top`, and a sentence about each difference.
 
-    `letta_converts`: this Letta converts every schema that it can to OpenAI's strict mode.
+    Wraps each parameter whose tokens Letta can't count in `oneOf`. `letta_converts`: this Letta converts every schema
+    that it can to OpenAI's strict mode. There one parameter is wrapped in `oneOf` to make the conversion fail, unless
+    the schema is in strict mode already or the conversion fails anyway.
     """
     properties = {
         name: inner if is_token_countable(inner) else _wrap_in_one_of(inner)
@@ -54,7 +56,11 @@ def keep_schema_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list
 
 
 def is_strict_schema(top: Schema) -> bool:
-    """Whether a tool's schema already fits OpenAI's strict mode: nothing is optional, and each type is a single one."""
+    """Whether a tool's schema already fits OpenAI's strict mode.
+
+    In such a schema every property is required, and every `type` is one name, not a list of names. Objects have no
+    properties beyond those that are named, and there are no other keywords than those of strict mode.
+    """
     return _is_strict_node({key: value for key, value in top.items() if key not in _IGNORED_AT_THE_TOP})
 
 
@@ -83,7 +89,10 @@ def break_special_tokens(text: str) -> str:
 
 
 def _wrap_in_one_of(schema: Schema) -> Schema:
-    """Returns a schema of the same meaning that has only its description and title outside of a `oneOf`."""
+    """Returns a schema of the same meaning that has only its description and title outside of a `oneOf`.
+
+    For such a schema, Letta's conversion to strict mode fails, and Letta's token count does not fail.
+    """
     notes = {key: schema[key] for key in _NOTES if key in schema}
     return {**notes, "oneOf": [{key: value for key, value in schema.items() if key not in _NOTES}]}
 
@@ -109,7 +118,10 @@ def _letta_flattens(alternatives: list[Schema]) -> bool:
 
 
 def _is_strict_node(schema: Schema, level: int = 0) -> bool:
-    """Whether a schema at this level of nesting fits OpenAI's strict mode, with all schemas inside it."""
+    """Whether a schema, with all schemas inside it, fits OpenAI's strict mode.
+
+    `level` is the number of schemas around this one; more than `MAX_STRICT_LEVELS` do not fit.
+    """
     kind = schema.get("type")
     if not isinstance(kind, str) or not schema.keys() <= _STRICT_KEYWORDS.get(kind, _STRICT_SCALAR_KEYWORDS):
         return False

@@ -58,7 +58,11 @@ class StubCache:
         return stub
 
     def _find_or_check(self, spec: ToolSpec, where: str) -> _CachedTool:
-        """Returns the tool from the cache. Checks a new tool and adds it, if it is not too large for the cache."""
+        """Returns the tool from the cache. Checks a tool that is not there, and adds it unless it is too large.
+
+        A tool that has a `schema_key` was checked before and is not checked again. `where` is the place of the schema
+        in the request.
+        """
         schema_key = spec.schema_key or _schema_key(spec.parameters)
         key = spec.name, spec.description, spec.strict, schema_key
         with self._lock:

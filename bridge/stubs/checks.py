@@ -36,14 +36,18 @@ class SchemaLimits:
 
 
 def schema_limits(depth: int, size: int) -> SchemaLimits:
-    """Returns the limits for the depth and the size that the operator allows for a tool's schema."""
+    """Returns the limits for the depth and the size that the operator allows for a tool's schema.
+
+    The schema that Letta gets may be four times as large as the client's.
+    """
     return SchemaLimits(depth, size, 4 * size)
 
 
 def check_schema(parameters: Any, where: str, limits: SchemaLimits) -> None:
-    """Raises an InvalidRequest if a tool's parameters are not a JSON Schema, or are larger than the limits.
+    """Raises an InvalidRequest if a tool's parameters are not a JSON Schema that the bridge and Letta can use.
 
-    `where` is the place of the parameters in the request. None and `{}` are valid: a tool without parameters.
+    Raises TooDeep or TooLarge if the parameters are larger than the limits. The error names `where`, the place of the
+    parameters in the request. None and `{}` are valid: a tool without parameters.
     """
     _check_json(parameters, where, limits)
     size = len(json.dumps(parameters, ensure_ascii=False))
@@ -56,7 +60,10 @@ def check_schema(parameters: Any, where: str, limits: SchemaLimits) -> None:
 
 
 def is_well_formed(schema: dict[str, Any]) -> bool:
-    """Whether an object is a well-formed JSON Schema. For objects in places that `check_schema` did not look into."""
+    """Whether each keyword of a schema, and of the schemas inside it, has a value of the right type.
+
+    For an object to which a reference leads, in a place that `check_schema` did not look into.
+    """
     try:
         _check_keywords(schema, "")
     except InvalidRequest:

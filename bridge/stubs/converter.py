@@ -27,7 +27,8 @@ def make_stub(
 ) -> Stub:
     """Returns the stub for a client's tool, with its schema in the form that the Letta server needs.
 
-    Raises an InvalidRequest for an invalid tool. The error names `where`, the place of the tool in the request.
+    `kind` says what the stub's code returns: a fixed text, or the client's result ("relay"). Raises an InvalidRequest
+    for an invalid tool. The error names `where`, the place of the tool in the request.
     """
     check_tool_name(spec.name, where)
     conversion = convert_schema(spec.parameters, form, f"{where}.parameters", limits)
@@ -77,7 +78,10 @@ def _stub_description(spec: ToolSpec, name: str, sentences: tuple[str, ...]) -> 
 
 
 def _stub_digest(client_name: str, json_schema: JsonObject, kind: StubKind) -> str:
-    """Returns the digest that identifies a stub, whatever its name on the server."""
+    """Returns the digest that identifies a stub, whatever its name on the server.
+
+    The digest changes with the client's name, the schema that Letta gets, the kind, and the template of the code.
+    """
     unnamed = {key: value for key, value in json_schema.items() if key != "name"}
     whole = {"client_name": client_name, "schema": unnamed, "kind": kind, "template": template_digest()}
     return hashlib.sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -66,7 +66,10 @@ def keyword_phrases(schema: Schema, except_for: frozenset[str] = frozenset()) ->
 
 
 def describe_schema(schema: Schema, *phrases: str) -> str:
-    """Returns a description: the schema's own one, or else its title, followed by the phrases in brackets."""
+    """Returns a description: the schema's own one, or else its title, followed by the phrases in brackets.
+
+    Empty phrases are left out. Returns "" if there is no text at all.
+    """
     text: str = schema.get("description") or schema.get("title") or ""
     addition = "; ".join(phrase for phrase in phrases if phrase)
     if not addition:

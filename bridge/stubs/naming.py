@@ -50,7 +50,8 @@ def check_tool_name(name: str, where: str) -> None:
 def server_name(client_name: str, python_names: bool) -> str:
     """Returns the name that a client's tool gets on the Letta server, if no other tool there has this name.
 
-    `python_names`: the name must be a Python name that Letta's scripts do not use.
+    That is the client's name if the server accepts it; otherwise the ASCII letters of the client's name, and a part of
+    its digest. `python_names`: the name must be a Python name that Letta's scripts do not use.
     """
     if _SERVER_NAME.match(client_name) and (not python_names or is_script_safe(client_name)):
         return client_name
@@ -59,7 +60,10 @@ def server_name(client_name: str, python_names: bool) -> str:
 
 
 def append_digest(name: str, digest: str) -> str:
-    """Returns the name with the beginning of the digest, for a stub whose own name another tool has."""
+    """Returns the name with the first digits of the digest, for a stub whose own name another tool has.
+
+    Cuts the name so that the result has at most `MAX_SERVER_NAME` characters.
+    """
     return _cut_and_append_digest(name, digest, MAX_SERVER_NAME)
 
 
@@ -76,8 +80,8 @@ def function_name(server_name: str) -> str:
 def parameter_names(names: Iterable[str], python_names: bool) -> dict[str, str]:
     """Returns, for each parameter's name in the client's schema, the name that the model sees.
 
-    It is the client's name where that is possible. `python_names`: Letta's scripts must be able to use it as a
-    variable.
+    The model sees the client's name where that is possible, and never the same name twice. `python_names`: Letta's
+    scripts must be able to use each name as a variable.
     """
     fits = is_script_safe if python_names else _is_sendable_parameter
     given = list(names)
@@ -111,7 +115,10 @@ def is_script_safe(name: str) -> bool:
 
 
 def _wanted_parameter_name(name: str, python_names: bool) -> str:
-    """Returns the name for a parameter whose own name can't be used. Another parameter may have the same name."""
+    """Returns a usable name for a parameter whose own name can't be used.
+
+    Does not check whether another parameter has the same name.
+    """
     if not python_names:
         base = re.sub(r"[^A-Za-z0-9_.-]+", "_", _remove_accents(name)).strip("_") or "parameter"
         return base + "_" if base in LETTA_PARAMETERS else base

@@ -23,9 +23,11 @@ from bridge.turn import ArgumentPath, JsonObject, SchemaForm
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A client's schema in the form for Letta: `parameters`.
+    """A client's schema in the form for Letta (`parameters`), and what the bridge must know about the conversion.
 
-    `sentences` are to be added to the tool's description. The other fields are as in `Stub`.
+    `sentences` are to be added to the tool's description. `renamed` maps the names of parameters that the model sees to
+    the client's names. `as_text` are the paths of the values that the model gives as JSON text. `changes` are sentences
+    that say what differs from the client's schema.
     """
 
     parameters: Schema
@@ -36,9 +38,10 @@ class Conversion:
 
 
 def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, limits: SchemaLimits) -> Conversion:
-    """Returns a client's schema in the form that a Letta server needs. `where` is its place in the request.
+    """Checks a client's schema, and returns it in the form that a Letta server needs (`form`).
 
-    Raises an InvalidRequest if the schema is invalid or too large.
+    `parameters` is None for a tool without parameters. Raises an InvalidRequest if the schema is invalid, too large, or
+    too large after the conversion. The error names `where`, the place of the schema in the request.
     """
     check_schema(parameters, where, limits)
     client = normalise_schema(parameters or {})
@@ -78,16 +81,19 @@ def _references_to_keep(form: SchemaForm) -> Literal["all", "recursive", "none"]
 
 
 def _remove_definitions(schema: Schema, kept: str) -> Schema:
-    """Returns the schema without the definitions that replace their references; `kept` is `Inlining.keep`.
+    """Returns the schema without OpenAPI's `components`, and without definitions unless `kept` is "all".
 
-    OpenAPI's `components` are always removed.
+    `kept` is `Inlining.keep`. The removed definitions are not lost: `Definitions` finds them in the client's schema.
     """
     removed = ("components",) if kept == "all" else ("$defs", "definitions", "components")
     return {key: value for key, value in schema.items() if key not in removed}
 
 
 def _rename_parameters(schema: Schema, names: Mapping[str, str]) -> Schema:
-    """Returns the schema with its parameters under other names. `names` maps the client's names to those."""
+    """Returns the schema with its parameters under the names that the model sees.
+
+    `names` maps the client's name of each parameter to the name that the model sees.
+    """
     return {
         **schema,
         "properties": {
@@ -98,7 +104,11 @@ def _rename_parameters(schema: Schema, names: Mapping[str, str]) -> Schema:
 
 
 def _describe_renaming(schema: Schema, client_name: str, server_name: str) -> Schema:
-    """Returns a parameter's schema. The description names the client's name if the model sees another one."""
+    """Returns a parameter's schema with a description that the model can read.
+
+    If the model sees another name than the client's, the description mentions the client's name. Special tokens of a
+    tokenizer in the description are broken up.
+    """
     if client_name != server_name:
         schema = {**schema, "description": describe_schema(schema, f'the tool itself calls it "{client_name}"')}
     return {**schema, "description": break_special_tokens(schema["description"])} if "description" in schema else schema

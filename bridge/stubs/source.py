@@ -41,9 +41,10 @@ class UnsafeSource(Exception):
 
 @lru_cache(maxsize=1024)
 def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
-    """Returns the Python source of a stub of this name and kind.
+    """Returns the Python source of a stub with this name.
 
-    Raises UnsafeSource if the source is not as expected.
+    A stub of the kind "placeholder" returns a fixed text, a "relay" the client's result. Raises UnsafeSource if the
+    name is not allowed in source code, or if the source does anything else than it should.
     """
     if not is_server_name(server_name):
         raise UnsafeSource(f"{server_name!r} is not a name that may stand in source code")

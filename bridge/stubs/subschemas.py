@@ -74,9 +74,10 @@ def kind_of_value(value: Any) -> str:
 
 
 def possible_kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozenset[str]:
-    """Returns the kinds of JSON value that can satisfy a schema: every kind, if the schema names none.
+    """Returns the JSON Schema types of the values that can satisfy a schema.
 
-    `of_reference` returns the kinds for the target of a reference.
+    Returns all types if the schema does not restrict them, and no type if the schema is False. `of_reference` returns
+    the types for the target of a reference.
     """
     if not isinstance(schema, dict):
         return frozenset() if schema is False else KINDS
@@ -92,7 +93,7 @@ def possible_kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -
 
 
 def _declared_kinds(schema: Schema) -> frozenset[str]:
-    """Returns the kinds of JSON value that the keywords `type`, `enum` and `const` of a schema allow."""
+    """Returns the JSON Schema types of the values that the keywords `type`, `enum` and `const` of a schema allow."""
     result = KINDS
     named = schema.get("type")
     if named is not None:
@@ -107,6 +108,6 @@ def _declared_kinds(schema: Schema) -> frozenset[str]:
 
 
 def _add_integer(names: Iterable[str]) -> frozenset[str]:
-    """Returns the kinds, with "integer" if "number" is one of them."""
+    """Returns the JSON Schema types, with "integer" if "number" is one of them: every integer is a number."""
     found = frozenset(names)
     return found | {"integer"} if "number" in found else found
