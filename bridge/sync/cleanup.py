@@ -53,7 +53,7 @@ class Sweep:
 
 
 def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float) -> Sweep:
-    """Returns what a sweep will do with each of the bridge's tools.
+    """Returns what a sweep at the Unix time `now` will do with each of the bridge's tools. Changes nothing.
 
     A tool is deleted when no agent has had it for `longest_idle` seconds.
     """
@@ -72,9 +72,11 @@ def sweep_server(
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
 ) -> Sweep:
-    """Sweeps the Letta server, and returns what was done; with `dry_run`, returns what would be done.
+    """Deletes stubs that no agent has had for `longest_idle` seconds, and helper agents older than `HELPER_LIFE`.
 
-    Tools that changed since the plan was made are left alone. Sweeps can run at any time, also several at once.
+    Also adds and removes the tags that say since when no agent has a stub. Returns what was done; with `dry_run`,
+    changes nothing and returns what would be done. Tools that changed since the plan was made are left alone. Sweeps
+    can run at any time, also several at once. Tests replace `clock` and `pause`.
     """
     now = clock()
     left_over = tuple(agent for agent in gateway.helpers() if now - agent.created >= HELPER_LIFE)
@@ -93,9 +95,10 @@ def sweep_server(
 
 
 def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
-    """Returns what a sweep does with one tool of the bridge.
+    """Returns what a sweep at the Unix time `now` does with one tool of the bridge.
 
-    Ignores an idle time in the future, which means that the clock was put back.
+    "marked" means that the tool gets a tag with the time `now`, because no agent has the tool. A time in the future in
+    an existing tag is replaced: the clock was put back.
     """
     if own.is_used:
         return "unmarked" if has_sweep_tag(own.tool) else "kept"
@@ -106,9 +109,10 @@ def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
 
 
 def _delete_unused_stubs(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
-    """Deletes the overdue stubs that no agent uses, in the three steps that the module describes.
+    """Deletes those of the `overdue` stubs that still no agent uses. Returns the deleted stubs.
 
-    Returns the deleted stubs.
+    First tags the stubs as leaving, so that no turn begins to use them. Waits for `GRACE` seconds and reads the agents
+    again. A stub that an agent has after all stays and loses its tags.
     """
     leaving = _change_each_tool(overdue, lambda tool: gateway.tag_tool(tool.id, tags_when_leaving(tool)))
     if not leaving:

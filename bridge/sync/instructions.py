@@ -18,10 +18,10 @@ DESCRIPTION = "Instructions of the application the user talks through. They hold
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """What to do with the bridge's block on an agent. `label` is the label of that block.
+    """What to do with the bridge's memory block on an agent. `label` is the label of that block.
 
-    `add` is the value of a new block, `set` the new value of the existing one; "" means that nothing is added or set.
-    `remove` are blocks to be removed.
+    `add` is the value of a new block, `set` the new value of the existing block; "" means that nothing is added or set.
+    `remove` are blocks of the bridge to be removed.
     """
 
     label: str = ""
@@ -31,7 +31,11 @@ class BlockChange:
 
 
 def plan_instructions(agent: Agent, wanted: str) -> BlockChange:
-    """Returns the change after which the agent's block holds `wanted`, the client's system prompt; "" for no block."""
+    """Returns the change after which the bridge's one block on the agent holds `wanted`, the client's system prompt.
+
+    If `wanted` is "", the agent gets no block of the bridge. Other blocks of the bridge are removed. If the block holds
+    `wanted` already, the change is empty.
+    """
     ours = tuple(block for block in agent.blocks if is_ours(block))
     if not wanted:
         return BlockChange(remove=ours)

@@ -15,16 +15,16 @@ from bridge.turn import Stub
 def possible_names(stub: Stub) -> tuple[str, ...]:
     """Returns the names that a stub may have on the server: its plain name, then names with a part of its digest.
 
-    Another tool may have a name already, or a stub that is about to be deleted.
+    The names are tried in this order, because another tool or a stub that is about to be deleted may have a name.
     """
     return stub.name, *(append_digest(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
 
 
 def first_free_name(stub: Stub, tools: Mapping[str, Tool], given: Collection[str] = ()) -> str:
-    """Returns the first of a stub's possible names that no other tool has.
+    """Returns the first of a stub's possible names that no tool has, or only the tool of this stub itself.
 
     `tools` are the tools on the server by name. `given` are names that other stubs will get. Raises LettaRejected if
-    every name is taken.
+    every possible name is taken.
     """
     for name in possible_names(stub):
         tool = tools.get(name)

@@ -22,7 +22,10 @@ _LEAVING = f"{OWNER}:leaving"
 
 
 def stub_tags(stub: Stub, now: float | None = None) -> list[str]:
-    """Returns the tags with which a stub is put on the Letta server. `now` is the time of its creation."""
+    """Returns the tags with which a stub is put on the Letta server.
+
+    `now` is the Unix time of the stub's creation; None for the current time.
+    """
     made = int(time.time() if now is None else now)
     known = [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
     return [*known, f"{_MADE}{made}"]
@@ -36,7 +39,8 @@ def is_ours(tool: Tool) -> bool:
 def was_replaced(tool: Tool) -> bool:
     """Whether somebody put another tool under the name of a stub.
 
-    Letta keeps the bridge's tags on that other tool, and agents that had the stub have the other tool now.
+    Letta keeps the bridge's tags on that other tool, and agents that had the stub have the other tool now. The source
+    of every stub names the bridge; the source of the other tool does not. A tool without source counts as not replaced.
     """
     return _has_our_tags(tool) and tool.source != "" and OWNER not in tool.source
 
@@ -66,8 +70,8 @@ def creation_time(tool: Tool) -> int:
 def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
     """Whether a tool on the server can be used as this stub, after an update if the tool differs from the stub.
 
-    The tool may have been changed by hand, or made by another version of the bridge. A tool that is about to be deleted
-    can't be used.
+    The tool must have the stub's digest in its tags, or else the same kind, client's name and schema: then another
+    version of the bridge may have made it. A tool that is about to be deleted can't be used.
     """
     if not is_ours(tool) or is_leaving(tool):
         return False
@@ -76,7 +80,7 @@ def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
 
 
 def differs_from_stub(tool: Tool, stub: Stub) -> bool:
-    """Whether a tool on the server differs from the stub that the bridge would put there."""
+    """Whether a tool on the server differs from the stub in digest, schema or source, and so needs an update."""
     return digest_of(tool) != stub.digest or tool.json_schema != stub.json_schema or tool.source != stub.source_code
 
 
@@ -84,7 +88,10 @@ def differs_from_stub(tool: Tool, stub: Stub) -> bool:
 
 
 def idle_since(tool: Tool) -> int | None:
-    """Returns the Unix time at which a sweep first found that no agent has the tool; None without such a tag."""
+    """Returns the Unix time at which a sweep first found that no agent has the tool.
+
+    Returns None if the tool has no tag with this time, or a tag with an invalid time.
+    """
     return _time_in_tag(tool, _IDLE_SINCE)
 
 
@@ -94,7 +101,7 @@ def is_leaving(tool: Tool) -> bool:
 
 
 def has_sweep_tag(tool: Tool) -> bool:
-    """Whether a sweep found that no agent has the tool, or is about to delete it."""
+    """Whether a sweep has tagged the tool: because no agent has the tool, or because the tool is being deleted."""
     return idle_since(tool) is not None or is_leaving(tool)
 
 

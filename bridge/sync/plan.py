@@ -32,9 +32,9 @@ def plan_toolset(
 
     Returns None if the agent has exactly those.
 
-    `detached_names` are names of stubs that the agent had: the rule of a stub stays when somebody detaches or deletes
-    the stub. It also stays when somebody puts another tool under its name; the agent would wait at each call of that
-    tool.
+    Also removes old rules of the bridge, which Letta keeps when a stub is gone. `detached_names` are the names of stubs
+    that somebody detached from the agent or deleted. If somebody put another tool under the name of a stub, the stub's
+    rule is removed, too: because of that rule, the agent would wait at each call of the other tool.
     """
     own = [tool for tool in agent.tools if not is_ours(tool)]
     attached = [tool for tool in agent.tools if is_ours(tool)]

@@ -46,7 +46,8 @@ class Registry:
         """Puts missing stubs on the Letta server.
 
         Returns the bindings of all `stubs`, in order, and whether Letta had to be called. Stubs that the agent has, and
-        those that this registry placed before, need no call. The others are looked up by name.
+        those that this registry placed before, need no call. The others are looked up by name: those that are missing,
+        and those that the agent has but that were changed or are about to be deleted.
         """
         self._learn_places(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
@@ -70,7 +71,8 @@ class Registry:
     def detached_stub_names(self, agent: Agent) -> set[str]:
         """Returns the names of stubs that somebody detached from the agent by hand, so that only their rules are there.
 
-        A name that this worker has not seen on the agent is looked up on the server once.
+        A name that this worker has not seen on the agent is looked up on the server. If the server has no stub of this
+        name, the rule is somebody else's, and the name is not looked up again.
         """
         ruled = names_in_rules_without_tool(agent)
         with self._lock:
@@ -85,7 +87,7 @@ class Registry:
         return known | ours
 
     def _learn_places(self, tools: Iterable[Tool]) -> None:
-        """Keeps the ids and names of the stubs among these tools of the server."""
+        """Keeps in memory the ids and names of those tools that are the bridge's stubs. Ignores all other tools."""
         with self._lock:
             for tool in tools:
                 digest = digest_of(tool) if is_ours(tool) else ""
@@ -126,7 +128,8 @@ class Registry:
     def _put_stubs(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
         """Returns the bindings of stubs, after putting those on the server that are missing there or differ.
 
-        `chosen` are the stubs by name, `tools` the tools on the server by name.
+        `chosen` are the stubs by name, `tools` the tools on the server by name. The tools that were put are added to
+        `tools`.
         """
         wanting = [stub for name, stub in chosen.items() if name not in tools or differs_from_stub(tools[name], stub)]
         made = call_concurrently(self._put_stub, wanting)
@@ -135,7 +138,10 @@ class Registry:
         return [Binding(stub, tools[name].id) for name, stub in chosen.items()]
 
     def _put_stub(self, stub: Stub) -> Tool:
-        """Puts one stub on the server, and returns its tool. A LettaRejected names the client's tool."""
+        """Puts one stub on the server, and returns its tool.
+
+        If Letta refuses the stub, raises a LettaRejected with the client's name of the tool.
+        """
         try:
             return self._gateway.put_tool(stub, stub_tags(stub))
         except LettaRejected as fault:
@@ -145,7 +151,7 @@ class Registry:
             raise named from fault
 
     def _note_names(self, agent: Agent, bindings: Sequence[Binding]) -> None:
-        """Keeps the names of the stubs that the agent has, will have, or still has rules for."""
+        """Keeps in memory the names of the stubs that the agent has, will have (`bindings`), or still has rules for."""
         ruled = {str(rule.get("tool_name")) for rule in agent.rules}
         with self._lock:
             names = ruled.intersection(self._names.pop(agent.id, ()))
@@ -162,12 +168,15 @@ def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
 
 
 def bindings_beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Binding]:
-    """Returns bindings for stubs that are not put on the server, under names that the agent's own tools do not have."""
+    """Returns bindings for stubs that are sent with each message, and not put on the server: `tool_id` is "".
+
+    A stub gets another one of its possible names if one of the agent's own tools has its name.
+    """
     return [Binding(stub, "") for stub in _choose_names(stubs, {tool.name: tool for tool in agent.tools}).values()]
 
 
 def _choose_names(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
-    """Returns the stubs under names that none of `tools` and no other stub has, by name, in order."""
+    """Returns the stubs by name, in order, under names that no other tool in `tools` and no other stub has."""
     chosen: dict[str, Stub] = {}
     for stub in stubs:
         name = first_free_name(stub, tools, chosen)
@@ -178,7 +187,7 @@ def _choose_names(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str,
 def is_unusable_stub(attached: Mapping[str, Tool], binding: Binding) -> bool:
     """Whether the agent has the tool of a binding, but the tool differs from the stub or is about to be deleted.
 
-    `attached` are the agent's tools by id.
+    `attached` are the agent's tools by id. False if the agent does not have the tool.
     """
     tool = attached.get(binding.tool_id)
     return tool is not None and (differs_from_stub(tool, binding.stub) or is_leaving(tool))

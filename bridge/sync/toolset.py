@@ -23,9 +23,9 @@ def sync_toolset(
 ) -> tuple[Agent, list[Binding]]:
     """Changes the agent's tools to its own plus `stubs`. Returns the agent and the bindings of the stubs.
 
-    `rules_for` returns the tool rules that belong to the bindings. Nothing is called if the agent has all that already.
-    If somebody else removes or changes tools at the same time, the agent is fetched and changed again, at most twice;
-    then a LettaUnavailable is raised.
+    `rules_for` returns the tool rules that belong to the bindings; the agent gets these rules, too. An agent that
+    has all that already is not changed. If somebody else removes or changes tools at the same time, the agent is
+    fetched and changed again, at most twice; then a LettaUnavailable is raised.
     """
     last = "they are changed by somebody else at the same time"
     for repair in range(1 + REPAIRS):
@@ -48,9 +48,10 @@ def sync_toolset(
 def _sync_once(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]] | None:
-    """Changes the agent's tools once.
+    """Changes the agent's tools and rules once, without a second try.
 
-    Returns the agent and the bindings, None if the agent does not have exactly those.
+    Returns the agent after the change and the bindings. Returns None if the agent then does not have exactly the
+    stubs of the bindings. Removes the tags of sweeps from the stubs, so that no sweep deletes a stub in use.
     """
     bindings, called = registry.place_stubs(agent, stubs)
     if called:
