@@ -101,7 +101,7 @@ def _app_with_commands_only() -> Flask:
 def read_environment_settings(*, serving: bool) -> Settings:
     """Returns the settings of the environment and of the file `.env`. Raises SettingsError.
 
-    With `serving` false, as in commands, no client's keys are needed.
+    With `serving` false, as for commands, settings without any client's key are valid, too.
     """
     return read_settings(environment_with_dotenv(os.environ, Path.cwd()), serving=serving)
 
@@ -143,6 +143,9 @@ def _request_rules(settings: Settings) -> RequestRules:
 
 
 def _make_sweeps(settings: Settings, gateway: Gateway) -> BackgroundWork:
-    """Returns the work that removes unused stubs from the Letta server, once in `sweep_interval` seconds."""
+    """Returns the work that removes unused stubs from the Letta server, once in `sweep_interval` seconds (0: never).
+
+    All workers together do this work once in an interval.
+    """
     due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
     return BackgroundWork("sweep", due.is_due, lambda: sweep_server(gateway, settings.stub_idle))

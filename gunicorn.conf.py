@@ -40,7 +40,10 @@ def on_starting(server: Any) -> None:
 
 
 def child_exit(server: object, worker: Any) -> None:
-    """Removes the gauges of a worker that ended from the metrics, and keeps its counters."""
+    """Removes the gauges of a worker that ended from the metrics, and keeps its counters.
+
+    gunicorn calls it in the main process after each end of a worker.
+    """
     from prometheus_client import multiprocess
 
     multiprocess.mark_process_dead(worker.pid)
@@ -48,6 +51,8 @@ def child_exit(server: object, worker: Any) -> None:
 
 def when_ready(server: Any) -> None:
     """Sets the timeouts of sockets, and keeps the loaded objects out of garbage collections.
+
+    gunicorn calls it once, when the listening sockets are open and before it starts the workers.
 
     Connections inherit the timeouts from the listening sockets. So a client that does not read its reply, or that stops
     in the middle of a request over TLS, does not keep its thread.
@@ -63,7 +68,11 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Tells the app when this worker has to end. Turns that take longer than BRIDGE_DRAIN then end with an error."""
+    """Lets the app know when this worker has to end. Turns that then take longer than BRIDGE_DRAIN end with an error.
+
+    gunicorn calls it in each new worker. The worker gets SIGTERM when it has to end; gunicorn's own handler of this
+    signal is called, too.
+    """
     shutdown = worker.wsgi.extensions[EXTENSION]
     stop = signal.getsignal(signal.SIGTERM)
 
@@ -76,7 +85,10 @@ def post_worker_init(worker: Any) -> None:
 
 
 def _remove_counts_folder(owner: int) -> None:
-    """Removes the folder of the metrics when the process `owner` ends. Its workers, which end earlier, leave it."""
+    """Removes the folder of the metrics if this process, which is ending, is the process with the id `owner`.
+
+    Python calls it also at the end of each worker, which must leave the folder to the other workers.
+    """
     if os.getpid() == owner:
         shutil.rmtree(counts, ignore_errors=True)
 

@@ -27,7 +27,10 @@ def add_agents(group: click.Group, service: Service) -> None:
 
 
 def _recent_and_running_turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, str]]]:
-    """Returns the recent turns, and each agent's running turn and worker. Warns if the store can't be read."""
+    """Returns the recent turns, and by agent id the turn that runs now and its worker.
+
+    If the store can't be read, prints a warning and returns no turns.
+    """
     try:
         return parts.activity.newest_turns(), parts.activity.busy_agents()
     except StoreUnavailable as failure:
@@ -36,7 +39,7 @@ def _recent_and_running_turns(parts: Parts) -> tuple[list[TurnRecord], dict[str,
 
 
 def _shown_row(row: AgentRow) -> Row:
-    """Returns the columns of one agent."""
+    """Returns the columns of one agent, for the table and the JSON."""
     return {
         "name": row.name,
         "id": row.id,

@@ -25,21 +25,30 @@ class RequestFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BridgeClient:
-    """Sends requests to the bridge at `url`, with a client's key. `seconds` is the longest silence of the bridge."""
+    """Sends requests to the bridge at `url`, with a client's key. Without a key, `key` is "".
+
+    A request fails if the bridge sends nothing for `seconds` seconds.
+    """
 
     url: str
     key: str = ""
     seconds: float = 600.0
 
     def stream_chunks(self, body: Json) -> Iterator[Json]:
-        """Sends one request and yields the chunks of its reply. Raises RequestFailed for every kind of failure."""
+        """Sends one request and yields the chunks of its reply. Raises RequestFailed for every kind of failure.
+
+        `body` is the body of a chat completions request. The reply is always streamed.
+        """
         try:
             yield from self._request_chunks(body)
         except (OSError, http.client.HTTPException, ValueError) as fault:
             raise RequestFailed(f"The bridge at {self.url} does not answer as it should: {fault}") from fault
 
     def _request_chunks(self, body: Json) -> Iterator[Json]:
-        """Sends one request on a connection of its own and yields the chunks of its reply."""
+        """Sends one request on a connection of its own, and yields the chunks of its reply.
+
+        Raises RequestFailed for an error that the bridge reports, and other exceptions if the connection fails.
+        """
         place = urlsplit(self.url)
         kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
         connection = kind(place.netloc, timeout=self.seconds)
@@ -56,7 +65,10 @@ class BridgeClient:
 
 
 def _decode_chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
-    """Yields the chunks of a streamed reply. Raises RequestFailed for an error in the stream or a missing end."""
+    """Yields the chunks of a streamed reply, which arrives in `pieces` of any size.
+
+    Raises RequestFailed for an error in the stream or a missing end.
+    """
     for _, data in sse.decode_events(pieces):
         if data == sse.DONE:
             return
@@ -68,7 +80,7 @@ def _decode_chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
 
 
 def _error_message(text: str) -> str:
-    """Returns the message of an error object of the bridge. A text of another form is quoted."""
+    """Returns the message of an error object of the bridge. A text of another form is quoted in a message."""
     try:
         return str(json.loads(text)["error"]["message"])
     except (ValueError, KeyError, TypeError):
@@ -83,7 +95,10 @@ class Reply:
     calls: dict[int, Json] = field(default_factory=dict)
 
     def add_delta(self, delta: Mapping[str, Any]) -> str:
-        """Adds the `delta` of a chunk to the reply, and returns the text in the delta."""
+        """Adds the `delta` of a chunk to the reply: its text, and its parts of tool calls.
+
+        Returns the text in the delta, "" if there is no text.
+        """
         piece = delta.get("content") or ""
         self.text += piece
         for part in delta.get("tool_calls", ()):
@@ -104,7 +119,10 @@ class Reply:
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation with one agent. `run` runs the agent's tool calls; `on_text` gets each piece of text at once."""
+    """A conversation with one agent. `run` runs the agent's tool calls; `on_text` gets each piece of text at once.
+
+    `tools` are the client's tools in OpenAI's form. `messages` is the conversation so far, which every request sends.
+    """
 
     bridge: BridgeClient
     agent: str
@@ -128,7 +146,7 @@ class Talk:
         return False
 
     def _send_messages(self) -> Reply:
-        """Sends the conversation so far and returns the agent's reply."""
+        """Sends the conversation so far, and returns the agent's reply. Passes each piece of its text to `on_text`."""
         reply = Reply()
         body: Json = {"model": self.agent, "messages": self.messages}
         for chunk in self.bridge.stream_chunks({**body, **({"tools": list(self.tools)} if self.tools else {})}):
@@ -138,7 +156,10 @@ class Talk:
         return reply
 
     def _result_message(self, call: Json) -> Json:
-        """Runs a tool call and returns the message that carries its result to the agent."""
+        """Runs a tool call, and returns the message with its result for the agent.
+
+        Arguments that are not a JSON object are not run: the message says so. `is_error` marks a failed call.
+        """
         try:
             arguments = json.loads(call["arguments"] or "{}")
         except ValueError:

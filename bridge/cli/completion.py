@@ -29,9 +29,10 @@ def add_completion(group: click.Group, service: Service) -> None:
 
 
 def _call_program_in(source: str, run: str) -> str:
-    """Returns click's shell code with the program called in place of the shell function `bridge`.
+    """Returns click's shell code `source`, changed so that it calls the program, not the shell function `bridge`.
 
-    The code calls it through `env`, which cannot call a function, and zsh does not find a function as a command.
+    `run` is the command that starts the program. click's code calls `bridge` through `env`, which cannot call a shell
+    function. Its test whether the command exists is removed, because zsh does not find a function as a command.
     """
     for call in ("bash_complete $1", f"zsh_complete {NAME}", f"(commandline -t) {NAME}"):
         source = source.replace(call, f"{call.rpartition(' ')[0]} {run}")

@@ -34,9 +34,9 @@ def add_doctor(group: click.Group, service: Service) -> None:
 
 
 def _run_checks(service: Service, agent: str) -> Iterator[Check]:
-    """Yields the outcome of each check. A failure that stops the checks becomes the last one.
+    """Yields the outcome of each check. `agent` is the id of the agent whose model the round trip uses; "" for any.
 
-    So the failure is in the JSON, too.
+    A failure that stops the checks becomes the outcome of a last check. So the failure is in the JSON, too.
     """
     try:
         yield from run_checks(service.parts, agent)
@@ -47,7 +47,7 @@ def _run_checks(service: Service, agent: str) -> Iterator[Check]:
 
 
 def _print_check(check: Check) -> None:
-    """Prints the outcome of one check, with advice if it is not good."""
+    """Prints the outcome of one check, with the advice if the outcome is not good."""
     mark, colour = MARKS[check.verdict]
     click.echo(f"{click.style(mark, fg=colour)} {to_printable(check.name)}: {to_printable(check.found)}")
     if check.verdict != "good" and check.advice:

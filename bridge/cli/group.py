@@ -19,14 +19,18 @@ from bridge.operation.parts import Parts
 
 
 def make_command_group(settings: Callable[[], Settings], parts: Callable[[Settings], Parts]) -> click.Group:
-    """Returns the group of all commands. Settings and parts are made only when a command needs them."""
+    """Returns the group of all commands.
+
+    `settings` reads the settings, and `parts` makes the parts of the bridge. Both are called only when a command needs
+    them.
+    """
 
     service = Service(settings, parts)
 
     @click.group("bridge", help="Look after the Letta tool bridge.")
     @click.version_option(__version__, prog_name="letta-tool-bridge")
     def group() -> None:
-        """Does nothing without a subcommand."""
+        """Does nothing itself: click runs it before each subcommand."""
 
     for add in (add_doctor, add_tools, add_agents, add_settings, add_chat, add_completion):
         add(group, service)

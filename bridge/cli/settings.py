@@ -21,6 +21,8 @@ def add_settings(group: click.Group, service: Service) -> None:
 
 
 def _add_config_command(group: click.Group, service: Service) -> None:
+    """Adds the command `config`, which shows the settings, and warns of environment variables that have no effect."""
+
     @group.command("config", help="The settings that are in force, without secrets.")
     @click.option("--changed", is_flag=True, help="Only settings that are not the default.")
     @as_json
@@ -37,9 +39,11 @@ def _add_config_command(group: click.Group, service: Service) -> None:
 
 
 def _add_keys_commands(group: click.Group, service: Service) -> None:
+    """Adds the command `keys` with its subcommands, which make, hash and list clients' keys."""
+
     @group.group("keys", help="Keys for clients. They are kept as hashes, so the key itself is shown once only.")
     def keys() -> None:
-        """Does nothing without a subcommand."""
+        """Does nothing itself: click runs it before each subcommand."""
 
     @keys.command("new", help="Make a key, and the entry for BRIDGE_API_KEYS.")
     @click.argument("name", default="client", callback=_check_key_name)
@@ -71,7 +75,7 @@ def _add_keys_commands(group: click.Group, service: Service) -> None:
 
 
 def _check_key_name(context: click.Context, parameter: click.Parameter, name: str) -> str:
-    """Returns the name of a key if it is valid, otherwise raises BadParameter."""
+    """Returns the name of a key if it is valid, otherwise raises BadParameter. click calls it for each `name`."""
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise click.BadParameter("a name has 1 to 64 letters, digits, dots, dashes and underscores")
     return name

@@ -34,7 +34,7 @@ def report_failures(command: Callable[Arguments, None]) -> Callable[Arguments, N
 
 
 def show_rows(rows: Sequence[Row], as_json: bool, if_empty: str) -> None:
-    """Prints rows as JSON or as a table. Without rows, prints [] or the sentence `if_empty`."""
+    """Prints rows as JSON, or as a table for people. Without rows, prints [] as JSON, or the sentence `if_empty`."""
     if as_json:
         show_json(rows)
     elif not rows:
@@ -48,7 +48,10 @@ def show_json(value: Any) -> None:
 
 
 def rows_as_table(rows: Sequence[Row]) -> str:
-    """Returns rows of the same columns as a table in text. Each column is as wide as its widest cell."""
+    """Returns rows as a table in text. All rows have the same columns, and there is at least one row.
+
+    Each column is as wide as its widest cell.
+    """
     head = [name.replace("_", " ") for name in rows[0]]
     lines = [head, *([_cell_text(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -63,12 +66,15 @@ def to_printable(text: str) -> str:
 
 
 def time_as_text(seconds: float) -> str | None:
-    """Returns a Unix time in ISO form, None if the time is 0, which means unknown."""
+    """Returns a Unix time in ISO form, in UTC. None if `seconds` is 0, which means that the time is unknown."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
 
 
 def _cell_text(value: Any) -> str:
-    """Returns the text of a table's cell, on one line. "-" means no value."""
+    """Returns the text of a table's cell, on one line. "-" means None or an empty list.
+
+    Of a list of objects, such as agents, the text has their names.
+    """
     if isinstance(value, list):
         value = ", ".join(item["name"] if isinstance(item, dict) else str(item) for item in value) or None
     shown = "-" if value is None else str(value)

@@ -91,13 +91,13 @@ def _show_list(parts: Parts, as_json: bool) -> None:
 
 
 def _read_rows(parts: Parts) -> list[ToolRow]:
-    """Returns all tools of clients, from the Letta server and the history."""
+    """Returns all tools of clients: those on the Letta server, and those that the history knows."""
     tools, agents = parts.gateway.tools(), parts.gateway.whole_agents()
     return tool_rows(tools, agents, _read_uses(parts), time.time(), parts.settings.stub_idle)
 
 
 def _read_uses(parts: Parts) -> dict[str, ToolUse]:
-    """Returns how often each tool was used, by digest. Warns if the store can't be read."""
+    """Returns how each tool was used, by digest. If the store can't be read, prints a warning and returns {}."""
     try:
         return parts.activity.tool_uses()
     except StoreUnavailable as failure:
@@ -139,7 +139,7 @@ def _has_name(row: ToolRow, name: str) -> bool:
 
 
 def _tool_details(parts: Parts, row: ToolRow) -> Row:
-    """Returns all that is known of a tool, as the JSON of `tools show`."""
+    """Returns all that is known of a tool, for the JSON of `tools show`. What the client sent is None if unknown."""
     card = parts.activity.tool_card(row.digest)
     return {
         **_shown_row(row),
@@ -184,14 +184,15 @@ def _call_row(call: PastCall) -> Row:
 
 
 def _swept_row(what: str, client_name: str, server_name: str) -> Row:
-    """Returns the columns of one stub or agent that a sweep changed. `what` says how."""
+    """Returns the columns of one stub or helper agent that a sweep changed. `what` says what the sweep did."""
     return {"done": what, "client_name": client_name, "server_name": server_name}
 
 
 def _purge_server(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Removes everything of the bridge from the Letta server, after a question unless `yes`.
+    """Removes everything of the bridge from the Letta server, and prints what was done, as JSON if `as_json`.
 
-    With `dry_run`, only prints what would be removed.
+    Asks the user first, unless `yes`, and ends the command if the user says no. With `dry_run`, only prints what would
+    be removed.
     """
     found = find_remains(parts.gateway)
     if not found.steps:
@@ -216,6 +217,6 @@ def _purge_server(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None
 
 
 def _run_with_progress(steps: Iterable[str], count: int) -> list[str]:
-    """Runs `count` steps under a progress bar and returns their sentences."""
+    """Runs the `steps` by reading their sentences, under a progress bar for `count` steps. Returns the sentences."""
     with click.progressbar(steps, length=count, label="removing", file=sys.stderr) as bar:
         return list(bar)

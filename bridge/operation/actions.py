@@ -34,7 +34,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A page that tells the operator what an action will change. Without a `button` there is nothing to change."""
+    """What a page tells the operator before an action. `button` is the text of the button that does the action.
+
+    `button` is "" if there is nothing to change, so that the page has no button.
+    """
 
     title: str
     sentences: tuple[str, ...]
@@ -43,9 +46,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action on an agent or a stub, whose id or key both functions get.
+    """One action of the operator. Both functions get its target: an agent's id or a stub's key.
 
-    `plan` changes nothing and returns what the action will change. `do` returns one sentence about what was changed.
+    `plan` changes nothing and returns what the action will change. `do` changes the Letta server and returns one
+    sentence about what was changed.
     """
 
     plan: Callable[[str], Intent]
@@ -79,13 +83,17 @@ class Operator:
         }
 
     def plan(self, action: str, target: str) -> Intent:
-        """Returns what the action will change. `target` is an agent's id or a stub's key."""
+        """Returns what the action with this name will change. Raises UnknownPath if there is no such action.
+
+        `target` is an agent's id or a stub's key. A sweep has no target.
+        """
         return self._find_action(action).plan(target)
 
     def do(self, action: str, target: str) -> str:
         """Does the action and returns one sentence about it. Writes the sentence to the log and the history.
 
-        The action reads the server again, because the server may have changed after `plan`.
+        The action reads the server again, because the server may have changed after `plan`. Afterwards, also after a
+        failure, the snapshots of all workers are out of date. `target` is the same as for `plan`.
         """
         try:
             done = self._find_action(action).do(target)
@@ -129,14 +137,20 @@ class Operator:
         return Intent(f"Resync {agent.name}", tuple(sentences), "Resync")
 
     def _resync_agent(self, agent_id: str) -> str:
-        """Gives the agent again, in good order, the stubs whose tools are in the history. Detaches other stubs."""
+        """Repairs the agent's stubs whose tools are in the history, and detaches its other stubs. Returns a sentence.
+
+        A stub is made again from what the client sent, if somebody changed or deleted it by hand.
+        """
         agent = self._gateway.agent(agent_id)
         known, _ = self._tool_cards(agent)
         specs = [ToolSpec(card.client_name, card.description, card.parameters, card.strict) for card in known]
         return f"Resynced {agent.name}: it has {_number_of_client_tools(self._offering.resync_tools(agent_id, specs))}."
 
     def _tool_cards(self, agent: Agent) -> tuple[list[ToolCard], list[Tool]]:
-        """Looks up the agent's stubs in the history. Returns the tools as clients sent them, and the unknown stubs."""
+        """Looks up the agent's stubs in the history.
+
+        Returns the tools that the history has, as clients sent them, and the stubs that the history does not have.
+        """
         found = [(tool, self._activity.tool_card(digest_of(tool))) for tool in agent.tools if is_ours(tool)]
         return [card for _, card in found if card is not None], [tool for tool, card in found if card is None]
 
@@ -166,7 +180,7 @@ class Operator:
         return Intent(title, tuple(sentences), "Detach")
 
     def _detach_agent(self, agent_id: str) -> str:
-        """Removes everything of the bridge from the agent, while the agent is locked."""
+        """Removes everything of the bridge from the agent, while the agent is locked. Returns a sentence about it."""
         self._gateway.agent(agent_id)  # raises an error for an unknown id, for which no lock must be made
         with self._hold(agent_id):
             agent = self._gateway.agent(agent_id)
@@ -176,7 +190,10 @@ class Operator:
     # --- a pending call -------------------------------------------------------------------------------
 
     def _plan_close_call(self, agent_id: str) -> Intent:
-        """Tells the operator which client's tool call the agent waits for, if the bridge may close that call."""
+        """Tells the operator for which calls of a client's tools the agent waits, and what closing these calls does.
+
+        There is no button if the agent waits for no call, or for the approval of a tool of its own.
+        """
         agent = self._gateway.agent(agent_id)
         title = f"Close the pending call of {agent.name}"
         request = find_held_request(self._gateway, agent)
@@ -194,7 +211,7 @@ class Operator:
         return Intent(title, sentences, "Close the call")
 
     def _close_call(self, agent_id: str) -> str:
-        """Closes the client's tool call that the agent waits for, without a result."""
+        """Closes the calls of clients' tools that the agent waits for, without results. Returns a sentence about it."""
         agent = self._gateway.agent(agent_id)
         return f"Closed the call of {list_names(self._offering.close_held_calls(agent_id))} that held {agent.name}."
 
@@ -213,7 +230,10 @@ class Operator:
         return Intent(f"Delete the stub of {client_name_of(own.tool)}", sentences, "Delete")
 
     def _delete_stub(self, key: str) -> str:
-        """Removes a stub from all agents, each of which is locked for that, then deletes it from the Letta server."""
+        """Removes a stub and its rules from all agents, then deletes it from the Letta server. Returns a sentence.
+
+        Each agent is locked while it is changed. The agents are those that have the stub or only a rule for it.
+        """
         own = self._find_stub(key)
         for agent in (*own.agents, *own.ruled):
             with self._hold(agent.id):
@@ -245,7 +265,10 @@ class Operator:
         return Intent("Sweep now", (*sentences, unchanged, "Other tools are not touched."), "Sweep")
 
     def _sweep_stubs(self, _: str) -> str:
-        """Marks stubs that no agent has as idle, and deletes those that were idle for too long."""
+        """Marks stubs that no agent has as idle, and deletes those that were idle for too long. Returns a sentence.
+
+        A stub that an agent has again is not marked any more. Also removes helper agents that were left behind.
+        """
         done = sweep_server(self._gateway, self._settings.stub_idle)
         return (
             f"Swept: {len(done.deleted)} deleted, {len(done.marked)} marked as idle, {len(done.unmarked)} in use again."
@@ -255,7 +278,8 @@ class Operator:
 def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None:
     """Removes everything of the bridge from the agent: tools, rules, the system prompt's block, parallel calls.
 
-    `detached_names` are names of stubs that the agent does not have any more, but may still have rules for.
+    `detached_names` are names of stubs that the agent does not have any more, but may still have rules for. The agent
+    is not locked here: the caller holds its lock.
     """
     change = plan_toolset(agent, (), (), detached_names)
     if change is not None:

@@ -45,7 +45,10 @@ Verdict = Literal["good", "warning", "bad"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The outcome of one check: what was found, and `advice` if that is not good."""
+    """The outcome of one check: what was found, and what to do if that is not good.
+
+    `name` says what was checked. `advice` is "" if there is nothing to do.
+    """
 
     name: str
     verdict: Verdict
@@ -60,7 +63,8 @@ class RoundTripFailed(Exception):
 def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
     """Yields the outcome of each check of the command `doctor`. Stops if Letta, which later checks need, can't be used.
 
-    The last check is a round trip of a tool call, with the model of the agent `agent_id`, otherwise of the first agent.
+    The last check is a round trip of a tool call, with the model of the agent `agent_id`. "" means the first agent. If
+    there is no agent, the round trip is not tried.
     """
     yield from _check_settings(parts)
     yield _check_store(parts)
@@ -82,7 +86,7 @@ def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
 
 
 def _check_settings(parts: Parts) -> Iterator[Check]:
-    """Checks for former variables, clients' keys and the admin page's password."""
+    """Checks for environment variables that have no effect, for clients' keys and for the admin page's password."""
     settings = parts.settings
     for sentence in settings.ignored_variables:
         yield Check("settings", "warning", sentence, "Remove it from the environment.")
@@ -142,7 +146,10 @@ def _check_agents(parts: Parts) -> tuple[list[Agent], Check]:
 
 
 def _check_clock(parts: Parts) -> Check:
-    """Compares this machine's clock with that of the Letta server."""
+    """Compares this machine's clock with that of the Letta server. Warns if they differ by over MOST_CLOCK_DIFFERENCE.
+
+    The check is good also if the server does not tell its time.
+    """
     try:
         theirs = parts.gateway.server_time()
     except LettaError as failure:
@@ -157,7 +164,10 @@ def _check_clock(parts: Parts) -> Check:
 
 
 def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
-    """Yields for each agent the method that catches its tool calls. Agents after MOST_AGENTS_NAMED are only counted."""
+    """Yields a check for each agent: which interception method catches its tool calls. It is bad if no method can.
+
+    Agents after the first MOST_AGENTS_NAMED are only counted.
+    """
     features = parts.gateway.features()
     for agent in agents[:MOST_AGENTS_NAMED]:
         row = agent_row(agent, features, parts.settings.methods, [], None)
@@ -174,9 +184,10 @@ def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
 
 
 def _check_round_trip(parts: Parts, agent_id: str) -> Check:
-    """Checks that an agent calls a tool and gets its result. Times the round trip.
+    """Checks that an agent calls a tool and gets the tool's result. Measures how long the round trip takes.
 
-    The agent is made for this check with the model of the agent `agent_id`. It and the stub are deleted afterwards.
+    The agent is made for this check with the model of the agent `agent_id`. The new agent and the tool's stub are
+    deleted afterwards.
     """
     begun = time.perf_counter()
     try:
@@ -200,7 +211,9 @@ def _check_round_trip(parts: Parts, agent_id: str) -> Check:
 
 
 def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
-    """Lets the agent `model` call the tool and sends the result. Returns the method and the agent's answer.
+    """Lets the agent with the id `model` call TOOL, and sends the result.
+
+    Returns the interception method and the agent's answer.
 
     If the model does not call the tool when asked, `tool_choice` forces it. Raises RoundTripFailed if the agent
     does not call the tool or does not answer.
@@ -228,9 +241,9 @@ def _run_turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
 
 
 def _delete_helper_and_stub(parts: Parts, helper_id: str) -> None:
-    """Deletes the agent that was made for the round trip, and the tool's stub.
+    """Deletes the agent that was made for the round trip, and the stub of TOOL.
 
-    The stub stays if other agents have it: a client may offer the very same tool.
+    The stub stays if another agent has it: a client may offer the very same tool.
     """
     parts.gateway.delete_agent(helper_id)
     for own in list_own_tools(parts.gateway):

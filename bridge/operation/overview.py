@@ -42,7 +42,10 @@ class AgentName:
 class ToolRow:
     """A client's tool as the operator sees it. `key` is the stub's digest, or the stub's id if it has no digest.
 
-    `taken_by` says whose tool already uses the plain name, so that the stub got a suffix; "" if the stub has no suffix.
+    `server_name` and `tool_id` are "" if there is no stub on the Letta server. `taken_by` says whose tool already uses
+    the plain name, so that the stub got a suffix: "foreign" (not the bridge's), "ours", or "" if no tool uses the plain
+    name or the stub has no suffix. `created`, `last_used` and `idle_since` are Unix times, 0 if unknown. `method` is
+    the interception method by which the tool was last offered.
     """
 
     key: str
@@ -67,8 +70,11 @@ class ToolRow:
 class AgentRow:
     """An agent as the operator sees it.
 
-    `method` is how its tool calls are caught, and `why` the reason. `block` is the length of the client's system prompt
-    in the agent's memory block. Since `waits_since` the agent waits for results of the tools in `waits_for`.
+    `method` is the interception method that catches its tool calls ("none": no method can), and `why` the reason.
+    `own_tools` and `our_tools` are the numbers of the agent's own tools and of the bridge's stubs. `block` is the
+    length of the client's system prompt in the agent's memory block. `worker` runs the turn `running`. Since
+    `waits_since`, a Unix time, the agent waits for results of the tools in `waits_for`. `turns` and `errors` count the
+    recent turns and those that failed.
     """
 
     id: str
@@ -96,7 +102,11 @@ class AgentRow:
 def tool_rows(
     tools: Sequence[Tool], agents: Sequence[Agent], uses: Mapping[str, ToolUse], now: float, longest_idle: float
 ) -> list[ToolRow]:
-    """Returns every client tool that is on the server or was offered lately, sorted by the client's name."""
+    """Returns a row for each client tool that is on the server or was offered lately, sorted by the client's name.
+
+    `uses` is what the history knows of each tool, by digest. `now` is a Unix time. A stub is stale after `longest_idle`
+    seconds without an agent.
+    """
     owned = own_tools_with_agents([tool for tool in tools if is_ours(tool)], agents)
     owners = {tool.name: "ours" if is_ours(tool) else "foreign" for tool in tools}
     rows = [_row_of_stub(own, uses.get(digest_of(own.tool)), owners, now, longest_idle) for own in owned]
@@ -106,7 +116,10 @@ def tool_rows(
 
 
 def stub_state(own: OwnTool, now: float, longest_idle: float) -> State:
-    """Returns the state of a stub. A stub is stale after `longest_idle` seconds without an agent."""
+    """Returns the state of a stub: one of those that MEANINGS explains. `now` is a Unix time.
+
+    A stub is stale after `longest_idle` seconds without an agent, or if a sweep is about to delete it.
+    """
     if own.agents:
         return "attached"
     if own.ruled:
@@ -119,7 +132,12 @@ def stub_state(own: OwnTool, now: float, longest_idle: float) -> State:
 def _row_of_stub(
     own: OwnTool, use: ToolUse | None, owners: Mapping[str, str], now: float, longest_idle: float
 ) -> ToolRow:
-    """Returns the row of a tool whose stub is on the Letta server. `use` is what the history knows of the tool."""
+    """Returns the row of a tool whose stub is on the Letta server.
+
+    `use` is what the history knows of the tool; None if it knows nothing. `owners` says for each tool on the server, by
+    name, whether it is "ours" or "foreign". The row names the agents that have the stub, or else those that have only a
+    rule for it.
+    """
     tool, client_name = own.tool, client_name_of(own.tool)
     known = _row_of_history(digest_of(tool), use or ToolUse(client_name))
     return replace(
@@ -137,10 +155,11 @@ def _row_of_stub(
 
 
 def _owner_of_plain_name(client_name: str, name: str, owners: Mapping[str, str]) -> Literal["", "foreign", "ours"]:
-    """Returns whose tool has the plain name of a client's tool, if the stub had to get another name. "" if it did not.
+    """Returns whose tool has the plain name of a client's tool, if the stub had to get another name.
 
-    The plain name has two forms, because Letta servers differ in the names that they allow. `owners` says for each tool
-    on the server, by name, whose it is.
+    `name` is the stub's name. Returns "" if the stub has the plain name, or if no tool has it now. The plain name has
+    two forms, because Letta servers differ in the names that they allow. `owners` says for each tool on the server, by
+    name, whether it is "ours" or "foreign".
     """
     plain = {server_name(client_name, identifiers) for identifiers in (True, False)}
     if name in plain:
@@ -150,7 +169,10 @@ def _owner_of_plain_name(client_name: str, name: str, owners: Mapping[str, str])
 
 
 def _row_of_history(digest: str, use: ToolUse) -> ToolRow:
-    """Returns the row of a tool that is not on the Letta server, from what the history knows of it."""
+    """Returns the row of a tool that is not on the Letta server, from what the history knows of the tool.
+
+    A tool that was offered by the method native or prompt never had a stub. Any other tool is gone.
+    """
     return ToolRow(
         key=digest,
         client_name=use.client_name,
@@ -235,7 +257,10 @@ def agent_row(
 
 
 def _method_and_reason(features: ServerFeatures, loop: Loop, wanted: Method) -> tuple[str, str]:
-    """Returns the method that catches an agent's tool calls, and the reason. Method "none" if the wanted one can't."""
+    """Returns the interception method that catches an agent's tool calls, and the reason for the choice.
+
+    `wanted` is the method in the settings. If it can't be used with this agent, returns "none" and the refusal.
+    """
     try:
         method = choose_method(features, loop, wanted, ToolChoice()).name
     except InvalidRequest as refusal:

@@ -22,7 +22,7 @@ from bridge.stubs.cache import StubCache
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The objects that the bridge is made of. `hold` returns a context manager that locks an agent."""
+    """The objects that the bridge is made of. `hold` returns a context manager that locks the agent with this id."""
 
     settings: Settings
     gateway: Gateway

@@ -61,7 +61,8 @@ def remove_all_from_server(
 ) -> Iterator[str]:
     """Removes everything that `find_remains` found from the Letta server. Yields a sentence after each step.
 
-    Each agent is locked while the bridge's tools are detached from it.
+    The steps are done only while the caller reads the sentences. `hold` locks an agent, by its id; each agent is locked
+    while the bridge's tools are detached from it.
     """
     for agent in found.agents:
         with hold(agent.id):
@@ -78,9 +79,10 @@ def remove_all_from_server(
 
 
 def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
-    """Closes the call that the agent waits for and removes everything of the bridge from it. Returns what was done.
+    """Closes the client's call that the agent waits for, and removes everything of the bridge from the agent.
 
-    The agent is read again, as it may have changed or been deleted after the search.
+    Returns a sentence about what was done. The agent is read again, because it may have changed or been deleted since
+    it was `listed` in the search.
     """
     try:
         agent = gateway.agent(listed.id)
@@ -93,9 +95,10 @@ def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
 
 
 def _close_pending_call(gateway: Gateway, agent: Agent) -> Agent:
-    """Closes the client's tool call that the agent waits for, and returns the agent as it is then.
+    """Closes the client's tool call that the agent waits for, if any. Returns the agent as it is then.
 
-    Without the bridge no client could send the result. A call of the agent's own tools stays open.
+    Without the bridge no client could send the result. If a call of the agent's own tools is in the same request, or
+    the agent waits for no call, changes nothing.
     """
     request = find_held_request(gateway, agent)
     if request is None or names_of_own_tools(agent, request):

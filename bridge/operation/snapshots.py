@@ -33,7 +33,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The newest snapshot, if there is one, and the failure if a newer snapshot could not be made."""
+    """The newest snapshot, None if there is none, and the failure if a newer snapshot could not be made."""
 
     snapshot: Snapshot | None
     failure: LettaError | None = None
@@ -53,9 +53,10 @@ class Snapshots:
         self._making = threading.Lock()
 
     def view(self) -> View:
-        """Returns the kept snapshot if it is not too old, otherwise waits for a new snapshot.
+        """Returns the kept snapshot if it is younger than STALE seconds, otherwise waits for a new snapshot.
 
-        A snapshot older than FRESH seconds is returned while a thread makes a new one.
+        Also waits if the bridge changed something on the Letta server after the kept snapshot. A snapshot that is older
+        than FRESH seconds is returned while a thread makes a new one.
         """
         changes = self._change_count()
         if self._kept is not None and self._kept[1] == changes:
@@ -69,7 +70,10 @@ class Snapshots:
         return self._renew()
 
     def outdate(self) -> None:
-        """Marks the snapshots of all workers as out of date, because something on the Letta server was changed."""
+        """Marks the snapshots of all workers as out of date, because something on the Letta server was changed.
+
+        If the store fails, only this worker's snapshot is dropped.
+        """
         try:
             self._store.add_to_counter(CHANGED, 1, 86_400)
         except StoreUnavailable:

@@ -18,7 +18,7 @@ GAP = 0.25
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A coloured rectangle within a bar. `kind` chooses the colour."""
+    """A coloured rectangle within a bar. `kind` is the CSS class that gives the colour, such as "good" or "letta"."""
 
     x: float
     y: float
@@ -52,7 +52,7 @@ class Chart:
 
 
 def turns_chart(minutes: Sequence[Minute]) -> Chart:
-    """Returns the chart of how many turns succeeded and failed in each minute."""
+    """Returns the chart of how many turns succeeded and failed in each minute. A bar shows all turns."""
     turns = sum(minute.turns for minute in minutes)
     failed = [sum(minute.errors.values()) for minute in minutes]
     pairs = list(zip(minutes, failed, strict=True))
@@ -101,7 +101,10 @@ def _make_chart(
     summary: str,
     as_text: Callable[[float], str],
 ) -> Chart:
-    """Returns a chart with a bar for each of `values`, which have an amount for each kind of part."""
+    """Returns a chart with a bar for each of `values`, which have an amount for each kind of part.
+
+    `labels` has one label for each bar. `as_text` returns the text for the value at the chart's upper edge.
+    """
     top = _round_up(max((sum(value.values()) for value in values), default=0.0))
     step = WIDTH / max(1, len(values))
     bars = [
@@ -112,7 +115,10 @@ def _make_chart(
 
 
 def _stack_parts(value: dict[str, float], x: float, width: float, top: float) -> list[BarPart]:
-    """Returns the parts of a bar, stacked from the bottom up. `top` is the value of a bar of full height."""
+    """Returns the parts of a bar, stacked from the bottom up. Amounts of 0 have no part.
+
+    `x` is the bar's left edge. `top` is the value of a bar of full height; 0 if all bars are empty.
+    """
     parts, bottom = list[BarPart](), HEIGHT
     for kind, amount in value.items():
         height = HEIGHT * amount / top if top else 0.0
@@ -124,7 +130,7 @@ def _stack_parts(value: dict[str, float], x: float, width: float, top: float) ->
 
 
 def _round_up(value: float) -> float:
-    """Returns the next number that is 1, 2 or 5 times a power of ten."""
+    """Returns the smallest number, not below `value`, that is 1, 2 or 5 times a power of ten. 0 if `value` is 0."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))

@@ -35,7 +35,7 @@ def add_filters(app: Flask) -> None:
 
 
 def show_time_ago(moment: float | None) -> Markup:
-    """Returns HTML such as "5 min ago", with the exact time as a tooltip. Without a moment: "never"."""
+    """Returns HTML such as "5 min ago", with the exact time as a tooltip. "never" if the Unix time is None or 0."""
     if not moment:
         return Markup('<span class="none">never</span>')
     age = time.time() - moment
@@ -43,11 +43,12 @@ def show_time_ago(moment: float | None) -> Markup:
 
 
 def show_time_since(moment: float) -> Markup:
-    """Returns HTML such as "5 min": the time from `moment` until now."""
+    """Returns HTML such as "5 min": the duration from the Unix time `moment` until now, with the time as a tooltip."""
     return _time_element(moment, _duration_in_one_unit(time.time() - moment))
 
 
 def _time_element(moment: float, text: str) -> Markup:
+    """Returns the HTML element `time` with this text, and the exact time as a tooltip. `moment` is a Unix time."""
     exact = datetime.fromtimestamp(moment, UTC)
     return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
         exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S"), text
@@ -90,7 +91,7 @@ def highlight_json(value: Any) -> Markup:
 
 
 def _highlighted_json_parts(text: str) -> Iterator[Markup]:
-    """Yields the HTML of each key, each value and the text between them."""
+    """Yields the HTML of each key and each value of JSON text, and of the text between them, in their order."""
     done = 0
     for found in _JSON.finditer(text):
         yield escape(text[done : found.start()])
@@ -113,7 +114,10 @@ def highlight_python(source: str) -> Markup:
 
 
 def _highlighted_python_parts(source: str) -> Iterator[Markup]:
-    """Yields the HTML of each token and the text between them. Raises TokenError or SyntaxError."""
+    """Yields the HTML of each Python token and of the text between them, in their order.
+
+    Raises TokenError or SyntaxError if the source can't be parsed.
+    """
     lines = source.splitlines(keepends=True)
     row, column = 1, 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -124,7 +128,10 @@ def _highlighted_python_parts(source: str) -> Iterator[Markup]:
 
 
 def _text_between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    """Returns the text between two positions, which are pairs of a row, counted from 1, and a column."""
+    """Returns the text of `lines` from `start` to `end`: pairs of a row, counted from 1, and a column, counted from 0.
+
+    A row after the last line counts as empty: Python's tokenizer ends with tokens there.
+    """
     if start[0] == end[0]:
         return lines[start[0] - 1][start[1] : end[1]] if start[0] <= len(lines) else ""
     middle = lines[start[0] : end[0] - 1]
@@ -141,4 +148,5 @@ def _token_class(token: tokenize.TokenInfo) -> str:
 
 
 def _span_element(kind: str, text: str) -> Markup:
+    """Returns the HTML element `span` with the CSS class `kind` and this text, escaped."""
     return Markup('<span class="{}">{}</span>').format(kind, text)

@@ -19,7 +19,8 @@ Known = TypeVar("Known")
 class PageData:
     """The sources of one page's data, for one request.
 
-    `arguments` are the arguments of the address. `warnings` say what the page could not find out.
+    `arguments` are the arguments of the address. `now` is the Unix time of the request. `warnings` are sentences that
+    say what could not be read; the page shows them.
     """
 
     parts: Parts
@@ -41,7 +42,10 @@ class PageData:
         return view.snapshot
 
     def read_history(self, ask: Callable[[Activity], Known]) -> Known | None:
-        """Returns what `ask` reads from the history. If the store fails, adds a warning and returns None."""
+        """Returns what `ask` reads from the history. If the store fails, adds a warning and returns None.
+
+        `ask` gets the history and returns one of its values. The same warning is added once only.
+        """
         try:
             return ask(self.parts.activity)
         except StoreUnavailable as failure:

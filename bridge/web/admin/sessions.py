@@ -32,9 +32,10 @@ MOST_FROM_ALL = 30
 
 
 class SignedSessions(SecureCookieSessionInterface):
-    """Flask's signed cookies, which scripts and other sites can't use.
+    """Flask's signed cookies, with a name and the attribute Secure that depend on the connection. Flask calls it.
 
-    Over an encrypted connection, browsers send such a cookie only encrypted, and only to this host.
+    Over an encrypted connection, the prefix `__Host-` makes browsers send the cookie only encrypted, and only to this
+    host.
     """
 
     def get_cookie_name(self, app: Flask) -> str:
@@ -45,9 +46,9 @@ class SignedSessions(SecureCookieSessionInterface):
 
 
 def is_encrypted(request: Request) -> bool:
-    """Returns whether the client's connection is encrypted, also if only to a proxy, which says so in a header.
+    """Returns whether the client's connection is encrypted, up to the bridge or up to a proxy that says so in a header.
 
-    The header is not checked: a client that lies only gets a cookie with more restrictions.
+    Anybody can send that header: a client that lies only gets a cookie with more restrictions.
     """
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
@@ -58,7 +59,10 @@ def key_from_password(password: str) -> bytes:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Raises Forbidden if a page of another site sent the request. Accepts requests that no page sent."""
+    """Raises Forbidden if a page of another site sent the request. Accepts requests that no page sent.
+
+    The header Sec-Fetch-Site decides. Without it, as in old browsers, the header Origin must name this host.
+    """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
         allowed = site in ("same-origin", "none")
@@ -78,7 +82,10 @@ class SignIn:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check_password(self, request: Request, shown: str | None) -> None:
-        """Raises Unauthorized if the password is wrong, and Busy if too many wrong passwords came before."""
+        """Raises Unauthorized if the password `shown` is wrong, and counts it. None counts as an empty password.
+
+        Raises Busy, also for the right password, if too many wrong passwords came in the same WINDOW seconds.
+        """
         window = int(time.time() // WINDOW)
         limits = {
             f"wrong passwords {window}": MOST_FROM_ALL,
@@ -94,12 +101,15 @@ class SignIn:
         raise Unauthorized("That is not the password.", code="wrong_password")
 
     def begin_session(self, session: MutableMapping[str, Any]) -> None:
-        """Makes the cookie one of a new session."""
+        """Puts a new session with a random id into the cookie. `session` is Flask's session, which is the cookie."""
         session.clear()
         session.update(id=secrets.token_hex(16), begun=int(time.time()))
 
     def end_session(self, session: MutableMapping[str, Any]) -> None:
-        """Ends the session, also for a copy of the cookie: the store notes that the session is over."""
+        """Empties the cookie, and notes in the store that the session is over, so that no copy of the cookie is valid.
+
+        If the store fails, a copy of the cookie stays valid until LIFETIME has passed.
+        """
         with suppress(StoreUnavailable):
             self.store.put(f"session over {session.get('id')}", "1", LIFETIME)
         session.clear()
@@ -118,7 +128,7 @@ class SignIn:
         return 0 <= time.time() - begun < LIFETIME
 
     def _add_to_count(self, key: str, by: int) -> int:
-        """Adds to a count in the store, and returns the count.
+        """Adds `by` to the count `key` in the store, and returns the new count. With 0, only reads the count.
 
         While the store fails, each worker counts for itself: the operator needs the page most during failures.
         """
@@ -131,5 +141,5 @@ class SignIn:
 
 
 def _address_digest(request: Request) -> str:
-    """Returns a hash of the client's address. The address is the one that trusted proxies report."""
+    """Returns a hash of the client's IP address. Behind trusted proxies, it is the address that the proxies report."""
     return hashlib.sha256((request.remote_addr or "").encode()).hexdigest()[:16]

@@ -25,7 +25,10 @@ RECENT_TURNS = 40
 
 
 def tools_data(page: PageData) -> Data:
-    """Returns the list of tools, as the arguments of the address filter and sort it."""
+    """Returns one page of the list of tools, which the arguments of the address filter and sort.
+
+    `agents` are the agents for the filter. `as_of` is the Unix time of the snapshot that the list is made from.
+    """
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
     wanted = ListingQuery.from_arguments(page.arguments)
@@ -35,14 +38,15 @@ def tools_data(page: PageData) -> Data:
 
 
 def _tool_rows(page: PageData, snapshot: Snapshot) -> list[ToolRow]:
+    """Returns the rows of all clients' tools. Without the history, they have no counts, and a warning is added."""
     uses = page.read_history(Activity.tool_uses) or {}
     return tool_rows(snapshot.tools, snapshot.agents, uses, page.now, page.parts.settings.stub_idle)
 
 
 def tool_data(page: PageData, key: str) -> Data:
-    """Returns one tool: as the client sent it, as Letta has it, and its last calls. Raises UnknownPath.
+    """Returns one tool: as the client sent it, as Letta has it, its last calls, and other tools of the same name.
 
-    `key` is the key of the tool's row, or the id of the tool on Letta.
+    `key` is the key of the tool's row, or the id of the tool on Letta. Raises UnknownPath if there is no such tool.
     """
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
@@ -60,7 +64,7 @@ def tool_data(page: PageData, key: str) -> Data:
 
 
 def agents_data(page: PageData) -> Data:
-    """Returns the list of agents that match the search of the address."""
+    """Returns the agents that have all words of the address's argument `q`. `total` is the number of all agents."""
     snapshot = page.snapshot()
     turns, running = page.read_history(Activity.newest_turns) or [], page.read_history(Activity.busy_agents) or {}
     rows = agent_rows(snapshot.agents, snapshot.features, page.parts.settings.methods, turns, running)
@@ -74,9 +78,10 @@ def _searched_text(row: AgentRow) -> str:
 
 
 def agent_data(page: PageData, agent_id: str) -> Data:
-    """Returns one agent as Letta has it now. If Letta fails, returns what the history has about the agent.
+    """Returns one agent as Letta has it now, with its last turns and its running turn.
 
-    Raises the failure if the history has nothing.
+    If Letta fails, returns only what the history has about the agent, with `row` None and a warning. Raises the failure
+    if the history has no turn of the agent.
     """
     turns = page.read_history(lambda history: history.newest_turns_of_agent(agent_id)) or []
     running = (page.read_history(Activity.busy_agents) or {}).get(agent_id)
@@ -136,6 +141,7 @@ def health_data(page: PageData) -> Data:
 
 
 def _letta_state(page: PageData) -> Data:
+    """Returns the address of the Letta server, and either its version and capabilities or the failure."""
     url = page.parts.settings.letta_base_url
     try:
         features = page.parts.gateway.features()
@@ -145,6 +151,7 @@ def _letta_state(page: PageData) -> Data:
 
 
 def _store_state(page: PageData) -> Data:
+    """Returns the kind of the shared store, and the failure if the store can't be written."""
     kind = "Redis (REDIS_URL)" if page.parts.settings.redis_url else "SQLite file in BRIDGE_DATA_DIR"
     try:
         page.parts.store.check_writable()
