@@ -53,13 +53,14 @@ class Activity:
     # --- written --------------------------------------------------------------------------------------
 
     def show_running(self, worker_id: str, turns: Sequence[TurnRecord]) -> None:
-        """Writes that these turns run in that worker now. The list expires after a few seconds."""
+        """Writes the list of the turns that run in the worker now. The list expires after RUNNING_SHOWN seconds."""
         self._store.put(f"running {worker_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
 
     def keep_ended_turns(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
         """Stores turns that ended, each with the digests of its tools by the client's names.
 
-        Returns the digests of the tools that the store did not know, because a tool is new or the store lost its data.
+        Adds the turns to the lists of turns and calls, and to the counts of the minutes and of the tools. Returns the
+        digests of the tools that had no counts yet, because a tool is new or the store lost its data.
         """
         for turn, digests in turns:
             text = record_to_text(turn)
@@ -78,13 +79,14 @@ class Activity:
             self._store.put(f"tool {card.digest}", record_to_text(kept), KEPT)
 
     def note_action(self, at: float, text: str) -> None:
-        """Stores what the operator did, in words, and the time (`at`). The last 50 actions are kept."""
+        """Stores what the operator did: `text` says it in words, `at` is its Unix time. The last 50 are kept."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
 
     def _count_uses(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
         """Adds the turns to the counts of their tools. Returns the digests of tools that had no counts before.
 
-        Counts are kept for the MOST_TOOLS tools that were offered last. The cards and calls of other tools are removed.
+        Counts are kept for the MOST_TOOLS tools that were offered last. The counts, cards and calls of other tools are
+        removed.
         """
         fresh: Set[str] = frozenset()
         dropped: Set[str] = frozenset()
@@ -102,16 +104,17 @@ class Activity:
         return fresh
 
     def _keep_calls_and_results(self, turn: TurnRecord, digests: Digests) -> None:
-        """Stores the turn's calls and results, each in the list of its tool."""
+        """Adds the turn's calls and results to the lists of their tools. Ignores tools that are not in `digests`."""
         for step in (*turn.returned, *turn.calls):
             if step.name in digests:
                 key = f"calls {digests[step.name]}"
                 self._store.append(key, json.dumps(_call_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
 
     def _edit_document(self, key: str, change: Callable[[Document], Document]) -> None:
-        """Replaces a JSON document by what `change` makes of it, and tries again if another worker changed it.
+        """Replaces the JSON document of the key by what `change` returns for it. A missing document is empty.
 
-        Raises StoreUnavailable after TRIES attempts.
+        If another worker changed the document in between, reads it and calls `change` again. Raises StoreUnavailable
+        after TRIES tries.
         """
         for _ in range(TRIES):
             old = self._store.get(key)
@@ -136,7 +139,7 @@ class Activity:
         return records_from_texts(TurnRecord, reversed(self._store.items(f"turns {agent_id}")))
 
     def workers(self) -> list[WorkerRecord]:
-        """Returns the workers that are alive, the newest first."""
+        """Returns the workers that are alive, each with the turns that it runs now, the newest worker first."""
         return [
             WorkerRecord(beat.id, beat.host, beat.pid, beat.started, beat.seen, self._running_turns_in(beat.id))
             for beat in beats_of_living_workers(self._store)
@@ -170,14 +173,20 @@ class Activity:
         return {digest: record_from_row(ToolUse, row) for digest, row in self._read_document("tools").items()}
 
     def newest_calls_of_tool(self, digest: str) -> list[PastCall]:
-        """Returns a tool's last calls with their results, the newest first. A result whose call is gone is left out."""
+        """Returns the last calls of the tool with this digest, each with its result, the newest first.
+
+        The `result` is None if the client has not returned it. A result whose call is not stored any more is left out.
+        """
         found: dict[str, Document] = {}
         for entry in map(json.loads, self._store.items(f"calls {digest}")):
             found[entry["call_id"]] = found.get(entry["call_id"], {}) | entry
         return [record_from_row(PastCall, row) for row in reversed(found.values()) if "at" in row]
 
     def last_minutes(self, now: float, count: int) -> list[Minute]:
-        """Returns the counts of the last `count` minutes, the oldest first. The last minute is that of `now`."""
+        """Returns the counts of the last `count` minutes, the oldest first. A minute without turns has counts of 0.
+
+        The last minute is that of the Unix time `now`.
+        """
         known = self._read_document("minutes")
         last = int(now // 60)
         return [
@@ -195,7 +204,10 @@ class Activity:
 
 
 def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
-    """Returns what the store keeps of a call or a result. Both parts of one call have the same `call_id`."""
+    """Returns what the store keeps of a step that is a call or a result.
+
+    A call and its result have the same `call_id`, so that `newest_calls_of_tool` can join the two entries.
+    """
     at = turn.started + step.at
     if step.kind == "result":
         return {"call_id": step.call_id, "result": step.text, "ok": step.ok, "answered": at}
@@ -204,7 +216,10 @@ def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
 
 
 def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
-    """Returns the counts of each minute with these turns added. Only the newest MOST_MINUTES minutes are kept."""
+    """Returns the counts of each minute with these turns added, each to the minute in which the turn ended.
+
+    The keys are Unix times in minutes. Only the newest MOST_MINUTES minutes are kept.
+    """
     for turn in turns:
         number = str(int((turn.started + turn.seconds) // 60))
         before = record_from_row(Minute, minutes.get(number, {"start": 0}))
@@ -223,7 +238,10 @@ def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
 
 
 def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
-    """Returns the counts of each tool with these turns added."""
+    """Returns the counts of each tool, by the tool's digest, with these turns added.
+
+    Each turn comes with the digests of its tools by the client's names.
+    """
     for turn, digests in turns:
         for name, digest in digests.items():
             fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
@@ -240,7 +258,7 @@ def _newest_uses(uses: Document) -> Document:
 
 
 def _add_to_use(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
-    """Returns the counts of the tool `name` with one turn added that offered it."""
+    """Returns the counts `before` of the tool `name` with one turn added, which offered the tool."""
     results = [step for step in turn.returned if step.name == name]
     return replace(
         before,

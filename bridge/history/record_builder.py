@@ -26,6 +26,7 @@ from bridge.turn import (
     Used,
 )
 
+# The limits of a record: characters of a step's text, steps, characters of a step's name.
 SHOWN = 400
 MOST_STEPS = 200
 BRIEF = 160
@@ -35,10 +36,10 @@ _COUNTED = ("call", "result")
 
 
 class RecordBuilder:
-    """Collects what happens in one turn. The turn's thread writes to it; the recorder's thread reads from it.
+    """Collects what happens in one turn. The turn's thread adds events; the recorder's thread reads the record.
 
-    Its size is limited, however long the answer is. Without `keeps_text`, it keeps no text of the conversation.
-    `digests` has the digest of each tool by the client's name.
+    The record's size is limited, however long the answer is. With `keeps_text` false, the steps have no text of the
+    conversation. `now` is the Unix time. `digests` has the digest of each tool by the client's name.
     """
 
     def __init__(self, turn: Turn, trace: Trace, now: float, dialect: Dialect, *, keeps_text: bool = True) -> None:
@@ -69,7 +70,11 @@ class RecordBuilder:
     # --- the turn's thread ----------------------------------------------------------------------------
 
     def add_event(self, event: TurnEvent) -> None:
-        """Adds an event of the turn to the record, in the order in which events happen."""
+        """Adds an event of the turn to the record: as a step, or as a field such as the token counts.
+
+        Must be called in the order in which the events happen. A call of the agent's own tools that waits for an
+        approval is not added.
+        """
         match event:
             case Text(text):
                 self._characters += len(text)
@@ -88,7 +93,10 @@ class RecordBuilder:
                 self._note_event(event)
 
     def _note_event(self, event: TurnEvent) -> None:
-        """Notes what an event that is no step tells about the turn, such as its method or its token counts."""
+        """Notes in the record's fields what an event says about the turn, such as its interception method.
+
+        Ignores events that the record does not need.
+        """
         match event:
             case MethodChosen(method):
                 self._fields["method"] = method
@@ -113,7 +121,10 @@ class RecordBuilder:
             self._add_step("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
 
     def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """Returns the finished record. `fault` ended the turn. `gone`: no client waited for the end any more."""
+        """Ends the turn's record and returns it. `fault` is the exception that ended the turn, None if it ended well.
+
+        `gone`: no client waited for the end any more, so the outcome is "client_gone".
+        """
         outcome = self._dialect.finish_reason(self._stop_reason, self._called > 0)
         if fault is not None:
             outcome = (fault.code or fault.type) if isinstance(fault, BridgeError) else "internal_error"
@@ -148,14 +159,17 @@ class RecordBuilder:
         return TurnRecord(**{**known, **self._fields}, steps=(*steps, piece) if piece is not None else tuple(steps))
 
     def tool_cards(self, digests: Collection[str]) -> list[ToolCard]:
-        """Returns descriptions of the turn's tools that have one of these digests, for the history."""
+        """Returns, for the history, the descriptions of those tools of the turn that have one of these digests."""
         wanted = [stub for stub in self._stubs.values() if stub.digest in digests]
         return [_tool_card(stub, self._fields["started"], self._fields.get("method", "")) for stub in wanted]
 
     # --- steps ----------------------------------------------------------------------------------------
 
     def _add_piece(self, kind: StepKind, text: str) -> None:
-        """Joins consecutive pieces of an answer or a thought to one step, which is added when another step comes."""
+        """Adds a piece of an answer or a thought. Consecutive pieces of one `kind` become one step.
+
+        That step is added when a step of another kind comes. If the record has MOST_STEPS steps, drops the piece.
+        """
         before = self._piece
         if before is None or before.kind != kind:
             self._close_piece()

@@ -37,9 +37,10 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Writes the records of all turns of this worker. There is one recorder in each worker.
+    """Writes the records of all turns of this worker to the store. There is one recorder in each worker.
 
-    With the first request, the recorder's thread starts, and with it the worker's heartbeat.
+    With the first request, the recorder's thread starts, and with it the worker's heartbeat. With `keeps_text` false,
+    the records have no text of conversations. `clock` returns the Unix time.
     """
 
     def __init__(
@@ -64,7 +65,11 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def begin(self, turn: Turn, dialect: Dialect) -> RecordBuilder:
-        """Returns the record builder for a turn that begins now, with the trace of the current thread."""
+        """Returns the record builder for a turn that begins now, with the trace of the current thread.
+
+        From now on, the turn is in the list of running turns that the recorder's thread writes. Starts that thread if
+        it does not run yet.
+        """
         record = RecordBuilder(turn, current_trace(), self._clock(), dialect, keeps_text=self._keeps_text)
         self.start()
         with self._changed:
@@ -73,9 +78,10 @@ class Recorder:
         return record
 
     def end(self, record: RecordBuilder, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """Returns the finished record of a turn, which is written to the store soon.
+        """Returns the finished record of a turn. The recorder's thread writes the record to the store soon.
 
-        `fault` ended the turn. `gone`: no client waited for the end any more.
+        `record` is the builder that `begin` returned. `fault` is the exception that ended the turn, None if it ended
+        well. `gone`: no client waited for the end any more.
         """
         finished = record.end(fault, gone=gone)
         with self._changed:
@@ -91,7 +97,10 @@ class Recorder:
             self._changed.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Starts the thread that writes records until the worker ends. If this fails, the next request tries again."""
+        """Starts the thread that writes records until the worker ends. Does nothing if the thread runs already.
+
+        If no thread can be started, logs that and raises nothing: the next call tries again.
+        """
         if self._thread is not None:
             return
         with self._changed:
@@ -106,7 +115,7 @@ class Recorder:
                 atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Writes the turns that ended, and ends the thread. Waits for the thread at most STOP_SECONDS."""
+        """Ends the thread when it has written the turns that ended. Waits for the thread at most STOP_SECONDS."""
         atexit.unregister(self.stop)
         with self._changed:
             self._stopped = True
@@ -115,7 +124,10 @@ class Recorder:
             self._thread.join(STOP_SECONDS)
 
     def _write_until_stopped(self) -> None:
-        """Writes turns to the store again and again. Runs in the recorder's thread."""
+        """Writes turns to the store until `stop` is called and all turns that ended were written.
+
+        Runs in the recorder's thread. Logs a failure; the turns of the failed write are dropped.
+        """
         # The heartbeat begins when its id is read, and pages list this worker from now on. If this fails, they list it
         # from its first turn on.
         with suppress(BridgeError, RuntimeError):
@@ -131,9 +143,10 @@ class Recorder:
                 self._changed.notify_all()
 
     def _wait_for_turns(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
-        """Waits for something to write. Returns the turns that ended and the turns that run.
+        """Waits for something to write. Returns the turns that ended and the turns that run now.
 
-        Returns soon after a turn ended, otherwise once in PERIOD seconds while turns run.
+        Returns GATHERING seconds after a turn ended, otherwise once in PERIOD seconds while turns run or the store has
+        a list of running turns. The turns that ended are returned only once.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._running or self._shown or self._stopped)
@@ -147,7 +160,10 @@ class Recorder:
             return over, running
 
     def _write(self, over: list[RecordBuilder], running: list[RecordBuilder]) -> None:
-        """Writes the running turns and the turns that ended to the store."""
+        """Writes the list of running turns and the turns that ended to the store.
+
+        Without running turns, writes the empty list once, so that pages do not show turns that ended.
+        """
         if running or self._shown:
             self._shown = bool(running)
             self._activity.show_running(self._heartbeat.id, [record.record() for record in running])
@@ -155,7 +171,11 @@ class Recorder:
             self._write_ended_turns(over)
 
     def _write_ended_turns(self, over: list[RecordBuilder]) -> None:
-        """Writes turns that ended, and the cards of their tools that the store may lack or soon forgets."""
+        """Writes turns that ended, and the cards of their tools that may be missing in the store.
+
+        The card of a tool is written if this worker did not write it in the last CARD_RENEWAL seconds, or if the store
+        had no counts of the tool.
+        """
         turns = [(record.record(), record.digests) for record in over]
         now = self._clock()
         offered = {digest for _, digests in turns for digest in digests.values()}

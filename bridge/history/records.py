@@ -20,7 +20,9 @@ StepKind = Literal["sync", "result", "thought", "own call", "own return", "call"
 class Step:
     """One thing that happened in a turn, `at` seconds after the turn began.
 
-    `text` may be cut; `size` counts the characters of the whole text. `ok`: a tool or the turn did not fail.
+    `text` may be cut; `size` counts the characters of the whole text. For "sync", when the agent got the turn's tools,
+    `size` counts these tools. `ok` is false if a tool or the turn failed. `call_id` is "" if the step is not a call or
+    a result.
     """
 
     at: float
@@ -81,7 +83,7 @@ class TurnRecord:
 
     @property
     def bridge_seconds(self) -> float:
-        """The seconds in which the bridge itself was busy: neither Letta's seconds nor those of waiting."""
+        """The seconds of the attempt in which neither Letta worked nor the attempt waited for a lock."""
         return max(0.0, self.seconds - self.letta_seconds - self.waited_seconds)
 
     @property
@@ -97,7 +99,11 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """Describes a client's tool as the client offered it and as Letta gets it. It was first offered at `since`."""
+    """Describes a client's tool as the client offered it and as Letta gets it.
+
+    `since` is the Unix time when the tool was first offered. `json_schema` is the schema that Letta gets, and `changes`
+    says what differs from the client's tool. `method` is the interception method of a turn that offered the tool.
+    """
 
     digest: str
     client_name: str
@@ -113,7 +119,10 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """Counts how often a client's tool was offered, called and answered, between the times `since` and `last`."""
+    """Counts how often a client's tool was offered, called and answered, between the Unix times `since` and `last`.
+
+    `method` is the interception method of the last turn that offered the tool. `errors` counts results that are errors.
+    """
 
     client_name: str
     method: str = ""
@@ -127,7 +136,10 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """One call of a client's tool, with the result if the client has returned it. `at` is the time of the call."""
+    """One call of a client's tool, with the result if the client has returned it, otherwise None.
+
+    `at` is the Unix time of the call, `answered` that of the result. `ok` is false if the result is an error.
+    """
 
     call_id: str
     at: float
@@ -142,7 +154,10 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """Counts the turns that ended in one minute. The seconds are sums over these turns. `start` is a Unix time."""
+    """Counts the turns that ended in one minute. The seconds are sums over these turns.
+
+    `start` is the Unix time when the minute begins. `errors` counts the failed turns by the code of the error.
+    """
 
     start: int
     turns: int = 0
@@ -153,13 +168,16 @@ class Minute:
 
     @property
     def bridge_seconds(self) -> float:
-        """The seconds in which the bridge itself was busy: neither Letta's seconds nor those of waiting."""
+        """The seconds of these turns in which neither Letta worked nor a turn waited for a lock."""
         return max(0.0, self.seconds - self.letta_seconds - self.waited_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """A worker (a process that serves requests), and the turns that run in this worker now."""
+    """A worker (a process that serves requests), and the turns that run in this worker now.
+
+    `started` and `seen` are the Unix times of the worker's start and of its last beat.
+    """
 
     id: str
     host: str
@@ -197,7 +215,10 @@ def record_from_row(kind: type[Record], row: Mapping[str, Any]) -> Record:
 
 
 def _field_value(name: str, value: Any) -> Any:
-    """Returns the value of a record's field from JSON: a list becomes a tuple, of records if the field has records."""
+    """Returns the value for the record's field `name` from its JSON value.
+
+    A list becomes a tuple. The items of the field `steps` become records. Other values stay as they are.
+    """
     if not isinstance(value, list):
         return value
     kind = _FIELDS_WITH_RECORDS.get(name)

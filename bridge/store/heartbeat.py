@@ -70,8 +70,8 @@ class Heartbeat:
     def set_turns_and_work(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
         """Sets the two functions that each beat calls. Must be called before the first beat.
 
-        `turns` returns the tokens of the attempts that this worker makes; the beat names them. `work` does whatever
-        else has to be done with each beat.
+        `turns` returns the tokens of the attempts that this worker makes; the beat writes these tokens to the store.
+        `work` does whatever else has to be done with each beat.
         """
         self._turns, self._work = turns, work
 
@@ -99,11 +99,15 @@ class Heartbeat:
             return self._first[1].id
 
     def beat_soon(self) -> None:
-        """Makes the next beat come at once if this worker was idle, because a turn began."""
+        """Says that a turn began. If the last beat had no attempts, the next beat then comes at once."""
         self._hurry.set()
 
     def beat(self) -> None:
-        """Writes one beat to the store and calls `work`. Logs any failure; raises nothing."""
+        """Writes one beat to the store, with the tokens of the running attempts, and then calls `work`.
+
+        Adds this worker to the list of all workers again if the store has lost that entry. Logs every exception and
+        raises none. After a first warning, exceptions of the next beats are logged at the level debug.
+        """
         assert self._first is not None
         first, turns = self._first[1], tuple(self._turns())
         self._beats += 1
@@ -122,9 +126,11 @@ class Heartbeat:
             self._last_failed = False
 
     def pause(self) -> None:
-        """Waits until the next beat is due: PULSE after a beat that named turns or failed, else IDLE_PULSE.
+        """Waits until the next beat is due: PULSE or IDLE_PULSE seconds.
 
-        The last beat decides, because it set how long the store keeps its text.
+        Waits PULSE seconds if the last beat had the token of an attempt or failed. Otherwise waits IDLE_PULSE seconds,
+        or less if `beat_soon` is called. The last beat decides, because the store keeps the text of that beat only
+        ALIVE or IDLE_ALIVE seconds.
         """
         if self._last_named_turns or self._last_failed:
             time.sleep(PULSE)
@@ -134,7 +140,7 @@ class Heartbeat:
 
 
 def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
-    """Calls `beat` whenever a beat is due, until the heartbeat is deleted."""
+    """Calls `beat` whenever a beat is due, until the heartbeat is deleted. Runs in the heartbeat's thread."""
     while True:
         here = heartbeat()
         if here is None:
@@ -145,7 +151,10 @@ def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
 
 
 def last_beat(store: Store, worker_id: str) -> Beat | None:
-    """Returns the last beat of the worker with this id, None if that worker is dead."""
+    """Returns the last beat of the worker with this id, None if that worker is dead.
+
+    A worker is dead if its last beat has expired in the store, or if its process on this machine has ended.
+    """
     said = store.get(_beat_key(worker_id))
     if said is None or process_has_ended(worker_id.partition(":")[2]):
         return None

@@ -16,31 +16,41 @@ class Store(Protocol):
     """
 
     def get(self, key: str) -> str | None:
-        """Returns the value of the key, None if the key is free."""
+        """Returns the value of the key. None if the key is free: nothing was written, or it expired or was removed."""
 
     def put(self, key: str, value: str, keep: float) -> None:
-        """Sets the value of the key, and replaces an older value."""
+        """Sets the value of the key for `keep` seconds, and replaces an older value."""
 
     def put_if_free(self, key: str, value: str, keep: float) -> str | None:
-        """Sets the value if the key is free. Returns None if the key has `value` now, otherwise the value it has."""
+        """Sets the value for `keep` seconds if the key is free.
+
+        Returns None if the value is now `value`, also if the key had the same value before. Otherwise returns the other
+        value that the key has.
+        """
 
     def replace_if_unchanged(self, key: str, old: str, new: str, keep: float) -> bool:
-        """Sets the value to `new` if the value is still `old`. Returns whether it was."""
+        """Sets the value to `new`, for `keep` seconds, if the value is still `old`. Returns whether it was set."""
 
     def remove_if_unchanged(self, key: str, value: str) -> bool:
-        """Removes the key if its value is still `value`. Returns whether it was."""
+        """Removes the key if its value is still `value`. Returns whether the key was removed."""
 
     def remove(self, *keys: str) -> None:
         """Removes the keys, also if they hold lists or counters. Free keys are ignored."""
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
-        """Adds an item to the end of the key's list. Removes the oldest items if there are more than `most` then."""
+        """Adds an item to the end of the key's list, and makes the whole list expire `keep` seconds from now.
+
+        If the list has more than `most` items then, removes the oldest.
+        """
 
     def items(self, key: str) -> list[str]:
-        """Returns the items of the key's list, the oldest first; no items if the key is free."""
+        """Returns the items of the key's list, the oldest first; an empty list if the key is free."""
 
     def add_to_counter(self, key: str, by: int, keep: float) -> int:
-        """Adds `by` to the key's counter, which begins at 0. Returns the new value of the counter."""
+        """Adds `by` to the key's counter, which begins at 0. Returns the new value of the counter.
+
+        The counter expires `keep` seconds from now.
+        """
 
     def check_writable(self) -> None:
-        """Raises StoreUnavailable if the store can't be written. Changes no data."""
+        """Raises StoreUnavailable if the store can't be written. Writes only a key of its own."""

@@ -10,23 +10,33 @@ from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
-_START_TIME_FIELD = 19  # the field of /proc/PID/stat with the time of the start, counted after the name (proc(5))
+_START_TIME_FIELD = 19  # the field of /proc/PID/stat with the process start time, counted after the name (proc(5))
 
 
 def name_of_this_process() -> str:
-    """Returns the name of this process, `PLACE:PID:STARTED`. PLACE is what `_boot_and_namespace` returns."""
+    """Returns the name of this process, `PLACE:PID:STARTED`.
+
+    PLACE is what `_boot_and_namespace` returns, STARTED is the process start time that `_start_time` returns.
+    """
     return f"{_boot_and_namespace()}:{os.getpid()}:{_start_time(os.getpid())}"
 
 
 def process_has_ended(name: str) -> bool:
-    """Returns whether the process with this name has ended. False if that can't be found out from here."""
+    """Returns whether the process with this name has ended.
+
+    Returns False if that can't be found out: the process is on another machine or in another container, or there is no
+    /proc folder.
+    """
     place, _, rest = name.partition(":")
     pid, _, started = rest.partition(":")
     return bool(place) and place == _boot_and_namespace() and pid.isdigit() and _start_time(int(pid)) != started
 
 
 def _boot_and_namespace() -> str:
-    """Returns the id of the machine's boot and of our namespace of process ids; "" if they can't be read."""
+    """Returns the id of the machine's boot and the id of our namespace of process ids; "" if one can't be read.
+
+    Only a process with the same two ids is found in our /proc folder by its process id.
+    """
     with suppress(OSError):
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(_PROC / 'self/ns/pid').strip('pid:[]')}"
@@ -34,7 +44,10 @@ def _boot_and_namespace() -> str:
 
 
 def _start_time(pid: int) -> str:
-    """Returns when the process started, as the kernel counts it; "" if no living process has this id."""
+    """Returns the process start time, in the kernel's clock ticks since the boot; "" if no living process has the id.
+
+    A later process may get the same id, but has another start time.
+    """
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:

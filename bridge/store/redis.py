@@ -42,7 +42,10 @@ return redis.call('del', KEYS[1])
 
 
 class RedisServer:
-    """Calls one Redis server. Connects with the first call. Many threads may use it at once."""
+    """Calls the Redis server at `url`. Connects with the first call. Many threads may use one object at once.
+
+    With `verify` false, any certificate of a server with TLS is accepted.
+    """
 
     def __init__(self, url: str, verify: bool = True) -> None:
         self._redis = redis.Redis.from_url(
@@ -73,7 +76,10 @@ class RedisServer:
 
 
 def _describe_fault(fault: BaseException) -> str:
-    """Returns a text about a failure of Redis. Leaves out the exception's message, which may contain the address."""
+    """Returns the name of the exception's class, or why the server's certificate is refused.
+
+    Leaves out the exception's message, which may contain the address of the server.
+    """
     cause: BaseException | None = fault
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -84,7 +90,10 @@ def _describe_fault(fault: BaseException) -> str:
 
 
 class RedisStore:
-    """Implements `bridge.store.port.Store` in Redis. Many threads and workers may use it at once."""
+    """Implements `bridge.store.port.Store`, which describes its methods, in Redis.
+
+    Many threads and workers may use it at once.
+    """
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
@@ -141,5 +150,5 @@ class RedisStore:
 
 
 def milliseconds(seconds: float) -> int:
-    """Returns the time in milliseconds, at least 1, because Redis allows no shorter time."""
+    """Returns the seconds in milliseconds, at least 1, because Redis allows no shorter time."""
     return max(1, round(seconds * 1000))

@@ -41,9 +41,10 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class LocalStore:
-    """Implements `bridge.store.port.Store` in an SQLite file. Many threads may use it at once.
+    """Implements `bridge.store.port.Store`, which describes its methods, in an SQLite file.
 
-    Each process opens the file with its first call, because an open SQLite file can't be used after a fork.
+    Many threads and workers may use it at once. Each process opens the file with its first call, because an open SQLite
+    file can't be used after a fork.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -151,7 +152,10 @@ class LocalStore:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Yields the connection for one thread at a time. Raises StoreUnavailable if SQLite or the disk fails."""
+        """Yields the connection to one thread at a time. Removes expired keys before, if that is due.
+
+        Raises StoreUnavailable if SQLite or the disk fails. The next call opens the file again then.
+        """
         with self._lock:
             try:
                 db = self._current_connection()
@@ -166,7 +170,8 @@ class LocalStore:
     def _current_connection(self) -> sqlite3.Connection:
         """Returns the open connection. Opens the file first, if this process has not opened the file at the path.
 
-        The file may have been removed and made again. Other workers would not see what is written to the old file.
+        The open file may also have been removed and made again: other workers would not see what is written to it. A
+        missing file is made.
         """
         if self._open is None or self._open[0] != (os.getpid(), _file_identity(self._path)):
             with _lock_while_opening(self._path):
@@ -184,7 +189,10 @@ class LocalStore:
         return db
 
     def _purge_if_due(self, db: sqlite3.Connection) -> None:
-        """Removes expired keys, if that was not done for PURGE_INTERVAL. Removes also lists if the file is too big."""
+        """Removes expired keys, if this process did not do that for PURGE_INTERVAL seconds.
+
+        If the data has more than MOST_BYTES then, removes also the 1000 lists that would expire first.
+        """
         now = self._clock()
         if now < self._next_purge:
             return
@@ -220,9 +228,10 @@ def _lock_while_opening(path: Path) -> Iterator[None]:
 
 
 def _remove_file_of_earlier_boot(path: Path, noted: bytes) -> None:
-    """Removes the SQLite file if the id of another boot was noted. Does not open the file.
+    """Removes the SQLite file if `noted`, the boot id that was noted, is not empty.
 
-    A crash of the machine may have corrupted the file.
+    The caller has found that `noted` is the id of another boot. The file is not opened, because a crash of the machine
+    may have corrupted it.
     """
     if noted:  # without a noted boot, the file may not be ours
         for kind in ("", "-wal", "-shm"):
@@ -230,7 +239,10 @@ def _remove_file_of_earlier_boot(path: Path, noted: bytes) -> None:
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
-    """Returns the device and the inode of the file, None if there is no file."""
+    """Returns the device and the inode of the file at this path, None if there is no file.
+
+    A file that was removed and made again has another inode.
+    """
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -239,7 +251,7 @@ def _file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def _bytes_in_use(db: sqlite3.Connection) -> int:
-    """Returns the size of the file without its free pages."""
+    """Returns the bytes of the SQLite file without its free pages."""
     free, pages, size = (
         int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )
