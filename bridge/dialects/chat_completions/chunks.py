@@ -36,13 +36,16 @@ _FIELDS: dict[type[Text | Reasoning], str] = {Text: "content", Reasoning: "reaso
 
 
 def finish_reason(stop_reason: str, called: bool) -> str:
-    """Returns OpenAI's `finish_reason` for Letta's `stop_reason`. `called`: the reply contains tool calls."""
+    """Returns OpenAI's `finish_reason` for Letta's `stop_reason`; "stop" if the stop reason is not in FINISH_REASONS.
+
+    `called`: the reply contains tool calls. Then the result is always "tool_calls".
+    """
     return "tool_calls" if called else FINISH_REASONS.get(stop_reason, "stop")
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The fields that are the same in every chunk of one reply."""
+    """The fields that are the same in every chunk of one reply. `created` is the Unix time when the reply began."""
 
     model: str
     id: str = field(default_factory=lambda: "chatcmpl-" + secrets.token_hex(12))
@@ -65,7 +68,10 @@ class Chunks:
         self._last: dict[type[AgentEvent], Text | Reasoning] = {}
 
     def chunks_for(self, event: AgentEvent) -> list[JsonObject]:
-        """Returns the chunks for one event: none if the event concerns only the agent and its server."""
+        """Returns the chunks for one event. The list is empty if the client gets nothing for the event.
+
+        Keeps the token counts and the stop reason for `last_chunks`.
+        """
         match event:
             case Text() | Reasoning():
                 return [self.text_chunk(type(event), self.text_of(event))]
@@ -85,14 +91,15 @@ class Chunks:
     def text_of(self, event: Text | Reasoning) -> str:
         """Returns the text that the client gets for a piece of the agent's text.
 
-        An empty line comes before the first piece of each further message of the agent.
+        An empty line comes before the first piece of each further message of the agent. Call this method once for each
+        piece, in order. Thoughts and answers are counted apart.
         """
         last = self._last.get(type(event))
         self._last[type(event)] = event
         return separated_text(event, last)
 
     def text_chunk(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
-        """Returns the chunk for a piece of the agent's answer or of its thoughts."""
+        """Returns the chunk with `text`. The class `kind` says whether it is of the agent's answer or its thoughts."""
         return self._delta_chunk({_FIELDS[kind]: text})
 
     def last_chunks(self) -> list[JsonObject]:
@@ -109,7 +116,10 @@ class Chunks:
         return last
 
     def _delta_chunk(self, delta: dict[str, Any]) -> JsonObject:
-        """Returns a chunk with this delta. The first such chunk of a reply also has the role."""
+        """Returns a chunk with this `delta` (OpenAI's field for what a chunk adds to the reply).
+
+        The first such chunk of a reply also has the role.
+        """
         whole = {**self._role, **delta}
         self._role = {}
         return self._choice_chunk(whole, None)
@@ -128,7 +138,11 @@ def completion_from_events(events: Iterable[AgentEvent], envelope: Envelope) -> 
 
 
 def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
-    """Joins the chunks of a stream to one completion. Its `content` is null only if there are calls and no text."""
+    """Joins the chunks of a stream to one completion.
+
+    The `content` of the completion is null only if there are calls and no text. Its `reasoning_content` and
+    `tool_calls` are left out if they are empty.
+    """
     content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
     finish, usage = "stop", _usage_object(Used(0, 0))
     for chunk in chunks:
@@ -150,12 +164,12 @@ def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject
 
 
 def _common_fields(envelope: Envelope, kind: str) -> dict[str, Any]:
-    """Returns the fields with which a completion and each of its chunks begin."""
+    """Returns the fields with which a completion and each chunk begin. `kind` is the value of the field `object`."""
     return {"id": envelope.id, "object": kind, "created": envelope.created, "model": envelope.model}
 
 
 def _call_delta(call: ToolCall, index: int) -> JsonObject:
-    """Returns a tool call as a chunk has it. `index` counts the calls of the reply."""
+    """Returns a tool call as a chunk has it. `index` is the number of the call in the reply, from 0."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"index": index, "id": call.id, "type": "function", "function": function}
 

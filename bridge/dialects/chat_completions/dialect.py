@@ -27,7 +27,10 @@ class ChatCompletions:
         return ParsedRequest(turn, ChatReply(turn.model, include_usage=wants_usage(body)))
 
     def identity_fields(self, body: JsonObject) -> JsonObject:
-        """Returns the fields of a request that say what the agent is asked, without those for the form of the reply."""
+        """Returns all fields of a request except `stream` and `stream_options`, which only form the reply.
+
+        So a client that sends its request again without a stream still gets the same turn.
+        """
         return {name: value for name, value in body.items() if name not in _FORM}
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:

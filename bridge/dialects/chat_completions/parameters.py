@@ -39,7 +39,7 @@ PARAMETERS = (
 def check_parameters(body: JsonObject) -> None:
     """Raises InvalidRequest for the first field that asks for a reply which no agent can give.
 
-    To ignore such a field would mislead the client.
+    If the bridge ignored such a field, the client would believe that the field has an effect.
     """
     _refuse_field(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
     _refuse_field(body, "logprobs", bool, "a Letta agent has no log probabilities")
@@ -52,7 +52,11 @@ def check_parameters(body: JsonObject) -> None:
 
 
 def format_instruction(body: JsonObject) -> str:
-    """Returns the sentence that tells the agent the `response_format` of its reply; "" if it is text or missing."""
+    """Returns the sentence that tells the agent which form its reply must have, from the field `response_format`.
+
+    Returns "" if the field is missing or asks for text. Raises InvalidRequest for a form that does not exist, or for a
+    "json_schema" without a schema.
+    """
     wanted = body.get("response_format")
     if wanted is None:
         return ""
@@ -75,6 +79,9 @@ def format_instruction(body: JsonObject) -> str:
 
 
 def _refuse_field(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:
-    """Raises InvalidRequest if the field has a value that `is_wrong`. `why` ends the message to the client."""
+    """Raises InvalidRequest if `is_wrong` returns true for the value of the field `name`; None if it is missing.
+
+    `why` is the reason at the end of the message to the client.
+    """
     if is_wrong(body.get(name)):
         raise InvalidRequest(f"`{name}` is not supported: {why}.", param=name, code="unsupported_parameter")

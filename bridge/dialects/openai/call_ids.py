@@ -14,7 +14,11 @@ class OpenAICallIds:
     """Implements `bridge.turn.CallIds`. An id of a tool call has at most 40 characters, all of `[a-z0-9_]`."""
 
     def id_in_message(self, message_id: str, index: int) -> str:
-        """Returns the id of the call number `index` in a Letta message. The message's id can be read from it again."""
+        """Returns the id of the call number `index`, from 0, in a Letta message.
+
+        The id of the call contains the id of the message, so `message_and_index` can read both again. Raises ValueError
+        if `message_id` does not have Letta's form.
+        """
         parts = _MESSAGE.fullmatch(message_id)
         if parts is None:
             raise ValueError(f"not a message id: {message_id!r}")
@@ -32,7 +36,7 @@ class OpenAICallIds:
         return f"call_{secrets.token_hex(12)}"
 
     def new_ending_id(self) -> str:
-        """Returns a new id for a tool call that contains the agent's plain answer."""
+        """Returns a new id for a call of an ending tool, which the bridge made of the agent's plain answer."""
         return _ENDING + secrets.token_hex(12)
 
     def is_ending_id(self, call_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Recognises side requests: those that a client's program sends beside the conversation, for example to get a title.
+"""Recognises side requests, which a client sends of its own beside the conversation, for example to get a title.
 
 Side requests must not reach the agent's memory. To mistake a user's message for a side request is worse than to miss a
 side request. So every rule names words that a program writes.

@@ -16,7 +16,11 @@ from bridge.turn import Image, NewInput, ToolCall, ToolResult, UserMessage
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a transcript. `text` has all its parts of text, joined."""
+    """One message of a transcript. `text` is all text of the message, joined.
+
+    `tool_call_id` is the call to which a tool message gives the result, and `is_error` says that the tool failed.
+    `name` is the client's optional name; in a tool message, some clients give the tool's name there.
+    """
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str = ""
@@ -34,7 +38,7 @@ def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInpu
     """Returns the part of the transcript that the agent has not heard. Raises InvalidRequest if nothing is new.
 
     New are the user messages and tool results after the last assistant message. The instructions are the system and
-    developer messages of the whole transcript, and the demand for `reply_format`.
+    developer messages of the whole transcript, then `reply_format`, the text that says which form the reply must have.
     """
     last = _last_assistant_index(transcript)
     fresh = transcript[last + 1 :]
@@ -52,8 +56,9 @@ def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInpu
 def extract_whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
     """Returns the whole transcript as new input, for an agent that does not know the conversation.
 
-    A user message at the end stays as it is. Everything before it becomes one text. If the transcript has only user
-    messages, they all stay as they are. Raises InvalidRequest if there is no text and no picture.
+    A user message at the end stays as it is. All messages before it become one user message, apart from the system
+    messages, which become the instructions. If there are only user messages, they all stay as they are. Raises
+    InvalidRequest if there is no text and no picture.
     """
     spoken = [message for message in transcript if message.role != "system"]
     by_user = [message.role == "user" for message in spoken]
@@ -69,13 +74,13 @@ def extract_whole_conversation(transcript: Transcript, reply_format: str = "") -
 
 
 def join_instructions(transcript: Transcript, reply_format: str = "") -> str:
-    """Returns the texts of all system and developer messages and the demand for `reply_format`, as one text."""
+    """Returns the texts of all system and developer messages, then `reply_format`, as one text; "" if all are empty."""
     given = [message.text for message in transcript if message.role == "system" and message.text.strip()]
     return "\n\n".join([*given, reply_format] if reply_format else given)
 
 
 def call_fields(transcript: Transcript) -> dict[str, Any]:
-    """Returns three fields of a `Turn`: `known_calls`, `closed_calls` and `ends_with_result`."""
+    """Returns the values of three fields of a `Turn` by name: `known_calls`, `closed_calls` and `ends_with_result`."""
     called = [call.id for message in transcript for call in message.tool_calls]
     answered = [message.tool_call_id for message in transcript if message.role == "tool"]
     last = _last_assistant_index(transcript)
@@ -92,9 +97,9 @@ def _last_assistant_index(transcript: Transcript) -> int:
 
 
 def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
-    """Returns the user's messages that are not empty.
+    """Returns the messages of the user in `fresh` that are not empty.
 
-    Letta takes only text as a tool's result. So the pictures of a result become a user message, too.
+    Letta takes only text as a tool's result. So the pictures of a tool's result become a user message, too.
     """
     found = []
     for message in fresh:
@@ -108,7 +113,8 @@ def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
 def _results_for_calls(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
     """Returns the tool results in `fresh`, each with the name and arguments of its call in `before`.
 
-    If there are several results for one call, the first result counts.
+    If the call is not in `before`, the name is that of the tool message, and the arguments are "". If there are several
+    results for one call, the first result counts.
     """
     calls = {call.id: call for message in before for call in message.tool_calls}
     found: dict[str, ToolResult] = {}
