@@ -190,14 +190,15 @@ def agent_loop(version: Version, agent_type: str) -> Loop:
 def features_for_agent(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures:
     """Returns the server's features for one agent: without approvals if they fail for that agent.
 
-    Before Letta 0.14, the server fails on every answer to a held call of an agent with sleeptime. The server sets a
-    field that the class of the answer does not have [read in Letta's source, its own classes run].
+    `sleeptime`: another agent edits this agent's memory while this agent rests. Before Letta 0.14, the server fails on
+    every answer to a held call of such an agent, because it sets a field that the class of the answer does not have
+    [read in Letta's source, and its own classes were run].
     """
     return replace(features, approvals=False) if sleeptime and features.version < (0, 14, 0) else features
 
 
 def keeps_context_by_step(version: Version, loop: Loop) -> bool:
-    """Returns whether a message is in the agent's context once the message is stored.
+    """Returns whether a message is in the agent's context as soon as the message is stored.
 
     On other servers and in other loops, a message enters the context only when the message's run has ended well.
     """
@@ -205,20 +206,26 @@ def keeps_context_by_step(version: Version, loop: Loop) -> bool:
 
 
 def can_deny_calls(features: ServerFeatures, loop: Loop) -> bool:
-    """Returns whether a denial closes a held call without harm: not for `letta_v1_agent` from Letta 0.13 on."""
+    """Returns whether a held call can be closed by a denial without harm.
+
+    False on servers without approvals, and for agents in the loop v3 (`letta_v1_agent`) from Letta 0.13 on.
+    """
     return features.approvals and (loop == "v2" or features.version < (0, 13, 0))
 
 
 def streams_tokens_faithfully(loop: Loop) -> bool:
-    """Returns whether text streamed token by token is right. Other agent loops than v3 lose or escape characters."""
+    """Returns whether text that Letta streams token by token is complete and unchanged.
+
+    That is so only in the agent loop v3. The other loops lose or escape characters.
+    """
     return loop == "v3"
 
 
 def schema_form(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs_stubs: bool) -> SchemaForm:
     """Returns the form in which the server needs a tool's schema, so that the agent's model sees all of the schema.
 
-    `runs_stubs`: the server runs the stub, in a script that uses the tool's names as code. [Read in Letta's source,
-    versions run.]
+    `runs_stubs`: the server runs the stub, in a script that uses the names of the tool and its parameters as code.
+    [Read in Letta's source, and tried on these versions.]
     """
     if runs_stubs or features.version < (0, 8, 0):
         return SchemaForm(as_sent=False, nullable_types=False, python_names=True)

@@ -45,7 +45,11 @@ _TAGS_ONLY = "tags"  # the least: half of an agent's JSON is tools and blocks. A
 
 
 class LettaServer:
-    """The Gateway to one Letta server. Used by many threads. Opens no connection before the first call."""
+    """The Gateway to one Letta server. Used by many threads. Opens no connection before the first call.
+
+    The docstrings in `Gateway` say what each method does. Docstrings here say only what this class adds to them.
+    `observe` gets the template and the duration of every call, as in `Connection`.
+    """
 
     def __init__(
         self,
@@ -64,7 +68,10 @@ class LettaServer:
         require_object(self._http.call("GET", "/v1/health/"))
 
     def features(self) -> ServerFeatures:
-        """Returns what the server can do. Reads the OpenAPI document again only if the server's version has changed."""
+        """Returns what the server can do. For `FEATURES_KEPT_SECONDS`, returns the same without a call to Letta.
+
+        After that, asks the server for its version, and reads the OpenAPI document only if the version has changed.
+        """
         known = self._features
         if known is not None and time.monotonic() < known[1]:
             return known[0]
@@ -103,7 +110,8 @@ class LettaServer:
     def _fetch_agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
         """Returns Letta's JSON of an agent. Raises LettaNotFound for text that is not an id.
 
-        Operators type ids by hand. In the path of a call, text that is not an id could address something else.
+        `relations` says which parts of the agent Letta includes, such as "tools". Operators type ids by hand. In the
+        path of a call, text that is not an id could address something else.
         """
         if not AGENT_ID.fullmatch(agent_id):
             raise errors.LettaNotFound(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
@@ -124,7 +132,10 @@ class LettaServer:
             self._http.call("DELETE", f"/v1/agents/{agent_id}")
 
     def cancel_runs(self, agent_id: str, run_id: str) -> None:
-        """Ends the run `run_id`; with "", ends the runs of the agent's conversation with the bridge."""
+        """Ends the run `run_id`. If `run_id` is "", ends all runs of the agent's conversation with the bridge.
+
+        Ignores LettaConflict: a run that has ended already is not an error.
+        """
         body = {"run_ids": [run_id]} if run_id else {}
         if not run_id and self.features().has_conversations:
             # Without run ids, the server also ends the runs of the agent's other conversations.
@@ -135,13 +146,20 @@ class LettaServer:
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
-        """Returns all agents in one call: an agent made or removed between two pages could hide another agent."""
+        """Returns all agents, also hidden ones, by one call to Letta.
+
+        The list is not read in pages, because an agent made or removed between two pages could hide another agent.
+        """
         relations = _TOOLS_AND_BLOCKS if blocks else "tools"
         query = {"limit": ALL_ROWS, "include_relationships": relations, "show_hidden_agents": "true"}
         return [rows.agent_from_row(row) for row in require_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
-        """Changes what `change` sets. Sends `parallel_tool_calls` as they are if Letta would otherwise reset them."""
+        """Changes the fields of the agent that are not None in `change`, and returns the changed agent.
+
+        If `change` does not set `parallel_calls` on a server where every change switches them off (Letta 0.14), reads
+        the agent first and sends the present value of `parallel_tool_calls`.
+        """
         fields = {"tool_ids": change.tool_ids, "tool_rules": change.rules, "message_ids": change.message_ids}
         body: dict[str, Any] = {name: list(value) for name, value in fields.items() if value is not None}
         if change.variables is not None:
@@ -167,9 +185,10 @@ class LettaServer:
         return list(map(rows.tool_from_row, require_objects(found)))
 
     def tools_named(self, names: Sequence[str]) -> list[Tool]:
-        """Returns the tools that have one of these names. Makes several calls at once.
+        """Returns the tools that have one of these names. Makes several calls at the same time.
 
-        Servers that do not support a list of names ignore the list and return all tools. There each name is one call.
+        A call asks for `NAMES_PER_CALL` names. Some servers ignore a list of names and return all tools; there a call
+        asks for one name.
         """
         together = NAMES_PER_CALL if self.features().tools_by_names else 1
         groups = [names[start : start + together] for start in range(0, len(names), together)]
@@ -183,7 +202,10 @@ class LettaServer:
         return [rows.tool_from_row(row) for row in require_objects(self._http.call("GET", "/v1/tools/", query))]
 
     def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
-        """Makes or overwrites a tool. Sends every field: some servers keep, and others reset, a missing field."""
+        """Makes or overwrites the tool of the stub on the server, and returns the tool.
+
+        Sends every field, because some servers keep, and others reset, a field that is missing.
+        """
         body = {
             "source_code": stub.source_code,
             "source_type": "python",
@@ -238,7 +260,7 @@ class LettaServer:
         self._send_decision(agent_id, payloads.message_payload(results))
 
     def _send_decision(self, agent_id: str, decision: JsonObject) -> StoredMessage:
-        """Sends an approval or denial, or results, of held calls. Returns the stored tool return of a call.
+        """Sends `decision`: an approval, a denial, or the results of held calls. Returns the first stored tool return.
 
         The model is not asked, because the decision itself takes the one step that is allowed. Raises LettaRejected if
         the server's answer has no tool return.
@@ -258,22 +280,24 @@ class LettaServer:
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
         """Changes the text of a stored tool return. Returns whether the server stores the new text afterwards.
 
-        Reads the message again, because up to Letta 0.16.6 the server stores the text and yet answers 400 "Message type
-        got modified".
+        Ignores a refusal and reads the message again, because up to Letta 0.16.6 the server stores the text and yet
+        answers 400 "Message type got modified". Finds the message only among the newest `MESSAGES_READ_BACK`.
         """
         self._patch_return(agent_id, message_id, text, ok)
         newest = self.newest_messages(agent_id, MESSAGES_READ_BACK, including=message_id)
         return any(message.id == message_id and message.text == text for message in newest)
 
     def _patch_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> None:
+        """Asks Letta to change the text of a stored tool return. Ignores a refusal: see `rewrite_return`."""
         path = f"/v1/agents/{agent_id}/messages/{message_id}"
         with suppress(errors.LettaRejected):
             self._http.call("PATCH", path, body=payloads.rewritten_return_payload(text, ok))
 
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
-        """Returns the agent's newest messages of all conversations; of the bridge's, if `including` is not among them.
+        """Returns the agent's newest messages from all of its conversations.
 
-        Does not ask for the bridge's conversation first, because then the server leaves out messages that a forked
+        If the message with the id `including` is not among them, returns the newest messages of the bridge's
+        conversation. That is not the first question, because the server then leaves out messages that a forked
         conversation shares.
         """
         newest = self._fetch_messages(agent_id, {"limit": limit})
@@ -288,7 +312,11 @@ class LettaServer:
         return [rows.message_from_row(row, packed=packed) for row in require_objects(answer)]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """Returns the ids of the active runs that block the bridge: not those of the agent's other conversations."""
+        """Returns the ids of the agent's active runs in the bridge's conversation.
+
+        Runs in the agent's other conversations do not block the bridge, and are left out. The list is empty on servers
+        whose list of active runs is wrong.
+        """
         features = self.features()
         if not features.lists_active_runs:
             return []
@@ -301,8 +329,9 @@ class LettaServer:
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
         """Makes a read-only block, attaches the block to the agent, and returns the block.
 
-        On servers where attaching is not enough for the model to see the block, the value is set last. So the model
-        sees every block that has its value.
+        On servers where attaching is not enough for the model to see the block, the block is made empty and gets its
+        value last. If the bridge is interrupted before that, the missing value shows that the model does not see the
+        block. If the block can't be attached, the block is deleted and the error is raised.
         """
         features = self.features()
         needs_more = features.attached_block_is_late or features.block_change_needs_recompile
@@ -332,7 +361,8 @@ class LettaServer:
     def remove_block(self, agent_id: str, block: Block) -> None:
         """Removes a block from the agent and the server.
 
-        If the model does not notice the removal, empties the block first: the next calls to Letta may fail.
+        On some servers the model sees a removed block until Letta compiles the memory again. There the block is emptied
+        first and then deleted, and then Letta compiles the memory. If the last call fails, the model sees no old text.
         """
         features = self.features()
         if features.attached_block_is_late or features.block_change_needs_recompile:
@@ -370,7 +400,10 @@ def _block_limit(value: str) -> int:
 
 
 def _limit_silence(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
-    """Yields a stream's messages. Raises if only pings come for too long: pings come even while the agent hangs."""
+    """Yields the messages of a stream unchanged. None, the end of the stream, is also passed on.
+
+    Raises LettaTimeout if only pings come for more than `longest` seconds: pings come even while the agent hangs.
+    """
     last = time.monotonic()
     for message in messages:
         if message is None or message.get("message_type") != "ping":

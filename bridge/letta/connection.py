@@ -79,7 +79,11 @@ class Connection:
         self._session.close()
 
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """Makes a call and returns the answer's JSON, or None. `params` is for a GET, `body` for the other verbs."""
+        """Makes a call to Letta and returns the JSON of the answer; None if the answer is empty.
+
+        `params`, the query, is used only for a GET, `body` only for the other verbs. If the connection fails, the call
+        may be made once more; see `_retry_if_safe`. Raises a BridgeError, mostly a LettaError, if the call fails.
+        """
         content = self._call_with_retry(verb, path, params, body).content
         with _translate_call_errors(self._base_url):
             return json.loads(content) if content else None
@@ -89,7 +93,11 @@ class Connection:
         return str(self._call_with_retry("GET", path).headers.get(name, ""))
 
     def read_pages(self, path: str, **params: Any) -> list[JsonObject]:
-        """Returns all rows of a list. A server that ignores `after` sends a page again: then a larger page is read."""
+        """Returns all rows of a list that Letta sends in pages. `params` are added to the query of each page.
+
+        A server that ignores the parameter `after` sends the first page again. Then the list is read from the beginning
+        with pages ten times as large.
+        """
         found: dict[str, JsonObject] = {}
         limit, after = PAGE_SIZE, dict[str, str]()
         while True:
@@ -106,8 +114,9 @@ class Connection:
     def open_stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
         """Sends `body` to Letta and returns the messages of the streamed answer, as they come.
 
-        The last value is None if the server says that the stream is complete. Raises before it returns when the server
-        refuses; then the run has not begun.
+        The last value is None if the server says that the stream is complete. If the server refuses, raises before
+        anything is returned; then the run has not begun. The body is sent a second time only if no connection was made
+        the first time.
         """
         sent, trace = json.dumps(body).encode(), current_trace()
         answer = _retry_if_safe(lambda: self._post_message(path, sent, trace), idempotent=False)
@@ -164,12 +173,17 @@ class Connection:
             )
 
     def _read_messages(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
+        """Yields each message of a stream, and None for the mark by which the server says that it is complete."""
         with answer, _translate_call_errors(self._base_url):
             for _, data in self._read_events(answer, trace):
                 yield None if data == sse.DONE else require_object(json.loads(data))
 
     def _read_events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
-        """Yields (event name, data) of a stream's events. Raises LettaTimeout if no whole event comes in time."""
+        """Yields (event name, data) of a stream's events.
+
+        Raises LettaTimeout if pieces of an event come, but the event is not complete `turn_timeout` seconds after the
+        event before it. If no piece comes at all, the limit of the socket ends the stream, which is as long.
+        """
         latest = time.monotonic() + self._turn_timeout
 
         def pieces() -> Iterator[bytes]:
@@ -184,7 +198,10 @@ class Connection:
 
     @contextmanager
     def _measure_call(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
-        """Counts a call in the trace, and gives `observe` the seconds that the block of the `with` statement took."""
+        """Counts a call in the trace, and gives `observe` the seconds that the block of the `with` statement took.
+
+        A call that fails is counted and measured, too.
+        """
         call = f"{verb} {path_template(path)}"
         trace.count_letta_call(call)
         begun = time.perf_counter()
@@ -215,9 +232,10 @@ def _make_session(settings: Settings) -> requests.Session:
 
 
 def _retry_if_safe(call: Callable[[], T], *, idempotent: bool) -> T:
-    """Makes a call to Letta, and again if the server was not reached and nothing can be done twice.
+    """Makes a call to Letta, and once more after a short pause if the connection failed and a second call is safe.
 
-    Letta closes kept-alive connections after its own errors.
+    A second call is safe if the first one was not sent, or if making it twice has the same effect as once
+    (`idempotent`). Letta closes kept-alive connections after its own errors, so that the next call on them fails.
     """
     try:
         return call()
@@ -298,7 +316,10 @@ def _request_id_headers(trace: Trace) -> dict[str, str]:
 
 
 def _error_for_answer(status: int, content: bytes) -> errors.BridgeError:
-    """Returns the error for an answer other than 2xx. Letta's words are only in the error's note, for the log."""
+    """Returns the error for an answer other than 2xx.
+
+    `content` is the body of the answer. Letta's words in it go only into the error's note, which goes to the log.
+    """
     words = content[:REASON_BYTES].decode("utf-8", "replace")
     failure = failures.error_from_status(status, words)
     failure.add_note(f"Letta said: {words:.2000}")

@@ -44,7 +44,11 @@ class _Run:
         self.counted: Counter[str] = Counter()
 
     def read_message(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Yields the events of one message of the run's stream. Raises if the message reports a failure."""
+        """Yields the events of one message of the run's stream. Raises if the message reports a failure.
+
+        If a tool call is stored and this message can't be a piece of it, the stored call is yielded first. The first
+        message with a new run id yields RunStarted. Messages of unknown types yield nothing else.
+        """
         if "error" in raw and "message_type" not in raw:
             raise _run_error(raw["error"], "")
         kind = str(raw.get("message_type"))
@@ -60,7 +64,11 @@ class _Run:
             yield from reader(self, raw)
 
     def end_run(self) -> Iterator[AgentEvent]:
-        """Yields the last events of the run, after its stream. Raises if the run failed or the stream broke."""
+        """Yields the last events of the run after the end of its stream: a stored tool call, Used and Stopped.
+
+        Raises if the stop reason means a failure, or if the stream broke: if it ended without a stop reason and was not
+        complete. A complete stream without a stop reason counts as "end_turn".
+        """
         if not self.complete and not self.stop_reason:
             raise errors.LettaUnreachable(failures.CONNECTION_BROKE, code="stream_cut")
         yield from self._finish_call()
@@ -82,7 +90,9 @@ class _Run:
             yield Text(text, text_of(raw.get("id")))
 
     def read_calls(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Stores the tool calls of a message, which may be pieces of calls. Yields each call that is complete.
+        """Stores the last tool call of a Letta message, to which the next message may add a piece.
+
+        Yields the call that was stored before as soon as another call begins, because that call is then complete.
 
         From Letta 0.13 on, `tool_calls` lists all calls of a message. `tool_call` has one call: before Letta 0.13, and
         for pieces. Letta 0.16 puts a piece also into `tool_calls`, without a list around the piece. The held calls of a
@@ -120,15 +130,17 @@ class _Run:
         yield from ()
 
     def read_stop_reason(self, raw: JsonObject) -> Iterator[AgentEvent]:
+        """Stores why the run ended. `end_run` yields the reason."""
         self.stop_reason = text_of(raw.get("stop_reason")) or "end_turn"
         yield from ()
 
     def raise_run_error(self, raw: JsonObject) -> Iterator[AgentEvent]:
+        """Raises the error that a Letta message reports. The `yield` makes this a generator like the other readers."""
         raise _run_error([raw.get("error_type"), raw.get("message"), raw.get("detail")], self.stop_reason)
         yield
 
     def _finish_call(self) -> Iterator[AgentEvent]:
-        """Yields the stored tool call, which has no further pieces."""
+        """Yields the stored tool call, which has no further pieces, and stores none. Yields nothing without a call."""
         if self.call is not None:
             call, self.call = self.call, None
             yield call
@@ -148,7 +160,12 @@ _READERS = {
 
 
 def _run_error(words: Any, stop_reason: str) -> errors.BridgeError:
-    """Returns the error for a failed run. Letta's own words are only in the error's note, which goes to the log."""
+    """Returns the error for a failed run.
+
+    `words` are Letta's description of the failure. The words decide which error it is; if they match no known error,
+    `stop_reason` decides; "" means that no stop reason is known. The words themselves go only into the error's note,
+    which goes to the log.
+    """
     known = failures.error_from_words(str(words)) or (
         failures.error_from_stop_reason(stop_reason) if stop_reason else None
     )

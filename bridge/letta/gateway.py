@@ -207,24 +207,32 @@ class Gateway(Protocol):
         """Ends one run, or with "" all of `runs_under_way`. A run that has ended already is not an error."""
 
     def step_prompt_tokens(self, step_id: str) -> int | None:
-        """Returns the number of tokens in the prompt of one step of a run; None if the server does not know it."""
+        """Returns the number of tokens in the prompt of one step of a run; None if the server has no such number."""
 
     # --- held calls and their returns -----------------------------------------------------------------
 
     def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        """Closes a held call without asking the model. Returns the stored return that the call now has.
+        """Denies a held call without asking the model. Returns the stored tool return that closes the call.
 
-        On servers where stored messages can be changed, the text of the stored return becomes just `reason`.
+        `request_id` is the id of the message with the approval request. On servers where stored messages can be
+        changed, the text of the stored return then becomes just `reason`, without Letta's own words; the returned
+        message still has Letta's text.
         """
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
-        """Lets the stub of a held call run, without asking the model. Returns the stored return of the call."""
+        """Approves a held call, so that the server runs its stub, without asking the model.
+
+        `request_id` is the id of the message with the approval request. Returns the stored tool return of the call.
+        """
 
     def give_results(self, agent_id: str, results: Results) -> None:
         """Gives the agent the results of its held calls, without asking the model."""
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
-        """Changes the stored return of a call to `text`. Returns whether the server stores that text afterwards."""
+        """Changes the text of a stored tool return to `text`. Returns whether the server stores that text afterwards.
+
+        `ok` is false if the tool failed.
+        """
 
     # --- tools ----------------------------------------------------------------------------------------
 

@@ -27,12 +27,16 @@ def message_payload(item: Outgoing) -> JsonObject:
 
 
 def decision_payload(request_id: str, *, approve: bool, reason: str = "") -> JsonObject:
-    """Returns the JSON that approves or denies a held call. Every agent loop with approvals accepts this older form."""
+    """Returns the JSON that approves or denies a held call. `reason` is the text that a denial gives the agent.
+
+    `request_id` is the id of the message with the approval request. Every agent loop with approvals accepts this older
+    form, which has no list of calls.
+    """
     return {"type": "approval", "approve": approve, "approval_request_id": request_id, "reason": reason}
 
 
 def rewritten_return_payload(text: str, ok: bool) -> JsonObject:
-    """Returns the JSON that changes a stored tool return to `text`.
+    """Returns the JSON that changes a stored tool return to `text`. `ok` is false if the tool failed.
 
     The content must be JSON with `message`, as Letta packs tool returns. Otherwise every later run of the agent fails.
     """
@@ -44,7 +48,8 @@ def rewritten_return_payload(text: str, ok: bool) -> JsonObject:
 def helper_payload(agent: JsonObject, system: str, *, v1: bool) -> JsonObject:
     """Returns the JSON that makes a helper agent with the model of `agent`.
 
-    `agent` is Letta's JSON of that agent. `v1`: the server has the agent type `letta_v1_agent`.
+    `agent` is Letta's JSON of that agent. `system` is the helper's system prompt; "" for a general one. `v1`: the
+    server has the agent type `letta_v1_agent`.
     """
     return {
         "name": HELPER_PREFIX + secrets.token_hex(8),

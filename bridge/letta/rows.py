@@ -56,7 +56,11 @@ def block_from_row(row: JsonObject) -> Block:
 
 
 def message_from_row(row: JsonObject, *, packed: bool = False) -> StoredMessage:
-    """Returns a stored message. `packed`: what a tool returned is in JSON as the model sees it (before Letta 0.8)."""
+    """Returns the stored message that Letta's JSON `row` describes.
+
+    Its text is what a tool returned, or else the reasoning, or else the content. `packed`: the server lists what a tool
+    returned inside of JSON, as the model sees it (before Letta 0.8); the text is taken out of that JSON.
+    """
     kind, message_id = text_of(row.get("message_type")), text_of(row.get("id"))
     listed = _objects_of(row.get("tool_calls")) or _objects_of([row.get("tool_call")])
     calls = tuple(_call_from_row(call, message_id, index) for index, call in enumerate(listed))
@@ -82,7 +86,10 @@ def variables_from_row(row: JsonObject) -> dict[str, str]:
 
 
 def _unpack_return(returned: str) -> str:
-    """Returns the text that a tool returned, without the JSON that Letta puts around the text."""
+    """Returns the text that a tool returned, without the JSON object that Letta puts around the text.
+
+    If `returned` is not a JSON object, it is returned unchanged.
+    """
     try:
         wrapping = json.loads(returned)
     except ValueError:
@@ -113,7 +120,10 @@ def _objects_of(value: Any) -> tuple[JsonObject, ...]:
 
 
 def _unix_time(value: Any) -> int:
-    """Returns an ISO time in seconds since 1970; 0 if invalid. Servers on SQLite leave the time zone out: it is UTC."""
+    """Returns the Unix time of an ISO date and time; 0 if `value` is invalid.
+
+    A time without a time zone, as Letta servers on SQLite send it, is in UTC.
+    """
     try:
         moment = datetime.fromisoformat(text_of(value))
     except ValueError:
