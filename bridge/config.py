@@ -34,7 +34,7 @@ from bridge.values import (
     whole_number_parser,
 )
 
-# Variables that earlier versions had, and what the bridge does now in their place.
+# Environment variables that earlier versions of the bridge had, and what the bridge does now in their place.
 FORMER_VARIABLES = {
     "BRIDGE_CONNECT_TIMEOUT": "it is always 3 seconds",
     "BRIDGE_LETTA_TIMEOUT": "it is always 30 seconds",
@@ -58,10 +58,11 @@ FORMER_VARIABLES = {
 
 
 def setting(variable: str, default: str | None, meaning: str, parse: Callable[[str], Any], secret: bool = False) -> Any:
-    """Returns a field of Settings that is read from an environment variable.
+    """Returns a dataclass field for Settings that is read from an environment variable.
 
-    `default` is the variable's text if the variable is not set; None: the variable must be set. `meaning` is shown in
-    the README and on the admin page. `parse` makes the value from the text. The value of a `secret` is never shown.
+    `default` is the variable's text if the variable is not set or empty; None: the variable must be set. `meaning` is
+    shown in the README and on the admin page. `parse` makes the field's value from the text, or raises ValueError. The
+    value of a `secret` is never shown.
     """
     metadata = {"variable": variable, "default": default, "meaning": meaning, "parse": parse, "secret": secret}
     return field(metadata=metadata)
@@ -245,7 +246,8 @@ class Settings:
     def secrets(self) -> list[str]:
         """Returns the values that must never be logged or shown: passwords and tokens of the bridge itself.
 
-        The keys of clients are not in the list: the bridge knows only their hashes.
+        That includes the password in `redis_url`. Empty settings are left out. The keys of clients are not in the list,
+        because the bridge keeps only their hashes.
         """
         password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
         found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
@@ -253,17 +255,18 @@ class Settings:
 
     @property
     def threads(self) -> int:
-        """The threads of one worker, each of which serves one request at a time.
+        """The number of threads of one worker. Each thread serves one request at a time.
 
-        Turns take at most 7/8 of the threads, so a high BRIDGE_MAX_TURNS adds threads.
+        The number is at least `least_threads`. Turns take at most 7/8 of the threads, so a high BRIDGE_MAX_TURNS adds
+        threads.
         """
         return max(self.least_threads, math.ceil(self.max_turns * 8 / 7))
 
     @property
     def turns_at_once(self) -> int:
-        """The turns that one worker may run at once. At least one thread stays free.
+        """The number of turns that one worker may run at once: BRIDGE_MAX_TURNS, or 7/8 of the threads if that is 0.
 
-        The free threads answer quick requests: health, models, the admin page.
+        At least one thread stays free, for quick requests: health, models, the admin page.
         """
         return self.max_turns or self.threads - max(1, self.threads // 8)
 
@@ -274,7 +277,7 @@ def _environment_fields() -> Iterator[Field[Any]]:
 
 
 def variable_rows() -> list[dict[str, str]]:
-    """Returns the rows of the README's table of settings: variable, default, meaning."""
+    """Returns the rows of the README's table of settings, each with the keys `variable`, `default` and `meaning`."""
     return [
         {
             "variable": item.metadata["variable"],
@@ -288,8 +291,8 @@ def variable_rows() -> list[dict[str, str]]:
 def read_settings(environment: Mapping[str, str], *, serving: bool = True, **parameters: Any) -> Settings:
     """Returns the settings of the environment. Raises one SettingsError that lists all wrong variables.
 
-    With `serving` false, as in commands, no client's keys are needed. `parameters` set the fields of Settings that have
-    no environment variable.
+    A variable that is not set or empty has its default. With `serving` false, as in commands, the keys of clients need
+    not be set. `parameters` set the fields of Settings that have no environment variable.
     """
     values: dict[str, Any] = {}
     faults: list[str] = []
@@ -316,7 +319,7 @@ def read_settings(environment: Mapping[str, str], *, serving: bool = True, **par
 
 
 def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns one sentence for each variable of earlier versions that is still set."""
+    """Returns one sentence for each variable of earlier versions that is still set in the environment."""
     return tuple(
         f"{variable} is not a setting any more and is ignored: {now}."
         for variable, now in FORMER_VARIABLES.items()
@@ -325,9 +328,10 @@ def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Returns the environment with the variables of the folder's `.env` file added. The environment's values win.
+    """Returns the environment with the variables of the `.env` file in `folder` added, if there is such a file.
 
-    On Heroku, which sets DYNO, the file is not read.
+    A variable that is also in the environment keeps the environment's value. On Heroku, which sets DYNO, the file is
+    not read.
     """
     if "DYNO" in environment:
         return dict(environment)
@@ -338,7 +342,10 @@ def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dic
 
 
 def make_data_folder(settings: Settings) -> None:
-    """Makes the data folder and writes to it once. Raises SettingsError if that fails, before the service starts."""
+    """Makes the folder BRIDGE_DATA_DIR if it is missing, and writes a file that is removed at once.
+
+    Raises SettingsError if the folder can't be made or written. gunicorn.conf.py calls this before the service starts.
+    """
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=settings.data_dir):

@@ -41,7 +41,10 @@ from __future__ import annotations
 
 
 class BridgeError(Exception):
-    """A failure that is reported to the client, with the HTTP status and the fields of OpenAI's error object."""
+    """A failure that is reported to the client, with the HTTP status and the fields of OpenAI's error object.
+
+    `param` names the wrong field of the request. `code` and `retry_after` (seconds) replace those of the class.
+    """
 
     status = 500
     type = "server_error"

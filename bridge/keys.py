@@ -19,9 +19,9 @@ MIN_LENGTH = 8
 class ApiKey:
     """A client's key: a name for logs and limits, and the SHA-256 of the key, never the key itself.
 
-    `agents` are the names and ids of the agents that the client may see, `methods` the methods by which its tool calls
-    may be caught; empty means all. `rate` limits the requests in a minute, `turns` the turns at once; None is the usual
-    limit, 0 no limit.
+    `agents` are the names and ids of the agents that the client may see; empty means all. `methods` are the
+    interception methods by which the client's tool calls may be caught; empty means all. `rate` limits the requests in
+    a minute, `turns` the turns at once. For both, None means the limit of the settings, and 0 means no limit.
     """
 
     name: str
@@ -42,7 +42,11 @@ def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
 
 
 def _parse_key(item: str, number: int) -> ApiKey:
-    """Parses one entry of BRIDGE_API_KEYS, the `number`th. A plain key gets the name `key-NUMBER`."""
+    """Parses one entry of BRIDGE_API_KEYS. `number` is the place of the entry in the list, from 1.
+
+    A plain key gets the name `key-NUMBER`. Raises ValueError for an invalid entry; the error names the number, never
+    the key.
+    """
     hashed = _HASHED.fullmatch(item)
     if hashed:
         name, digest, agents, options = hashed.groups()
@@ -60,16 +64,20 @@ def _parse_key(item: str, number: int) -> ApiKey:
 
 
 def _parse_agents(text: str) -> frozenset[str]:
-    """Parses the agents of a key: names or ids with `|` between. Returns an empty set, which means all, for `*`.
+    """Parses the agents of a key: names or ids with `|` between. Returns an empty set, which means all, for `*` or "".
 
-    Blanks, commas and colons in a name are written as in a URL.
+    In a name, blanks, commas and colons must be escaped as in a URL: `%20`, `%2C`, `%3A`.
     """
     agents = {unquote(agent) for agent in text.split("|") if agent}
     return frozenset() if "*" in agents else frozenset(agents)
 
 
 def _parse_options(text: str, number: int) -> dict[str, Any]:
-    """Parses the options of the `number`th key, `rate=60;turns=4;methods=native|relay`, into fields of ApiKey."""
+    """Parses the options of a key, such as `rate=60;turns=4;methods=native|relay`, into fields of ApiKey.
+
+    Returns only the fields that the text has. Raises ValueError for an unknown option; `number` is the key's place in
+    the list, which the error names.
+    """
     found: dict[str, Any] = {}
     for option in filter(None, text.split(";")):
         name, _, value = option.partition("=")

@@ -25,9 +25,10 @@ _QUIET_LOGGERS = ("httpx", "httpcore", "letta_client", "urllib3", "werkzeug")
 
 
 def log_config(level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
-    """Returns the configuration for `logging.config.dictConfig`. The `secrets` are never logged.
+    """Returns the configuration for `logging.config.dictConfig`. `secrets` are texts that are logged as ***.
 
-    All lines go to stdout, gunicorn's lines too, except its list of requests.
+    All lines go to stdout, as text at a terminal and as JSON elsewhere. gunicorn's lines go there too, but gunicorn's
+    list of requests is not logged.
     """
     lines = {"()": TextLines if sys.stdout.isatty() else JsonLines, "secrets": tuple(secrets)}
     return {
@@ -53,14 +54,18 @@ def log_config(level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
 
 
 class StoppedClientFilter(logging.Filter):
-    """Drops the traceback that gunicorn logs for each client that stopped in the middle of its request."""
+    """Drops the record with a traceback that gunicorn logs for each client that stopped in the middle of its request.
+
+    The exception is a BlockingIOError, because the timeout of the client's socket has passed.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Returns False if the record has the exception of a stopped client. `logging` calls this for each record."""
         return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
 class _LineFormatter(logging.Formatter):
-    """Base of both forms of a log line. Writes *** in place of each of the `secrets`."""
+    """Base of both forms of a log line. Writes *** in place of each of the `secrets` with 4 characters or more."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         super().__init__()
@@ -69,13 +74,17 @@ class _LineFormatter(logging.Formatter):
         self._secrets = list(dict.fromkeys(form for secret in known for form in (secret, repr(secret)[1:-1])))
 
     def hide_secrets(self, text: str) -> str:
-        """Returns the text with *** in place of the secrets and of anything that looks like a key."""
+        """Returns the text with *** in place of the secrets, and of anything that looks like a key or token."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return _KEY_PATTERN.sub(r"\1***", text)
 
     def record_details(self, record: logging.LogRecord) -> dict[str, Any]:
-        """Returns a log record's request ids, its `fields` and its traceback as `error`, without secrets."""
+        """Returns the details that are logged after a record's message, without secrets.
+
+        The details are `request_id` and `trace_id` of the current request, the record's own `fields`, and the traceback
+        as `error`. A detail that the record does not have is left out.
+        """
         trace = current_trace_or_none()
         found: dict[str, Any] = {"request_id": trace.request_id} if trace else {}
         if trace and trace.trace_id:
@@ -86,7 +95,10 @@ class _LineFormatter(logging.Formatter):
         return {name: self._plain_value(value) for name, value in found.items()}
 
     def _plain_value(self, value: Any) -> Any:
-        """Returns the value of a logged field as a JSON value, with long texts cut and secrets hidden."""
+        """Returns the value of a logged field as a JSON value. Texts are cut after LONGEST characters.
+
+        Secrets are hidden. A value that JSON does not know is logged as its text.
+        """
         if isinstance(value, Mapping):
             return {str(name): self._plain_value(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
@@ -98,6 +110,10 @@ class JsonLines(_LineFormatter):
     """Writes each log record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Returns the line. A detail with the name of a fixed field, such as "time", is left out.
+
+        `logging` calls this for each record.
+        """
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -113,6 +129,7 @@ class TextLines(_LineFormatter):
     """Writes each log record as one line of text, with its traceback in indented lines below."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Returns the lines. The request id and empty details are left out. `logging` calls this for each record."""
         details = self.record_details(record)
         error = str(details.pop("error", ""))
         details.pop("request_id", None)
@@ -130,12 +147,18 @@ class TextLines(_LineFormatter):
 
 
 def escape_to_one_line(text: str) -> str:
-    """Returns the text with all characters escaped that move the cursor, hide text or begin a line."""
+    """Returns the text with every unprintable character escaped, for example a line end as \\n.
+
+    Such characters could begin a line, move the terminal's cursor or hide text.
+    """
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _value_as_text(value: Any) -> str:
-    """Returns the value of a logged field as text, in quotes if it has blanks, commas or equals signs."""
+    """Returns the value of a logged field as text. A list becomes its items with commas between.
+
+    A text with blanks, commas or equals signs is in quotes.
+    """
     if isinstance(value, list):
         return ",".join(_value_as_text(item) for item in value)
     if isinstance(value, float):

@@ -29,7 +29,7 @@ class SharedParts:
 
 
 def make_shared_parts(settings: Settings) -> SharedParts:
-    """Returns the parts that the settings ask for.
+    """Returns the store, locks and heartbeat that the settings ask for: in Redis if `redis_url` is set, else in files.
 
     Makes the folder BRIDGE_DATA_DIR, but opens no file and no connection. Raises SettingsError if the folder can't be
     made.
@@ -46,7 +46,7 @@ def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedPa
 
 
 def _make_folder(path: Path) -> Path:
-    """Makes the folder if it is missing, and returns its path. Raises SettingsError."""
+    """Makes the folder if it is missing, and returns its path. Raises SettingsError if it can't be made."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as fault:

@@ -25,9 +25,9 @@ def encode_event(value: Any) -> bytes:
 def decode_events(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:
     """Yields (event name, data) of each server-sent event, however the bytes are cut into pieces.
 
-    As WHATWG's rules say, lines end in LF, CR or CRLF, data lines are joined, comments and unknown fields are ignored,
-    and an event without its blank line (the connection broke) is dropped.
-    Raises ValueError if one event has more than `limit` bytes.
+    The name is "" if the event has none. As WHATWG's rules say, lines end in LF, CR or CRLF, data lines are joined with
+    LF, comments and unknown fields are ignored, and events without data are dropped. An event without its blank line
+    (the connection broke) is dropped, too. Raises ValueError if one event or line has more than `limit` bytes.
     """
     event, lines = _PartialEvent(limit), _LineSplitter(limit)
     for piece in pieces:
@@ -47,10 +47,14 @@ class _PartialEvent:
 
     @property
     def is_empty(self) -> bool:
+        """Whether no line of the next event has arrived yet, apart from comments and unknown fields."""
         return not (self._name or self._data)
 
     def add_line(self, line: str) -> tuple[str, str] | None:
-        """Adds a line to the event. Returns (event name, data) if the line is the blank one that ends an event."""
+        """Adds a line to the event. A blank line ends the event: returns (event name, data) then, otherwise None.
+
+        Returns None also for an event without data. Raises ValueError if the event is larger than the limit.
+        """
         if not line:
             whole = (self._name, "\n".join(self._data)) if self._data else None
             self._name, self._data, self._size = "", [], 0
@@ -80,9 +84,10 @@ class _LineSplitter:
         self._mark = _BYTE_ORDER_MARK
 
     def is_whole_event(self, piece: bytes) -> bool:
-        """Returns whether the piece is exactly one event with one line of data, which needs no splitting.
+        """Returns whether the piece is exactly one event with one line of data. The caller need not split it then.
 
-        Servers send most events so.
+        Servers send most events in this form. If True, the piece counts as split, so no byte order mark is expected
+        after it. False if an earlier piece left the beginning of a line.
         """
         if self._rest or not (piece.startswith(_FIELD) and piece.endswith(b"\n\n")):
             return False
@@ -92,7 +97,11 @@ class _LineSplitter:
         return True
 
     def split(self, piece: bytes) -> Iterator[str]:
-        """Yields the lines that end in this piece, and keeps the rest for the next piece."""
+        """Yields the lines that end in this piece, and keeps the rest for the next piece.
+
+        Removes a byte order mark from the first line of the stream. Raises ValueError if the rest is larger than the
+        limit.
+        """
         rest, start = self._rest, 0
         rest += piece
         for match in _LINE_END.finditer(rest, self._searched):
@@ -106,6 +115,9 @@ class _LineSplitter:
             raise ValueError(f"a line of more than {self._limit} bytes")
 
     def last_line(self) -> Iterator[str]:
-        """Yields the line that a CR at the very end of the stream ends, if there is one."""
+        """Yields the last line if the stream ended with a CR. Must be called after the last piece.
+
+        A last line without any line end is dropped.
+        """
         if self._rest.endswith(b"\r"):
             yield self._rest[:-1].removeprefix(self._mark).decode("utf-8", "replace")

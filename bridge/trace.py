@@ -25,7 +25,8 @@ _TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0
 class Trace:
     """The ids of one client request, its calls to Letta and its times. Many threads write to one trace.
 
-    `request_id` is the client's X-Request-Id, or a new id if the client sent none or an invalid one.
+    `request_id` is the client's X-Request-Id, or a new id if the client sent none or an invalid one. `traceparent` is
+    the client's header of this name (W3C Trace Context), "" if missing; `trace_id` is the id in it, "" if invalid.
     """
 
     def __init__(self, request_id: str = "", traceparent: str = "") -> None:
@@ -65,7 +66,10 @@ class Trace:
 
     @property
     def letta_seconds(self) -> float:
-        """The seconds in which at least one call to Letta was under way, including the model's work."""
+        """The seconds in which at least one call to Letta was under way, including the model's work.
+
+        Calls at the same time count once.
+        """
         return self._letta.seconds
 
     @property
@@ -78,7 +82,7 @@ class Trace:
         self.agent_id, self.agent_name, self.agent_type = agent_id, name, agent_type
 
     def count_letta_call(self, call: str) -> None:
-        """Adds one to the number of calls of this kind, such as "GET /v1/tools/"."""
+        """Adds one to the number of calls to Letta of this kind, such as "GET /v1/tools/": HTTP method and path."""
         self.calls[call] += 1
 
     def measure_letta_call(self) -> AbstractContextManager[None]:
@@ -125,22 +129,28 @@ _CURRENT: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
 def current_trace() -> Trace:
-    """Returns the trace of the request that this thread works for. Without one: a new trace that is not reported."""
+    """Returns the trace of the request that this thread works for.
+
+    If the thread works for no request, returns a new trace, which is not kept or reported.
+    """
     return _CURRENT.get() or Trace()
 
 
 def current_trace_or_none() -> Trace | None:
-    """Returns the trace of the request that this thread works for, None without a request."""
+    """Returns the trace of the request that this thread works for, None if it works for no request."""
     return _CURRENT.get()
 
 
 def set_current_trace(trace: Trace | None) -> None:
-    """Sets the request that this thread works for from now on. None: this thread works for no request."""
+    """Sets the trace of the request that this thread works for from now on. None: it works for no request."""
     _CURRENT.set(trace)
 
 
 def bind_to_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
-    """Returns the action with this thread's trace bound to it: any thread that runs the action uses that trace."""
+    """Returns a function that does the same as `action`, with the present trace of the calling thread.
+
+    So another thread may run the function for the same request. That thread's own trace does not change.
+    """
     trace = current_trace_or_none()
 
     def run_in_trace(item: Item) -> Result:
@@ -152,7 +162,11 @@ def bind_to_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], 
 
 @contextmanager
 def count_as_waiting(held: AbstractContextManager[Result]) -> Iterator[Result]:
-    """Enters the lock `held`. Adds the time until the lock is entered or refused to the trace's `waited_seconds`."""
+    """Enters the context manager `held`, such as a lock on an agent, for the `with` block. Yields what `held` yields.
+
+    Adds the time until `held` is entered, or raises, to the current trace's `waited_seconds`. The time inside the block
+    is not added.
+    """
     with ExitStack() as stack:
         with current_trace().measure_waiting():
             value = stack.enter_context(held)
