@@ -88,6 +88,7 @@ class LettaServer:
             return features
 
     def server_time(self) -> float | None:
+        """Returns the Unix time in the `Date` header of Letta's answer; None if the header is missing or invalid."""
         date = self._http.read_header("/v1/health/", "Date")
         try:
             return parsedate_to_datetime(date).timestamp()
@@ -240,6 +241,10 @@ class LettaServer:
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
+        """Sends messages to the agent and yields the events of the run.
+
+        The iteration raises LettaTimeout if only pings come for longer than the turn timeout.
+        """
         body: dict[str, Any] = {"messages": list(map(payloads.message_payload, messages)), "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)

@@ -139,6 +139,7 @@ class Connection:
             return self._send_get(path, params, trace) if verb == "GET" else self._send_change(verb, path, body, trace)
 
     def _send_get(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
+        """Sends a GET by `requests`. Raises a BridgeError for an answer other than 2xx; redirects are not followed."""
         answer = self._session.get(
             self._base_url + path,
             params=params,
@@ -151,6 +152,7 @@ class Connection:
         return answer
 
     def _send_change(self, verb: str, path: str, body: Any, trace: Trace) -> httpx.Response:
+        """Sends a call other than a GET by letta-client, which raises its own exception for a refusal."""
         verbs: dict[str, Callable[..., httpx.Response]] = {
             "POST": self._letta.post,
             "PUT": self._letta.put,
@@ -161,6 +163,10 @@ class Connection:
         return verbs[verb](path, cast_to=httpx.Response, options={"headers": _request_id_headers(trace)}, **sent)
 
     def _post_message(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
+        """Sends the JSON `sent` and returns the answer, of any status, as soon as its headers have come.
+
+        The caller reads the body of the answer as a stream.
+        """
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_id_headers(trace)}
         with _translate_call_errors(self._base_url), self._measure_call(trace, "POST", path):
             return self._session.post(
@@ -173,7 +179,7 @@ class Connection:
             )
 
     def _read_messages(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
-        """Yields each message of a stream, and None for the mark by which the server says that it is complete."""
+        """Yields each message of a stream, and None for the server's mark that the stream is complete."""
         with answer, _translate_call_errors(self._base_url):
             for _, data in self._read_events(answer, trace):
                 yield None if data == sse.DONE else require_object(json.loads(data))

@@ -16,6 +16,7 @@ def agent_summary_from_row(row: JsonObject) -> AgentSummary:
 
 
 def agent_from_row(row: JsonObject) -> Agent:
+    """Returns the agent that Letta's JSON `row` describes. Tools or blocks that Letta left out are missing in it."""
     return Agent(
         id=text_of(row.get("id")),
         name=text_of(row.get("name")),
@@ -36,6 +37,7 @@ def _model_from_config(config: JsonObject) -> AgentModel:
 
 
 def tool_from_row(row: JsonObject) -> Tool:
+    """Returns the tool that Letta's JSON `row` describes. A tool without a type counts as "custom"."""
     return Tool(
         id=text_of(row.get("id")),
         name=text_of(row.get("name")),

@@ -107,6 +107,7 @@ def _check_json(value: Any, where: str, limits: SchemaLimits) -> None:
 
 
 def _check_scalar(value: Any, where: str) -> None:
+    """Raises an InvalidRequest for text that Letta can't store, and for a value that is not a JSON value."""
     if isinstance(value, str) and _UNSTORABLE.search(value):
         _refuse_schema(where, f"holds text with NUL or half a surrogate pair, which can't be stored: {value!r:.80}")
     if isinstance(value, float) and not math.isfinite(value):

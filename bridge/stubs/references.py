@@ -102,7 +102,7 @@ class Definitions:
         return reference in self._recursive
 
     def needed_definitions(self, schema: Schema) -> dict[str, Any]:
-        """Returns the definitions that a schema needs: those that it refers to, and those that they refer to.
+        """Returns the definitions that a schema needs: the targets of its references, and of the references in them.
 
         The definitions are under `$defs` or `definitions`, as in the client's schema.
         """
@@ -129,6 +129,7 @@ class Definitions:
 
 
 def _references_in(schema: Any) -> set[str]:
+    """Returns the references in a schema and in the schemas inside it. Does not look into their targets."""
     found: set[str] = set()
 
     def collect(inner: Any) -> Any:

@@ -66,6 +66,7 @@ def template_digest() -> str:
 
 @cache
 def _template_environment() -> Environment:
+    """Returns the Jinja environment for stubs. Its filter `literal` writes a text as a Python string in ASCII."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,

@@ -60,6 +60,7 @@ class StrictFormBuilder:
         return {"type": "object", "properties": self._property_schemas(top, ()), "required": top["required"]}
 
     def _property_schemas(self, schema: Schema, path: ArgumentPath) -> Schema:
+        """Returns the strict mode schema of each property of an object. `path` is the path of the object."""
         required = schema.get("required", [])
         return {
             name: self._value_schema(inner, (*path, name), "required" if name in required else "optional")
