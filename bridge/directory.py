@@ -29,12 +29,19 @@ def model_names(agents: Sequence[AgentSummary]) -> list[str]:
 
 
 def _can_be_model_name(name: str) -> bool:
-    """Returns whether a client can use the name as a model. Ids and names that end in ASIDE_SUFFIX cannot be used."""
+    """Returns whether a client can use an agent's name as a model.
+
+    A client cannot use a name that is empty, begins or ends with white space, looks like an agent's id, or ends in
+    ASIDE_SUFFIX.
+    """
     return bool(name) and name == name.strip() and not AGENT_ID.fullmatch(name) and not name.endswith(ASIDE_SUFFIX)
 
 
 class Directory:
-    """Finds the agent that a request's model means. Keeps the id that belongs to a name, to save calls to Letta."""
+    """Finds the agent that a request's model means. Keeps the id that belongs to a name, to save calls to Letta.
+
+    `clock` returns seconds; only differences count.
+    """
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float] = time.monotonic) -> None:
         self._gateway = gateway
@@ -43,9 +50,9 @@ class Directory:
         self._models: tuple[Sequence[tuple[str, AgentSummary]], float] = ((), -inf)
 
     def models(self, visible: Visible = ALL) -> Sequence[tuple[str, int]]:
-        """Returns the model name and the creation time of every visible agent.
+        """Returns the model name and the creation time, a Unix time, of every visible agent.
 
-        The list is kept for LIST_KEPT_SECONDS, because clients ask for it often.
+        The list may be LIST_KEPT_SECONDS old: it is kept so long, because clients ask for it often.
         """
         models, until = self._models
         if self._clock() >= until:
@@ -59,9 +66,10 @@ class Directory:
         return list(zip(model_names(agents), agents, strict=True))
 
     def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
-        """Returns the model name and the creation time of the agent with this name or id, as Letta has it now.
+        """Returns the model name and the creation time, a Unix time, of the agent with this name or id.
 
-        Raises UnknownModel if there is no such agent or it is not visible.
+        Both are fetched from Letta now, not from the list that `models` keeps. Raises UnknownModel if there is no such
+        agent, if the agent is not visible, or if several agents have the name.
         """
         self.check_visible(model, visible)
         found = self.find(model)
@@ -73,13 +81,18 @@ class Directory:
     def check_visible(self, model: str, visible: Visible) -> None:
         """Raises UnknownModel if the client may not see the agent with this name or id.
 
-        The error is the same as for an agent that does not exist.
+        The error is the same as for an agent that does not exist. If `visible` is empty, never raises. Asks Letta only
+        if `model` is not in `visible`, because `visible` may have an agent's id while `model` is its name.
         """
         if visible and model not in visible and not self._is_visible(model, visible):
             raise _unknown_model(model)
 
     def _is_visible(self, model: str, visible: Visible) -> bool:
-        """Returns whether the agent with this name or id, fetched from Letta, is one of the visible agents."""
+        """Returns whether the agent with this name or id, fetched from Letta, is one of the visible agents.
+
+        Used if `model` itself is not in `visible`: an agent's id is visible if the agent's name is in `visible`, and a
+        name is visible if the agent's id is. Raises UnknownModel if `model` is an id that no agent has.
+        """
         if AGENT_ID.fullmatch(model):
             return self._agent_by_id(model).name in visible
         named = self._gateway.agents_named(model)
@@ -87,16 +100,20 @@ class Directory:
         return bool(named) and all(agent.id in visible for agent in named)
 
     def find_id(self, model: str) -> str:
-        """Returns the id of the agent with this name or id. Calls Letta only if the name was not used before.
+        """Returns the id of the agent with this name or id. Calls Letta only if the id of the name is not kept yet.
 
-        The id of a name may be out of date if agents were renamed. Raises UnknownModel if no agent has the name.
+        An id is returned as it is, without a check that the agent exists. The kept id of a name may be out of date if
+        agents were renamed. Raises UnknownModel if not exactly one agent has the name.
         """
         if AGENT_ID.fullmatch(model):
             return model
         return self._ids.get(model) or self._id_by_name(model)
 
     def find(self, model: str) -> Agent:
-        """Fetches the agent with this name or id from Letta. Raises UnknownModel if there is not exactly one."""
+        """Fetches the agent with this name or id from Letta. Raises UnknownModel if there is not exactly one.
+
+        If the agent with the kept id of a name was deleted or renamed, looks up the name again.
+        """
         if AGENT_ID.fullmatch(model):
             return self._agent_by_id(model)
         known = self._ids.get(model)
@@ -115,7 +132,10 @@ class Directory:
             raise _unknown_model(agent_id) from None
 
     def _id_by_name(self, name: str) -> str:
-        """Asks Letta for the agent with this name and keeps its id. Raises UnknownModel if there is not exactly one."""
+        """Asks Letta for the agent with this name. Returns the agent's id and keeps it for `find_id` and `find`.
+
+        Forgets the id that was kept before. Raises UnknownModel if not exactly one agent has the name.
+        """
         self._ids.pop(name, None)
         found = self._gateway.agents_named(name)
         if not found:
@@ -130,7 +150,10 @@ class Directory:
 
 
 def _visible_models(models: Sequence[tuple[str, AgentSummary]], visible: Visible) -> list[tuple[str, int]]:
-    """Returns the model name and the creation time of those models whose agent the client may see."""
+    """Returns the model name and the creation time (Unix time) of those models whose agent the client may see.
+
+    `visible` has names and ids of agents; if it is empty, the client may see all agents.
+    """
     return [
         (name, agent.created) for name, agent in models if not visible or agent.id in visible or agent.name in visible
     ]

@@ -24,7 +24,7 @@ AUTO = ToolChoice()
 
 @dataclass(frozen=True, slots=True)
 class MethodChoice:
-    """The method that catches one agent's calls in a turn, with what the method depends on.
+    """The interception method that catches one agent's calls in a turn, with what the method depends on.
 
     `features` are those of the Letta server, `loop` is the code in Letta that runs the agent.
     """
@@ -50,9 +50,10 @@ class Offering:
     def choose_method(
         self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()
     ) -> MethodChoice:
-        """Chooses the method that catches the calls of a turn with this agent.
+        """Chooses the interception method that catches the calls of a turn with this agent.
 
         `choice` is the request's `tool_choice`. `allowed` are the methods that the client's key allows; empty for all.
+        Raises InvalidRequest or Forbidden if no method is possible (see interception/choose.py).
         """
         features = features_for_agent(self._gateway.features(), sleeptime=agent.sleeptime)
         loop = agent_loop(features.version, agent.type)
@@ -76,8 +77,9 @@ class Offering:
     ) -> tuple[Agent, Sequence[Binding]]:
         """Attaches these stubs to the agent, and detaches all other stubs.
 
-        If the method sends the tools with each message, attaches no stubs. Returns the agent after the change, and the
-        bindings of the stubs.
+        If the interception method sends the tools with each message, attaches no stubs and only detaches. Returns the
+        agent after the change, and the bindings of `stubs` in both cases. `choice` is the request's `tool_choice`: the
+        tool rules of the agent change with it.
         """
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
@@ -88,7 +90,8 @@ class Offering:
     def store_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
         """Writes the client's system prompt to a memory block of the agent, if BRIDGE_SYSTEM_PROMPT is "block".
 
-        With another setting, or without a system prompt, removes the block that an earlier turn wrote.
+        With another setting, or without a system prompt, removes the block that an earlier turn wrote. Calls Letta
+        through `gateway` and only if something changes.
         """
         wanted = new_input.instructions if self._settings.system_prompt == "block" else ""
         apply_instructions(gateway, agent, plan_instructions(agent, wanted))
@@ -98,7 +101,8 @@ class Offering:
     def resync_tools(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
         """Makes the stubs of these tools again, and attaches exactly them to the agent.
 
-        Returns the number of attached stubs.
+        Returns the number of attached stubs: 0 if the interception method sends the tools with each message. Locks the
+        agent; see `AgentLocks.hold_outside_turn`.
         """
         with self._locks.hold_outside_turn(agent_id):
             agent = self._gateway.agent(agent_id)
@@ -109,12 +113,19 @@ class Offering:
             return len(bindings) if chosen.method.offers_stubs else 0
 
     def close_held_calls(self, agent_id: str) -> list[str]:
-        """Closes the calls of clients' tools that the agent waits for. Returns the names of the called tools."""
+        """Closes the calls of clients' tools that the agent waits for. Returns the names of the called stubs.
+
+        Also removes the note in the store that these calls are open. Raises LettaConflict if no call holds the agent,
+        or if a call of the agent's own tool does.
+        """
         with self._locks.hold_outside_turn(agent_id):
             names = close_held_calls(self._gateway, self._gateway.agent(agent_id))
             self._open_calls.forget(agent_id)
             return names
 
     def detached_stub_names(self, agent: Agent) -> set[str]:
-        """Returns the names of stubs that are detached from the agent although the agent still has their tool rules."""
+        """Returns the names of stubs that are detached from the agent although the agent still has their tool rules.
+
+        This happens if somebody detaches a stub by hand. May ask Letta for tools by name.
+        """
         return self._registry.detached_stub_names(agent)

@@ -22,16 +22,22 @@ Specs = tuple[ToolSpec, ...]
 
 @dataclass(frozen=True, slots=True)
 class Toolsets:
-    """The tools of the operator's files: for all requests, by an agent's name or id, by a key's name."""
+    """The tools of the operator's files.
+
+    `for_all` are the tools for every request. `for_agents` maps the name or id of an agent to the tools for that agent.
+    `for_keys` maps the name of a client's key to the tools for requests with that key.
+    """
 
     for_all: Specs = ()
     for_agents: Mapping[str, Specs] = field(default_factory=dict)
     for_keys: Mapping[str, Specs] = field(default_factory=dict)
 
     def add_to_turn(self, turn: Turn, agent_names: Iterable[str], most: int) -> Turn:
-        """Returns the turn with the tools of the files added. Of two tools with one name, the client's is used.
+        """Returns the turn with the tools of the files added.
 
-        With `tool_choice: none` nothing is added. Raises InvalidRequest if the turn then has more than `most` tools.
+        `agent_names` are the id and the name of the turn's agent. Of several tools with one name, the client's is used,
+        otherwise the one for all requests, otherwise the key's, otherwise the agent's. With `tool_choice: none`,
+        nothing is added. Raises InvalidRequest if the turn has more than `most` tools after tools were added.
         """
         added = [self.for_all, self.for_keys.get(turn.client, ()), *(self.for_agents.get(n, ()) for n in agent_names)]
         if turn.tool_choice.mode == "none" or not any(added):
@@ -49,7 +55,11 @@ class Toolsets:
 
 
 def read_toolsets(folder: Path | None, most: int, limits: SchemaLimits = USUAL_LIMITS) -> Toolsets:
-    """Reads the tools of all files in the folder. Raises a SettingsError that names the first wrong file."""
+    """Reads the tools of all files in the folder (BRIDGE_TOOLSETS). Returns no tools if `folder` is None.
+
+    Each file may have at most `most` tools. `limits` says how large the schema of a tool may be. Raises a SettingsError
+    that names the first wrong file. Files that are missing are not an error.
+    """
     if folder is None:
         return Toolsets()
     for_all = folder / "all.json"
@@ -61,9 +71,10 @@ def read_toolsets(folder: Path | None, most: int, limits: SchemaLimits = USUAL_L
 
 
 def _read_tools(file: Path, most: int, limits: SchemaLimits) -> Specs:
-    """Reads the tools of one file. Raises SettingsError if the file or one of its tools is invalid.
+    """Reads the tools of one file: an array, or an object with the array in its field `tools`.
 
-    A stub is made of each tool to check it: an invalid tool would fail every request that the tool is added to.
+    Raises SettingsError if the file or one of its tools is invalid. A stub is made of each tool to check the tool, and
+    thrown away: with an invalid tool, every request to which the tool is added would fail.
     """
     try:
         value = json.loads(file.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 JsonObject = Mapping[str, Any]
-# How the agent's calls of a client's tools are caught (see bridge/interception/).
+# The interception methods: how the agent's calls of a client's tools are caught (see bridge/interception/).
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
 # What happens to a client's system prompt (BRIDGE_SYSTEM_PROMPT).
 SystemPromptMode = Literal["block", "message", "ignore"]
@@ -29,9 +29,9 @@ ASIDE_SUFFIX = ":aside"
 class ToolSpec:
     """A tool as the client described it.
 
-    `parameters` is the JSON Schema of its arguments, unchanged; None if the client sent none. `strict`: the client asks
-    for OpenAI's strict mode. `schema_key` identifies a schema that was checked (see stubs/cache.py); it is empty before
-    the check.
+    `parameters` is the JSON Schema of the tool's arguments, unchanged; None if the client sent no schema. `strict`: the
+    client asks for OpenAI's strict mode. `schema_key` identifies a schema that was checked (see stubs/cache.py); it is
+    empty before the check.
     """
 
     name: str
@@ -68,7 +68,8 @@ class ToolCall:
 class ToolResult:
     """What a client's tool returned for the call `call_id`.
 
-    `name` and `arguments` are those of the call in the client's transcript.
+    `is_error`: the tool failed. `name` and `arguments` are those of the call in the client's transcript; "" if the
+    transcript does not say them.
     """
 
     call_id: str
@@ -80,7 +81,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture in a message: either `data`, in base64, with `media_type`, or `url`. `detail` is OpenAI's field."""
+    """A picture in a message: either `data`, in base64, with `media_type`, or `url`.
+
+    `detail` is OpenAI's field for how exactly the model looks at the picture: "low", "high" or "auto".
+    """
 
     media_type: str = ""
     data: str = ""
@@ -113,16 +117,16 @@ class NewInput:
 class CallIds(Protocol):
     """Makes and reads the ids that a dialect gives to calls.
 
-    The id of a call contains the id of the Letta message with the call. So the bridge finds that message again without
-    any data of its own. Letta's own call ids can't be used: they come from the model and may occur twice in a
-    conversation. Letta's message ids are unique.
+    The id of a call contains the id of the Letta message with the call or with its return. So the bridge finds that
+    message again without any data of its own. Letta's own call ids can't be used: they come from the model and may
+    occur twice in a conversation. Letta's message ids are unique.
     """
 
     def id_in_message(self, message_id: str, index: int) -> str:
-        """Returns the id of the call number `index`, from 0, in the Letta message `message_id`."""
+        """Returns the client's id of a call: the call number `index`, from 0, of the Letta message `message_id`."""
 
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
-        """Returns the message id and the index that this call id contains. None if `id_in_message` did not make it."""
+        """Returns the message id and the index that the call id contains, None if `id_in_message` did not make it."""
 
     def new_id_without_message(self) -> str:
         """Returns a new id for a call that is in no Letta message, because the bridge read it from the agent's text."""
@@ -165,13 +169,16 @@ class Turn:
     - `aside`: the request must not reach the agent's memory. `side_rule` is the name of the `SideRule` that recognised
       such a request; it is "" if the client itself said `aside`.
     - `reply_format`: a text that tells the agent which form its reply must have, "" for any form.
-    - `known_calls`: the ids of all calls in the transcript.
+    - `parallel_tool_calls`: the client takes several calls in one reply.
+    - `stream`: the client wants the reply as a stream.
+    - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
     - `closed_calls`: the number of calls in the last assistant message of the transcript.
     - `ends_with_result`: the transcript ends with a tool's result. The agent makes a call only once, so a second
       request with the same results is always a repeat of the first.
-    - `methods`: the methods by which the calls may be caught; empty for all methods.
+    - `call_ids`: makes and reads the ids of calls for this turn.
+    - `methods`: the interception methods by which the calls may be caught; empty for all methods.
     - `client`: the name of the client's key, "" without a key.
-    - `id`: names this turn. Every attempt at the turn has the same id.
+    - `id`: names this turn. Every attempt at the turn has the same id. It is "" until an attempt begins.
     - `repeated`: there was an earlier attempt, and it is not known whether its messages reached the agent.
     """
 
@@ -198,10 +205,10 @@ class Turn:
 class SideRule:
     """Recognises requests that must not reach the agent's memory, such as a client's request for a title or a summary.
 
-    A request fits if all of this is true: the first message with this `role` begins with `begins`; each text of
-    `contains` is in some message; with `tools` false, the request offers no tools. With `last`, the last message of the
-    transcript must have the role and the beginning, instead of the first with the role. With `alone`, that message is
-    the only one apart from system prompts.
+    `name` is the name of the rule in records. A request fits if all of this is true: the first message with this `role`
+    begins with `begins`; each text of `contains` is in some message; with `tools` false, the request offers no tools.
+    With `last`, the last message of the transcript must have the role and the beginning, instead of the first message
+    with the role. With `alone`, the transcript has at most one message apart from system prompts.
     """
 
     name: str
@@ -246,12 +253,13 @@ ArgumentPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """The Python tool that stands for a client's tool on the Letta server. It never does the work of the client's tool.
+    """The Python tool on the Letta server that represents a client's tool. It never does the work of the client's tool.
 
     - `spec`: the client's tool. `name`: the name of the stub on the server, which the model sees.
     - `digest`: a hash of the client's name, the schema that Letta gets, and the template of the code. It identifies the
       stub under any name.
     - `json_schema`: what Letta gives the model: name, description and parameters.
+    - `source_code`: the Python code of the stub. `kind` says what the code returns.
     - `renamed`: maps the names of parameters that the model sees to the client's names.
     - `as_text`: the places of arguments for which the model writes JSON text, because the schema could not describe
       their values. The places have the client's names, and "*" for any item of a list.
@@ -277,7 +285,7 @@ class Stub:
 class Binding:
     """A stub, under the name that the agent's model sees, and the id of its tool on the Letta server.
 
-    `tool_id` is "" if the method sends the tools with each message: then no stub is on the server.
+    `tool_id` is "" if the interception method sends the tools with each message: then no stub is on the server.
     """
 
     stub: Stub
@@ -289,14 +297,20 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MethodChosen:
-    """The bridge chose the method by which it catches the calls of this turn. Always the first event of a turn."""
+    """The bridge chose the interception method `method` for this turn. Always the first event of a turn.
+
+    `method` is "none" if no agent is asked.
+    """
 
     method: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsOffered:
-    """The agent has the stubs in `bindings` from now on. `results` are what the client's tools returned."""
+    """The agent has the tools in `bindings` from now on. `results` are the client's results that came with the request.
+
+    This event is for the record of the turn. The client does not get it.
+    """
 
     agent_id: str
     agent_name: str
@@ -321,9 +335,9 @@ class Text:
 
 
 def separated_text(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
-    """Returns the text of `piece`, with an empty line before it if the piece begins another message than `last`.
+    """Returns the text of `piece`, with an empty line before the text if `last` belongs to another message.
 
-    `last` is the piece before `piece`, None if there is none.
+    `last` is the piece that came before, None if `piece` is the first. Without `last`, there is no empty line.
     """
     return piece.text if last is None or last.item_id == piece.item_id else f"\n\n{piece.text}"
 
@@ -363,7 +377,11 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The tokens that a run used, as Letta counts them: the sum over its `steps`. A step is one call of the model."""
+    """The tokens that a run used, as Letta counts them: the sum over all steps of the run.
+
+    A step is one call of the model, and `steps` is their number. `last_step_id` is Letta's id of the last step, "" if
+    the id is not known. For the client, `Conversation` replaces `prompt_tokens` by those of the last step.
+    """
 
     prompt_tokens: int
     completion_tokens: int
