@@ -190,6 +190,7 @@ class RecordBuilder:
     def _add_step(
         self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = ""
     ) -> None:
+        """Adds a step that happens now, after the step of the joined pieces. Drops the step if the record is full."""
         self._close_piece()
         if len(self._steps) < (MOST_CALLS if kind in _COUNTED else MOST_STEPS):
             self._steps.append(self._new_step(kind, name, text, size=size, ok=ok, call_id=call_id))
@@ -197,11 +198,13 @@ class RecordBuilder:
     def _new_step(
         self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = ""
     ) -> Step:
+        """Returns a step that happens now. Its text is cut after SHOWN characters; `size` 0 means the text's length."""
         shown = text[:SHOWN] if self._keeps_text else ""
         return Step(round(self._trace.seconds, 4), kind, name[:BRIEF], shown, size or len(text), ok, call_id)
 
 
 def _tool_card(stub: Stub, since: float, method: str) -> ToolCard:
+    """Returns the description of the stub's tool. `since` is the Unix time of the turn that offered the tool."""
     return ToolCard(
         digest=stub.digest,
         client_name=stub.spec.name,

@@ -194,14 +194,17 @@ _FIELDS_WITH_RECORDS: Mapping[str, type[Any]] = {"steps": Step}
 
 
 def record_to_text(record: Any) -> str:
+    """Returns the JSON text that the store keeps for a record of any class of this module."""
     return json.dumps(asdict(record), separators=(",", ":"))
 
 
 def record_from_text(kind: type[Record], text: str) -> Record:
+    """Returns the record of a text that `record_to_text` returned. `kind` is the record's class."""
     return record_from_row(kind, json.loads(text))
 
 
 def records_from_texts(kind: type[Record], texts: Iterable[str]) -> list[Record]:
+    """Returns the records of texts that `record_to_text` returned, in the same order. `kind` is their class."""
     return [record_from_text(kind, text) for text in texts]
 
 

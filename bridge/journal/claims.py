@@ -61,9 +61,11 @@ class Claim:
 
     @classmethod
     def from_text(cls, text: str) -> Claim:
+        """Returns the claim of a text that `to_text` returned."""
         return cls(**json.loads(text))
 
     def to_text(self) -> str:
+        """Returns the text that the store keeps for this claim. Equal claims have equal texts."""
         return json.dumps(asdict(self))
 
 
@@ -91,7 +93,7 @@ class Claims:
         return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
 
     def renew(self, claim: Claim) -> None:
-        """Makes our claim expire `keep` seconds from now. Does nothing if it is not the claim of the turn any more."""
+        """Makes our claim expire `keep` seconds from now. Does nothing if the turn has another claim or none by now."""
         self.take_over(claim, claim)
 
     def forget(self, claim: Claim) -> None:
@@ -121,7 +123,7 @@ class Claims:
     def is_just_delivered(self, claim: Claim) -> bool:
         """Returns whether another thread or worker notes the delivery of the answer within MOMENT seconds from now.
 
-        Waits for the note that long. It is noted when `claim` is not the stored claim of the turn any more.
+        Returns True as soon as `claim` is not the stored claim of the turn any more. Waits MOMENT seconds otherwise.
         """
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:

@@ -82,8 +82,8 @@ class _WorkerWatch:
         """Returns whether the worker seems to make the attempt.
 
         Sets `is_certain` when a new heartbeat names the attempt. Returns False if the worker is dead, or after ALIVE
-        seconds without a heartbeat that names the attempt. Reads the store once in PULSE / 2
-        seconds, and returns True in between. Each read also renews the key that tells the worker of its follower.
+        seconds without a heartbeat that names the attempt. Reads the store once in PULSE / 2 seconds, and returns True
+        in between. Each read also renews the key by which the worker knows that a client here reads its attempt.
         """
         now = time.monotonic()
         if now - self._checked_at < PULSE / 2:

@@ -47,7 +47,7 @@ class Recording:
         """Writes the events that are not written yet. `events` are all events of the attempt so far.
 
         After a third of `keep` seconds, also renews the claim, and makes the recording expire later, even without new
-        events. Raises StoreUnavailable.
+        events. Raises StoreUnavailable if the store fails.
         """
         with self._writing:
             late = time.monotonic() - self._renewed > self._keep / 3

@@ -95,9 +95,9 @@ class AgentLocks:
     ) -> Iterator[AgentHold]:
         """Waits until the agent is free, and locks it while the `with` block runs.
 
-        Raises Busy if the agent is not free until `deadline` (a time of `time.monotonic`; None: the `wait` of this
-        object from now), and ClientGone if `gone` is set before. If the block raises, the turn is marked as unfinished
-        for the next holder.
+        Raises Busy if the agent is not free until `deadline`, a time of `time.monotonic` (None: `wait` seconds from
+        now). Raises ClientGone if `gone` is set before. If the block raises, the turn is marked as unfinished for the
+        next holder.
         """
         latest = self.deadline() if deadline is None else deadline
 
@@ -152,8 +152,8 @@ class _ThreadLock:
     def acquire(self, keep_waiting: Callable[[], bool], latest: float) -> bool:
         """Waits for the lock and takes it. Returns whether this thread has the lock now.
 
-        Returns False if `keep_waiting` returns False before the lock is free. Asks `keep_waiting` at
-        least every CHECK_INTERVAL seconds, and also at `latest`, a time of `time.monotonic`.
+        Returns False if `keep_waiting` returns False before the lock is free. Asks `keep_waiting` at least every
+        CHECK_INTERVAL seconds, and also at `latest`, a time of `time.monotonic`.
         """
         ticket = object()
         with self._condition:
@@ -166,6 +166,7 @@ class _ThreadLock:
             return True
 
     def release(self) -> None:
+        """Frees the lock for the thread that has waited longest. Only the thread that has the lock may call this."""
         with self._condition:
             self._queue.pop(0)
             self._condition.notify_all()

@@ -34,6 +34,10 @@ class FileLocker:
         self._folder = folder
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+        """Waits until the lock with this name is free, and takes the lock: first the place of the next worker.
+
+        Returns None as soon as `keep_waiting` returns False. Raises StoreUnavailable if a file can't be opened.
+        """
         queue_file = self._open_lock_file(f"{name}.next")
         try:
             if not _wait_for_lock(queue_file, keep_waiting, SLOWEST_POLL):
@@ -85,6 +89,7 @@ class _FileLock:
         return _is_file_at(self.file, self.path)
 
     def release(self, ended: bool) -> None:
+        """Unlocks the file. `ended`: the turn was complete, which is written to the file for the next holder."""
         if ended:
             _write_mark(self.file, _ENDED)
         os.close(self.file)

@@ -96,6 +96,11 @@ class LeaseLocker:
         self._renewer: tuple[int, threading.Thread] | None = None
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+        """Waits in the queue until the lock with this name is free, and takes a lease of the lock.
+
+        Leaves the queue and returns None as soon as `keep_waiting` returns False. Raises StoreUnavailable if Redis
+        fails.
+        """
         self._start_renewal_thread()
         token = secrets.token_hex(12)
         pause = POLL
@@ -204,6 +209,7 @@ class _Lease:
         return time.monotonic() < self.until
 
     def release(self, ended: bool) -> None:
+        """Gives the lease back. `ended`: the turn was complete, which is marked in Redis for the next holder."""
         self._locker.release(self, ended)
 
 

@@ -105,8 +105,8 @@ class Heartbeat:
     def beat(self) -> None:
         """Writes one beat to the store, with the tokens of the running attempts, and then calls `work`.
 
-        Adds this worker to the list of all workers again if the store has lost that entry. Logs every exception and
-        raises none. After a first warning, exceptions of the next beats are logged at the level debug.
+        Adds this worker to the list of all workers again if the store has lost that entry. Logs every exception of
+        the store and of `work`, and raises none. After a first warning, those of the next beats are logged as debug.
         """
         assert self._first is not None
         first, turns = self._first[1], tuple(self._turns())

@@ -99,7 +99,7 @@ class LocalStore:
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
         with self._transaction() as db:
-            if not self._is_list(db, key):
+            if not self._is_list(db, key):  # items of an expired list may still be there
                 db.execute("delete from items where key = ?", (key,))
             db.execute("replace into lists values (?, ?)", (key, self._clock() + keep))
             db.execute("insert into items (key, item) values (?, ?)", (key, item))

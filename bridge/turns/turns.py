@@ -36,10 +36,10 @@ class Turns:
     on_end: Sequence[Callable[[TurnRecord], None]]
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
-        """Returns the request's part in the turn. Starts a thread that runs the turn, unless the turn runs already.
+        """Returns the request's part in the turn. Starts a thread that runs the turn, if that is needed.
 
-        No thread is needed either if the turn's recorded answer is in the store. The thread shares the request's slot
-        and trace. Raises IdempotencyKeyReused, as `Part.begin` does.
+        It is not needed if the turn runs already, or if the store has its recorded answer. The thread shares the
+        request's slot and trace. Raises IdempotencyKeyReused, as `Part.begin` does.
         """
         trace = current_trace()
 
