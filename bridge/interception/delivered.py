@@ -20,8 +20,8 @@ def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
     """Returns the turn without its messages if an earlier attempt delivered them, otherwise with all its messages.
 
     May first wait until the runs of earlier attempts have ended, and fetch the agent from Letta again. If the
-    server lists its runs, waits only if an earlier attempt sent a message. Otherwise always waits until the agent's
-    context does not change any more.
+    server lists its runs, waits only if an earlier attempt sent a message. If the server does not, always waits until
+    the agent's context does not change any more.
 
     All messages of a turn are sent to Letta in one request, so one delivered message means that all were delivered. The
     tool results stay in the turn, and its field `delivered` is set. The interception methods `approval` and `native`

@@ -12,8 +12,8 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
     """Returns the tools of a request, () if the field `tools` is missing.
 
     Raises InvalidRequest if a tool is invalid, if two tools have the same name, if there are more than `most` tools, or
-    if the request has OpenAI's old fields `functions` or `function_call`.
-    Only function tools can be offered to an agent. OpenAI itself runs the tools of other types.
+    if the request has OpenAI's old fields `functions` or `function_call`. Only function tools are valid: OpenAI itself
+    runs the tools of other types.
     """
     for old in ("functions", "function_call"):
         if body.get(old):
