@@ -302,8 +302,8 @@ class LettaServer:
         """Returns the agent's newest messages from all of its conversations.
 
         If the message with the id `including` is not among them, returns the newest messages of the bridge's
-        conversation. That is not the first question, because the server then leaves out messages that a forked
-        conversation shares.
+        conversation. Does not ask for that conversation first, because the server would then leave out messages that a
+        forked conversation shares.
         """
         newest = self._fetch_messages(agent_id, {"limit": limit})
         missing = including and all(message.id != including for message in newest)

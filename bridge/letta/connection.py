@@ -188,7 +188,8 @@ class Connection:
         """Yields (event name, data) of a stream's events.
 
         Raises LettaTimeout if pieces of an event come, but the event is not complete `turn_timeout` seconds after the
-        event before it. If no piece comes at all, the limit of the socket ends the stream, which is as long.
+        event before it. If no piece comes at all, the read timeout of the socket, which is as long, ends
+        the stream.
         """
         latest = time.monotonic() + self._turn_timeout
 
@@ -324,7 +325,7 @@ def _request_id_headers(trace: Trace) -> dict[str, str]:
 def _error_for_answer(status: int, content: bytes) -> errors.BridgeError:
     """Returns the error for an answer other than 2xx.
 
-    `content` is the body of the answer. Letta's words in it go only into the error's note, which goes to the log.
+    `content` is the body of the answer. Letta's words in that body go only into the error's note, for the log.
     """
     words = content[:REASON_BYTES].decode("utf-8", "replace")
     failure = failures.error_from_status(status, words)

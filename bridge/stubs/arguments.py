@@ -115,7 +115,7 @@ class _ArgumentRestorer:
 
         Returns the text itself if the text is not JSON, if the schemas do not allow the JSON Schema type of its value,
         or if an `enum` lists the text and not the value. If the schemas allow only strings, only the text `null` is
-        read as JSON: it means that there is no value.
+        read as JSON, and None is returned.
         """
         wanted = frozenset[str]().union(*map(self.definitions.possible_kinds, schemas or [True]))
         if wanted <= {"string", "null"}:

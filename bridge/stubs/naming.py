@@ -51,7 +51,7 @@ def server_name(client_name: str, python_names: bool) -> str:
     """Returns the name that a client's tool gets on the Letta server, if no other tool there has this name.
 
     That is the client's name if the server accepts it; otherwise the ASCII letters of the client's name, and a part of
-    its digest. `python_names`: the name must be a Python name that Letta's scripts do not use.
+    the SHA-256 digest of that name. `python_names`: the name must be a Python name that Letta's scripts do not use.
     """
     if _SERVER_NAME.match(client_name) and (not python_names or is_script_safe(client_name)):
         return client_name

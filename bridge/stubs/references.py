@@ -174,8 +174,8 @@ class Inlining:
         """Returns the schema with each reference replaced by a copy of its target, unless `keep` says that it stays.
 
         Also replaces the references inside the copies. `path` holds the references whose copies are around this schema;
-        `depth` is the number of schemas and references around it. Both limit the copies of a definition that contains
-        itself (`MAX_REPEATS`, `MAX_DEPTH`). A schema that is True or False is returned unchanged.
+        `depth` is the number of schemas and references around it. `path` and `depth` limit the copies of a definition
+        that contains itself (`MAX_REPEATS`, `MAX_DEPTH`). A schema that is True or False is returned unchanged.
         """
         if not isinstance(schema, dict):
             return schema

@@ -48,8 +48,8 @@ class StrictFormBuilder:
     def build(self, top: Schema) -> Schema:
         """Returns the schema of all arguments for strict mode, and fills `as_text`, `sentences` and `changes`.
 
-        `top` is the result of `make_top_level`. The only references in it are those to definitions that contain
-        themselves.
+        `top` is the schema from `make_top_level` after `Inlining.inline`: the only references in `top` are those to
+        definitions that contain themselves.
         """
         if top.get("additionalProperties") not in (None, False):
             self.changes.append("Arguments beyond those that the client names can't be given.")
@@ -173,7 +173,8 @@ def _only_kind(kinds: frozenset[str]) -> str:
 def _has_fixed_properties(schema: Schema) -> bool:
     """Whether strict mode can express the schema of an object: a list of properties, and no constraints.
 
-    Properties that the schema does not list may be allowed (`additionalProperties: true`); the model can't give them.
+    Properties that the schema does not list may be allowed (`additionalProperties: true`), but the model can't give
+    such properties.
     """
     return (
         bool(schema.get("properties"))
@@ -194,7 +195,7 @@ def _dotted_path(path: ArgumentPath) -> str:
 
 
 def _merge_all_of(schema: Schema) -> Schema:
-    """Returns a schema with fewer schemas inside it, which means the same for all values except null.
+    """Returns a schema that means the same for all values except null, with fewer schemas inside.
 
     Merges all schemas in `allOf` into the schema around them, also an alternative that is the only one beside null.
     Turns alternatives that are all constants into an `enum`. In the last two cases, the alternative null is dropped.
@@ -215,9 +216,10 @@ def _merge_all_of(schema: Schema) -> Schema:
 
 
 def _add_part(schema: Schema, part: Schema) -> Schema:
-    """Returns the schema with the keywords of `part` added, so that a value must fit both.
+    """Returns `schema` with the keywords of `part` added, so that a value must fit `schema` and `part`.
 
-    Keywords that both have with different values go to `allOf`. Descriptions and other notes stay those of the schema.
+    If a keyword has different values in `schema` and `part`, the value in `part` goes to `allOf`. But descriptions and
+    other notes of `part` are dropped if `schema` has them already.
     """
     result = dict(schema)
     rest: Schema = {}
