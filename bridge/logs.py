@@ -110,7 +110,7 @@ class JsonLines(_LineFormatter):
     """Writes each log record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the line. A detail with the name of a fixed field, such as "time", is left out.
+        """Returns the record as one line of JSON. A detail with the name of a fixed field, such as "time", is left out.
 
         `logging` calls this for each record.
         """
@@ -129,7 +129,10 @@ class TextLines(_LineFormatter):
     """Writes each log record as one line of text, with its traceback in indented lines below."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the lines. The request id and empty details are left out. `logging` calls this for each record."""
+        """Returns the record as text, with its details. The request id and empty details are left out.
+
+        `logging` calls this for each record.
+        """
         details = self.record_details(record)
         error = str(details.pop("error", ""))
         details.pop("request_id", None)

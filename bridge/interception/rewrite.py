@@ -34,11 +34,12 @@ class Rewrite(Interception):
 
 
 def _give_result(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Replaces the provisional return of a call by the client's result, in the stored message.
+    """Writes the client's result over the provisional text of its call, in the message that Letta has stored.
 
-    If Letta does not store the result, returns a message, to be sent, that quotes the result. If the return already is
-    this result, returns the row of the return. Returns None if no call waits for the result. The return is usually the
-    last message of the context; then the return is replaced without reading the stored messages.
+    The `GivenResults` says that the result is new. If Letta does not store it, `GivenResults` also has a message to
+    send, which quotes the result. If the message already has this result, `GivenResults` has only the message's row.
+    Returns None if no call waits for the result. The message is usually the last one of the context; then the stored
+    messages are not read.
     """
     message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
     if message_id != turn.last_message_id:

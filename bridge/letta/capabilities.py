@@ -119,7 +119,7 @@ class ServerFeatures:
 
     @property
     def hides_conflicts(self) -> bool:
-        """Whether a message to an agent that waits for an approval breaks the connection without error (Letta 0.11)."""
+        """Whether Letta closes the connection without an error if an agent waits for an approval (Letta 0.11)."""
         return (0, 11, 0) <= self.version < (0, 12, 0)
 
     @property

@@ -188,8 +188,8 @@ class Connection:
         """Yields (event name, data) of a stream's events.
 
         Raises LettaTimeout if pieces of an event come, but the event is not complete `turn_timeout` seconds after the
-        event before it. If no piece comes at all, the read timeout of the socket, which is as long, ends
-        the stream.
+        event before it. If no piece comes at all, the socket's read timeout, which is as long, raises an error of
+        `requests`.
         """
         latest = time.monotonic() + self._turn_timeout
 
@@ -312,7 +312,7 @@ def _read_pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
 
 
 def path_template(path: str) -> str:
-    """Returns the path with "{id}" for its ids and labels, so that there are as many templates as kinds of calls."""
+    """Returns the path with "{id}" in place of each id and label, so that calls of one kind have the same template."""
     return "/".join(word if word in _FIXED_WORDS or not word else "{id}" for word in path.split("/"))
 
 

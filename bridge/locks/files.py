@@ -34,7 +34,10 @@ class FileLocker:
         self._folder = folder
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        """Waits until the lock with this name is free, and takes the lock: first the place of the next worker.
+        """Waits until the lock with this name is free, and takes it.
+
+        A worker first locks the file `NAME.next`. So only one worker at a time waits for the file `NAME.lock`, which is
+        the lock itself; all others wait for `NAME.next`.
 
         Returns None as soon as `keep_waiting` returns False. Raises StoreUnavailable if a file can't be opened.
         """

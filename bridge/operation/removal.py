@@ -33,7 +33,7 @@ class Remains:
 
     @property
     def steps(self) -> int:
-        """The number of steps that the removal takes: one for each tool, agent and block."""
+        """The number of steps that the removal takes: one for each tool, changed agent, helper agent and block."""
         return len(self.tools) + len(self.agents) + len(self.helpers) + len(self.blocks)
 
 

@@ -186,7 +186,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn))
 
     def serve_in_thread(self, conn: TConn, received: ReceivedBytes) -> bool:
-        """Serves a request, in a thread. Returns whether the connection can be used for another request.
+        """Serves a request in the thread that calls this, which is one of the pool, and not the event loop's.
+
+        Returns whether the connection can be used for another request.
 
         `received` are the bytes of the request, and maybe of the next one, which the parser keeps for later. After a
         request that ended too early, returns False: it is unknown where the next request begins.
