@@ -1,8 +1,7 @@
 """The interception method `approval`, for agents of the type letta_v1_agent on Letta 0.14 and later.
 
 The stub needs an approval. The client's result is sent to Letta as the answer to the approval request, and the model
-sees the result as the return of the tool. The interception method `native` does the same without stubs: it sends the
-tools with each message (Letta 0.16.2 and later).
+sees the result as the return of the tool.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ ONE_AT_A_TIME = "Not run: the client takes one call at a time. Make this call ag
 
 
 class Approval(Interception):
-    """Catches calls by stubs that need an approval, and answers the approval request with the client's results."""
-
     name = "approval"
 
     def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
@@ -36,11 +33,8 @@ class Approval(Interception):
 
 
 def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
-    """Gives Letta the client's results for the held calls, sends the turn's messages, and yields the events of the run.
-
-    If the turn has nothing new for the agent, yields the reply that the client missed; without such a reply, sends a
-    message that makes the agent go on. `client_tools` are the schemas of tools that Letta offers the model in this run
-    only. Also switches the agent's setting for parallel calls as the client needs the setting.
+    """Sends the client's results and the turn's messages, and yields the events of the run. With nothing new for the
+    agent, yields the reply that the client missed; without such a reply, makes the agent go on.
     """
     switch_parallel_calls(turn)
     stored, editor = StoredMessages(turn), ContextEditor(turn)
@@ -65,10 +59,8 @@ def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()
 
 
 def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple[list[Results], int]:
-    """Returns the results to send for the calls that hold the agent, and a number of a row of stored messages.
-
-    The row number is 0 if there are results to send. If no held call gets a result, the list is empty, and the number
-    is that of the row in which the agent got the client's results before, as `find_row_of_results` returns it.
+    """Returns the results to send for the held calls, and 0. If no held call gets a result: an empty list, and the row
+    in which the agent got the client's results before, as `find_row_of_results` returns it.
     """
     if not turn.new_input.results:
         return [], 0
@@ -80,10 +72,8 @@ def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple
 
 
 def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
-    """Returns a result for every call of the approval request: the client's result, or a failure with a fixed text.
-
-    `given` has the client's results by call index. Letta accepts only results for all calls of a request together. The
-    text of a failure is ONE_AT_A_TIME if the client takes one call at a time and gave a result, otherwise NO_RESULT.
+    """Returns a result for every call of the request, the client's or a failure: Letta accepts only all of them
+    together.
     """
     missing = NO_RESULT if turn.parallel or not given else ONE_AT_A_TIME
     results = []
@@ -99,10 +89,8 @@ def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[in
 def _outgoing_with_results(
     turn: PreparedTurn, answers: Sequence[Results], messages: Sequence[Outgoing]
 ) -> list[Outgoing]:
-    """Returns what to send to Letta in one request: `answers`, the results for held calls, then the messages.
-
-    Some Letta versions refuse or lose a message that is sent together with results. There, if there are messages, this
-    function itself sends the results to Letta, and returns only the messages.
+    """Returns the results for held calls and then the messages, to be sent in one request. For Letta versions that
+    refuse or lose a message beside results, sends the results itself and returns only the messages.
     """
     if messages and not turn.features.takes_messages_beside_results:
         for answer in answers:
@@ -112,10 +100,6 @@ def _outgoing_with_results(
 
 
 def _calls_for_client(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
-    """Yields the events of a run, with held calls in the client's form.
-
-    Of several held calls in one message, only the first is yielded if the client takes one call at a time.
-    """
     for event in move_held_calls_last(turn, events):
         if not (isinstance(event, AgentCall) and event.held):
             yield event

@@ -29,10 +29,8 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class TaggedCall:
-    """A tool call as the model wrote it into its text.
-
-    `arguments` is a JSON text. `fault` says what is wrong with the call; "" if the call is valid. If the name is
-    missing or unknown, `arguments` is the whole text between the tags.
+    """A tool call as the model wrote it into its text. `fault` says what is wrong with the call; "" if it is valid.
+    `arguments` is a JSON text, or the whole text between the tags if the name is missing or unknown.
     """
 
     name: str
@@ -41,10 +39,7 @@ class TaggedCall:
 
 
 class TaggedText:
-    """Takes the model's text in pieces, and separates the tool calls in it from the text for the user.
-
-    `nonce` is the number in the tags. `tools` are the client's tools by name.
-    """
+    """Separates the tool calls in the model's text from the text for the user. `nonce` is the number in the tags."""
 
     def __init__(self, nonce: str, tools: Mapping[str, ToolSpec]) -> None:
         self._open, self._close = f"<call-{nonce}>", f"</call-{nonce}>"
@@ -54,28 +49,20 @@ class TaggedText:
         self._in_call = False
 
     def feed(self, piece: str) -> Iterator[str | TaggedCall]:
-        """Adds a piece of the model's text, and yields the texts and calls that are complete by then.
-
-        An end of the text that may be the beginning of a tag, and a call without its closing tag, are kept until the
-        next piece.
-        """
+        """Adds a piece of the model's text, and yields the texts and calls that are complete by then."""
         self._rest += piece
         while (step := self._take_call() if self._in_call else self._take_text()) is not None:
             if step:
                 yield step
 
     def end(self) -> Iterator[str | TaggedCall]:
-        """Yields the text that `feed` has kept, because the model writes no more text.
-
-        A call without a closing tag is yielded as text, with its opening tag.
-        """
+        """Yields the kept text, because the model writes no more. A call without a closing tag is yielded as text."""
         rest = (self._open if self._in_call else "") + self._rest
         self._rest, self._in_call = "", False
         if rest:
             yield rest
 
     def _take_call(self) -> TaggedCall | None:
-        """Removes a call from the unread text and returns the call, or None as long as its closing tag is missing."""
         body, closed, after = self._rest.partition(self._close)
         if not closed:
             return None
@@ -83,10 +70,8 @@ class TaggedText:
         return self._parse_call(body)
 
     def _take_text(self) -> str | None:
-        """Removes the text before the next opening tag from the unread text and returns the removed text.
-
-        The tag is removed, too. Returns "" if the tag comes first. Without a tag that counts, returns all text that
-        cannot be the beginning of a tag, or None if there is no such text.
+        """Removes and returns the text before the next tag, "" if the tag comes first; also removes the tag. Without a
+        tag, returns the text that cannot begin one, None if there is no such text.
         """
         start = self._rest.find(self._open)
         if start >= 0 and self._may_be_tag(self._passed + self._rest[:start]):
@@ -100,10 +85,6 @@ class TaggedText:
         return self._pass_on(text) or None
 
     def _pass_on(self, text: str) -> str:
-        """Adds `text` to the text that was passed on to the user, and returns `text`.
-
-        The text that was passed on shows whether a tag is at the beginning of a line and outside of fenced code.
-        """
         self._passed += text
         return text
 
@@ -115,7 +96,6 @@ class TaggedText:
         return not line.strip() and fences % 2 == 0
 
     def _parse_call(self, body: str) -> TaggedCall:
-        """Returns the call that the JSON text between two tags describes, with a `fault` if the call is not valid."""
         try:
             value = json.loads(body)
         except ValueError:
@@ -129,10 +109,8 @@ class TaggedText:
 
 
 def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
-    """Returns a text that says what is wrong with a call's arguments, "" if nothing is wrong.
-
-    `schema` is the JSON Schema of the tool's parameters. Checks only that the arguments are an object, that required
-    arguments are there, and that each argument has its JSON Schema type. Values inside of an argument are not checked.
+    """Says what is wrong with a call's arguments by the tool's JSON Schema; "" if nothing is. Does not check nested
+    values.
     """
     if not isinstance(arguments, dict):
         return "`arguments` must be a JSON object"
@@ -160,8 +138,5 @@ def _has_type(value: Any, kind: Any) -> bool:
 
 
 def _length_of_partial_tag(text: str, tag: str) -> int:
-    """Returns how many characters at the end of `text` may be the beginning of `tag`, 0 if none.
-
-    The whole tag does not count. The longest possible beginning is taken.
-    """
+    """Returns how many characters at the end of `text` may be the beginning of `tag`. The whole tag does not count."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)

@@ -1,7 +1,6 @@
 """Chooses the interception method, which catches the agent's calls of client tools.
 
-The best method is the one after which the model sees the cleanest transcript, then the one with the fewest requests to
-Letta.
+The best method leaves the model the cleanest transcript; of equal methods, the one with the fewest requests to Letta.
 
 | Letta server      | letta_v1_agent                  | every other type  |
 |-------------------|---------------------------------|-------------------|
@@ -54,10 +53,8 @@ def choose_method(
     features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice, allowed: frozenset[Method] = frozenset()
 ) -> Interception:
     """Returns the best interception method that works for the agent and can do what `choice` (`tool_choice`) asks.
-
-    `wanted` is BRIDGE_METHOD; "auto" means any method. `allowed` are the methods that the client's key permits; empty
-    permits all. Raises InvalidRequest if the wanted method does not work for the agent, or if a call must be forced and
-    no permitted method can force one. Raises Forbidden if the key permits no method that works.
+    `wanted` is BRIDGE_METHOD; "auto" means any method. `allowed` are the methods of the client's key; empty permits
+    all.
     """
     possible = possible_methods(features, loop)
     if wanted != "auto" and wanted not in possible:
@@ -85,10 +82,7 @@ def choose_method(
 
 
 def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Interception]:
-    """Returns the interception methods that work for an agent with this loop on this Letta server.
-
-    The result maps the name of each method to the method, the best method first.
-    """
+    """Returns the interception methods that work for an agent with this loop, by name, the best first."""
     methods: dict[Method, Interception] = {}
     if loop == "v3" and features.client_tools:
         methods["native"] = Native()
@@ -104,10 +98,7 @@ def possible_methods(features: ServerFeatures, loop: Loop) -> dict[Method, Inter
 
 
 def explain_method(method: Method, features: ServerFeatures, loop: Loop, wanted: Method) -> str:
-    """Returns sentences for the operator that say why the bridge chose this interception method for an agent.
-
-    `wanted` is BRIDGE_METHOD; "auto" if the bridge chose freely.
-    """
+    """Says for the operator why this method was chosen. `wanted` is BRIDGE_METHOD; "auto" means a free choice."""
     forced = "" if wanted == "auto" else "BRIDGE_METHOD says so. "
     if method == "rewrite" and not can_deny_calls(features, loop):
         return forced + _UNGATED

@@ -12,9 +12,8 @@ from bridge.sync.ownership import is_ours
 
 
 def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
-    """Fetches from Letta the approval request that holds the agent. Returns None if no approval request does.
-
-    Only the last message of the agent's context can hold the agent.
+    """Fetches the approval request that holds the agent: only the last message of its context can. None if there is
+    none.
     """
     if not agent.message_ids:
         return None
@@ -24,16 +23,14 @@ def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
 
 
 def names_of_own_tools(agent: Agent, request: StoredMessage) -> list[str]:
-    """Returns the names of those tools in the approval request that are the agent's own and not stubs of the bridge.
-
-    Only the owner of the agent may approve or deny calls of these tools. A name occurs once for each call.
+    """Returns the called tools of the request that are the agent's own, not stubs: only the agent's owner may decide
+    these.
     """
     own = {tool.name for tool in agent.tools if not is_ours(tool)}
     return [call.name for call in request.calls if call.name in own]
 
 
 def own_tool_error(tool: str) -> LettaConflict:
-    """Returns the error for an agent that waits until somebody approves or denies a call of its own tool `tool`."""
     return LettaConflict(
         f"The agent waits for somebody to approve or deny its own tool {tool!r:.80}, which is not one of the client's."
         " Decide that in Letta, then send again.",
@@ -42,10 +39,7 @@ def own_tool_error(tool: str) -> LettaConflict:
 
 
 def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
-    """Closes the client's calls that hold the agent, outside of any turn. Returns the names of the called stubs.
-
-    Raises LettaConflict if no call holds the agent, or if a call of the agent's own tool does.
-    """
+    """Closes the client's calls that hold the agent, outside of any turn. Returns the names of the called stubs."""
     request = find_held_request(gateway, agent)
     if request is None:
         raise LettaConflict("The agent does not wait for the result of any call.", code="no_pending_call")
@@ -57,11 +51,9 @@ def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
 
 
 def close_request(gateway: Gateway, agent: Agent, request: StoredMessage) -> None:
-    """Closes all calls of an approval request, so that the agent takes messages again. No model is asked.
-
-    From Letta 0.14 on, letta_v1_agent accepts a result for each call: the text NO_RESULT. Other agents accept only
-    denials, to which Letta adds words of its own. For these agents the approval request is removed from the context
-    instead, as in a turn.
+    """Closes all calls of an approval request without asking a model, so that the agent takes messages again. From
+    Letta 0.14 on, letta_v1_agent accepts results. Other agents accept only denials, to which Letta adds words of its
+    own, so the request is removed from their context instead.
     """
     features = gateway.features()
     if agent_loop(features.version, agent.type) == "v3" and features.tool_returns:

@@ -9,10 +9,8 @@ from bridge.letta.gateway import AgentChange, Say
 
 
 class ContextEditor:
-    """Changes which messages are in the context of a turn's agent.
-
-    `ids_before` are the ids of the messages in the context before the run. These ids show which messages the run added.
-    At most one message of a turn is temporary: the bridge removes this message from the context after the run.
+    """Changes the context of a turn's agent. `ids_before` are its messages before the run. At most one message of a
+    turn is temporary, and is removed after the run.
     """
 
     def __init__(self, turn: PreparedTurn) -> None:
@@ -21,11 +19,7 @@ class ContextEditor:
         self._has_temporary = False
 
     def mark_temporary(self, first: Say) -> Say:
-        """Notes that the turn has a temporary message, which `remove_temporary` removes after the run. Returns `first`.
-
-        `first` must be the first message that is sent to the agent. It is temporary because neither the user nor the
-        agent said it.
-        """
+        """Returns `first`, the first message of the turn, and notes that `remove_temporary` must remove it."""
         self._has_temporary = True
         return first
 
@@ -34,10 +28,8 @@ class ContextEditor:
         return self.mark_temporary(Say("system", GO_ON))
 
     def deny_call(self, request_id: str, reason: str) -> str:
-        """Denies a held call. Returns the id of the Letta message with the call's return.
-
-        `request_id` is the id of the approval request, `reason` is the text that the call returns. Of the messages that
-        the denial adds, only the return stays in the context. The temporary message is removed, too.
+        """Denies a held call. Returns the id of the Letta message with the call's return, the text `reason`. Of what
+        the denial adds to the context, only that return stays. The temporary message is removed, too.
         """
         turn = self._turn
         return_id = turn.gateway.deny_call(turn.agent.id, request_id, reason).id
@@ -48,23 +40,17 @@ class ContextEditor:
         return return_id
 
     def set_context(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
-        """Makes these messages the agent's context on Letta, before the run. They become `ids_before`.
-
-        `variables` replace all variables of the agent; None leaves the variables as they are. A held call that is not
-        among the messages does not hold the agent any more.
+        """Makes these messages the agent's context before the run. `variables` replace all of the agent's; None leaves
+        them. A held call that is not among the messages does not hold the agent any more.
         """
         self.ids_before = message_ids
         self._change_context(message_ids, variables)
 
     def remove_message(self, message_id: str) -> None:
-        """Removes one message from the agent's context before the run."""
         self.set_context([kept for kept in self.ids_before if kept != message_id])
 
     def remove_temporary(self) -> None:
-        """Removes the temporary message of this turn from the agent's context, after the run.
-
-        Does nothing if there is no such message, or if `deny_call` has removed the message already.
-        """
+        """Removes the temporary message after the run, if there is one that `deny_call` has not removed already."""
         if self._has_temporary:
             now = self._current_ids()
             kept = self._without_temporary(now)
@@ -79,10 +65,9 @@ class ContextEditor:
         self._turn.gateway.change_agent(self._turn.agent.id, change)
 
     def _without_temporary(self, message_ids: list[str]) -> list[str]:
-        """Returns the ids without the id of the temporary message, which is the first message after `ids_before`.
-
-        Returns all ids if there is no temporary message, or if the last id of `ids_before` is not in the context: Letta
-        has compacted the context then, and the place of the temporary message is not known.
+        """Returns the ids without the temporary message, the first after `ids_before`. Returns all ids if the last of
+        `ids_before` is not in the context: Letta has compacted the context, and the temporary message's place is not
+        known.
         """
         last = self.ids_before[-1] if self.ids_before else ""
         if not self._has_temporary or last not in message_ids[:-1]:

@@ -17,16 +17,10 @@ from bridge.letta.gateway import StoredMessage
 
 
 def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
-    """Returns the turn without its messages if an earlier attempt delivered them, otherwise with all its messages.
-
-    May first wait until the runs of earlier attempts have ended, and fetch the agent from Letta again. If the
-    server lists its runs, waits only if an earlier attempt sent a message. If the server does not, always waits until
-    the agent's context does not change any more.
-
-    All messages of a turn are sent to Letta in one request, so one delivered message means that all were delivered. The
-    tool results stay in the turn, and its field `delivered` is set. The interception methods `approval` and `native`
-    find in the stored messages whether the agent has the results. The other interception methods give no results then,
-    because they give results before the messages or together with them.
+    """Returns the turn, without its messages if an earlier attempt delivered them; then `delivered` is set. May first
+    wait until the runs of earlier attempts have ended, and fetch the agent again. All messages of a turn are sent in
+    one request, so one delivered message means that all were delivered. The results stay: `approval` and `native` check
+    whether the agent has them; the other methods gave them by then.
     """
     features = turn.features
     if not features.lists_active_runs:
@@ -46,5 +40,4 @@ def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:
-    """Returns whether the bridge sent any of these stored messages in an attempt at this turn."""
     return any(turn.has_sent(row.otid) for row in rows)

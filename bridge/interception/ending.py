@@ -33,16 +33,13 @@ _CUT_SHORT = ("max_steps", "max_tokens_exceeded")
 
 
 def find_ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec | None:
-    """Returns the first tool of the request whose name is in `names` (BRIDGE_FINAL_TOOLS), None if there is none."""
+    """Returns the first tool of the request whose name is in `names` (BRIDGE_FINAL_TOOLS)."""
     return next((tool for tool in tools if tool.name in names), None)
 
 
 def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds) -> Iterator[TurnEvent]:
-    """Yields the events of a turn, with a call of the ending tool `tool` instead of the agent's text.
-
-    The call has all text of the turn and comes at the end of the turn. The text stays text if the agent calls a tool of
-    the client after it or before it, or if Letta stops the agent before it has finished. Text is yielded only before
-    such a call or at the end, because the end shows whether the text stays text.
+    """Yields the events of a turn, with a call of the ending tool instead of the agent's text. The text stays text if
+    the agent calls a tool of the client, too, or if Letta stops the agent before it has finished.
     """
     held: list[Text] = []
     called = False
@@ -64,10 +61,8 @@ def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
 
 
 def without_ending_results(new_input: NewInput, call_ids: CallIds) -> NewInput:
-    """Returns the input without the results of calls that `end_with_call` made: the agent never made these calls.
-
-    The text of such a result becomes a user message before the other user messages. If the text is one of _EMPTY, the
-    result is dropped.
+    """Returns the input without the results of calls that `end_with_call` made. Their texts become the first user
+    messages.
     """
     of_endings = [result for result in new_input.results if call_ids.is_ending_id(result.call_id)]
     if not of_endings:
@@ -78,21 +73,15 @@ def without_ending_results(new_input: NewInput, call_ids: CallIds) -> NewInput:
 
 
 def events_without_agent() -> Iterator[AgentEvent]:
-    """Yields the events of a turn for which no agent is asked: the text "Done.".
-
-    The client gets this turn if it sent only an empty result of an ending tool.
-    """
+    """Yields the events of a turn that asks no agent: the client sent only an empty result of an ending tool."""
     yield MethodChosen("none")
     yield Text("Done.")
     yield Stopped("end_turn")
 
 
 def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
-    """Returns arguments with the agent's text for a call of the ending tool, valid by the tool's schema.
-
-    The agent's text goes into the first required parameter that accepts any text, or else into the first optional one.
-    The other required parameters get a minimal value. A schema without parameters gets the argument `result`. If no
-    parameter accepts any text, the text is lost.
+    """Returns valid arguments for a call of the ending tool. The agent's text goes into the first required parameter
+    that accepts any text, else into the first such optional one. If there is no such parameter, the text is lost.
     """
     schema = tool.parameters or {}
     properties, listed = schema.get("properties"), schema.get("required")
@@ -108,17 +97,13 @@ def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
 
 
 def _is_free_text(schema: Any) -> bool:
-    """Returns whether a parameter with this JSON Schema accepts any text. A schema that is no object accepts it."""
     return not isinstance(schema, dict) or (
         _schema_type(schema) == "string" and "enum" not in schema and "const" not in schema
     )
 
 
 def _schema_type(schema: JsonObject) -> str:
-    """Returns the first JSON Schema type of the schema that is not "null"; "null" if the schema allows only null.
-
-    A schema without a type counts as "string".
-    """
+    """Returns the schema's first type other than "null"; "null" if only null is allowed, "string" without a type."""
     kind = schema.get("type")
     if isinstance(kind, list):
         return next((item for item in kind if item != "null"), "null")
@@ -126,11 +111,7 @@ def _schema_type(schema: JsonObject) -> str:
 
 
 def _minimal_value(schema: Any) -> Any:
-    """Returns a value for a required parameter: the schema's default, its constant, or the first value of its enum.
-
-    Without these, returns None if null is one of several types, otherwise an empty value of the schema's first type
-    (true for a boolean).
-    """
+    """Returns the default, constant or first enum value of a required parameter, otherwise null or an empty value."""
     if not isinstance(schema, dict):
         return ""
     for key in ("default", "const"):

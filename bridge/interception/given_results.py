@@ -14,13 +14,9 @@ from bridge.turn import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class GivenResults:
-    """Says what an interception method did with the client's results.
-
-    - `is_new`: the agent has got a result that it did not have before.
-    - `quotes`: messages, still to be sent, that quote results. They are for results that cannot become the return of
-      their call.
-    - `row`: the number of the row of `StoredMessages.context_rows` in which the agent got a result in an earlier
-      attempt, 0 if there is none.
+    """What became of the client's results. `is_new`: the agent got a result that it did not have. `quotes`: messages to
+    send, for results that cannot become the return of their call. `row`: the row of `StoredMessages.context_rows` in
+    which the agent got a result in an earlier attempt, 0 if there is none.
     """
 
     is_new: bool = False
@@ -33,9 +29,8 @@ class GivenResults:
 
 
 def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
-    """Returns the client's results for the calls in the Letta message `message_id`, by the index of the call, from 0.
-
-    If the client sent several results for a call, the first counts.
+    """Returns the client's results for the calls in the Letta message, by call index. Of several for one call, the
+    first.
     """
     found: dict[int, ToolResult] = {}
     for result in turn.new_input.results:
@@ -46,9 +41,8 @@ def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolRe
 
 
 def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
-    """Returns the number of the last row of `stored.context_rows` in which the agent got a result of this turn before.
-
-    If there is no such row, refuses the turn as `refuse_stale_results` does, or returns 0 if that function accepts it.
+    """Returns the last row of `context_rows` in which the agent got a result of this turn before. Without such a row,
+    returns 0 or refuses the turn as `refuse_stale_results` does.
     """
     rows = [row for row in map(stored.find_row_of_result, turn.new_input.results) if row is not None]
     if not rows:
@@ -57,10 +51,8 @@ def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
 
 
 def refuse_stale_results(turn: PreparedTurn) -> None:
-    """Raises InvalidRequest because no call waits for the client's results.
-
-    Does nothing if a user message comes with the results, or if an earlier attempt delivered the turn's messages: then
-    the results are ignored.
+    """Raises InvalidRequest because no call waits for the client's results. Does nothing if a user message comes with
+    the results, or if an earlier attempt delivered the turn's messages: then the results are ignored.
     """
     if turn.new_input.user_messages or turn.delivered:
         return
@@ -74,10 +66,7 @@ def refuse_stale_results(turn: PreparedTurn) -> None:
 
 
 def quote_result(result: ToolResult) -> Say:
-    """Returns a user message that quotes a call and its result as one JSON object, for the agent to read.
-
-    In JSON, the text of a result cannot look like another message.
-    """
+    """Returns a user message that quotes a call and its result. In JSON, a result cannot look like another message."""
     content = {
         "type": "tool_result",
         "tool": result.name,

@@ -17,10 +17,8 @@ from bridge.turn import AgentCall, AgentEvent, AgentReturn, Stopped
 def run_agent(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, outgoing: Sequence[Outgoing]
 ) -> Iterator[AgentEvent]:
-    """Sends the messages `outgoing` to the agent and returns the events of the run, held calls last.
-
-    If Letta refuses the messages because a call that the client abandoned holds the agent, removes that call from the
-    agent's context with `editor` and sends the messages again. Raises what `find_abandoned_request` raises.
+    """Sends `outgoing` to the agent and returns the events of the run, held calls last. If a call that the client
+    abandoned holds the agent, removes that call from the context and sends again.
     """
     try:
         return move_held_calls_last(turn, turn.start_run(outgoing))
@@ -30,10 +28,8 @@ def run_agent(
 
 
 def find_abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: LettaError) -> StoredMessage:
-    """Returns the approval request of calls that the client abandoned, after Letta refused a message because of them.
-
-    `failure` is the refusal. Raises `failure` again if the refusal has another reason or no approval request holds the
-    agent. Raises LettaConflict if the agent waits until somebody approves or denies a call of its own tool.
+    """Returns the approval request because of which Letta refused a message (`failure`). Raises `failure` again if the
+    refusal has another reason, and LettaConflict if a call of the agent's own tool waits.
     """
     if failure.code != WAITS_FOR_APPROVAL and not turn.features.hides_conflicts:
         raise failure
@@ -47,11 +43,8 @@ def find_abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: 
 
 
 def move_held_calls_last(turn: PreparedTurn, events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
-    """Yields the events of a run, with the calls that hold the agent just before the event that ends the run.
-
-    Raises LettaConflict if a call of the agent's own tool holds the agent. A held call is left out if the return of any
-    tool follows: Letta 0.12, when it streams by token, reports every call as held if any tool of the agent needs an
-    approval.
+    """Yields the events of a run, with the calls that hold the agent just before Stopped. A held call is left out if
+    any return follows: Letta 0.12, when it streams by token, reports every call as held if any tool needs an approval.
     """
     held: list[AgentCall] = []
     for event in events:

@@ -15,11 +15,7 @@ _RESPONSE = "approval_response_message"
 
 
 def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
-    """Removes from the agent's context what a broken-off turn left there. Returns the turn with the changed agent.
-
-    Where stored messages can be changed, also removes Letta's words from the returns of calls that the bridge denied.
-    Does nothing if the previous turn ended or the agent had no stubs in that turn.
-    """
+    """Removes from the agent's context what a broken-off turn left there. Returns the turn with the changed agent."""
     if not turn.unfinished_stubs:
         return turn
     remove, denied = _find_leftovers(StoredMessages(turn).context_rows, turn.unfinished_stubs)
@@ -29,12 +25,9 @@ def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
 
 
 def _find_leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tuple[set[str], dict[str, str]]:
-    """Returns the ids of messages to remove, and the right texts of returns to which Letta added words.
-
-    `rows` are the stored messages in the order of the context. Messages to remove are those that make the agent go on,
-    and those around the return of a stub: the answer to the approval request before the return, and Letta's heartbeat
-    after the return. Letta adds words to the return of a call that the bridge denied: the second result maps the id of
-    such a message to the text without these words.
+    """Returns the ids of messages to remove, and the right texts of returns to which Letta added words in a denial. To
+    remove are messages that make the agent go on, approval answers before a stub's return, and heartbeats after such a
+    return.
     """
     remove: set[str] = set()
     denied: dict[str, str] = {}
