@@ -211,7 +211,8 @@ class Settings:
     metrics_token: str = setting(
         "BRIDGE_METRICS_TOKEN",
         "",
-        "Bearer token that Prometheus sends to `/metrics`; without one they are off",
+        "Bearer token that Prometheus sends to `/metrics`; without one they are off, or open to all with"
+        " BRIDGE_ALLOW_ANONYMOUS=1",
         parse_token,
         True,
     )
