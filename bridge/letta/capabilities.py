@@ -1,8 +1,4 @@
-"""What a Letta server, and an agent on a Letta server, can do.
-
-All of this is read from the server's version and its OpenAPI document; nothing is tried out on the server. Every test
-of a Letta version is in this module: a new version of Letta changes only this file.
-"""
+"""What a Letta server and its agents can do, by version and OpenAPI document. Every test of a version is here."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ _RESPONSES_MODELS = ("o1", "o3", "o4", "gpt-5")
 
 @dataclass(frozen=True, slots=True)
 class AgentModel:
-    """The language model of an agent. `endpoint` is the kind of API by which Letta calls the model, as in "openai"."""
+    """An agent's language model. `endpoint` is the kind of API by which Letta calls the model, as in "openai"."""
 
     name: str = ""
     endpoint: str = ""
@@ -35,12 +31,10 @@ class AgentModel:
 
 @dataclass(frozen=True, slots=True)
 class ServerFeatures:
-    """The features of one Letta server. Each feature is missing from some generation of Letta.
-
-    `client_tools`: schemas of tools can be sent with a message. `approvals`: the server can hold a tool call until the
-    call is approved or denied. `tool_returns`: the answer to a held call can carry the call's result.
-    `message_rewrite`: stored messages can be changed. `recompile`: an agent's memory can be compiled into its prompt
-    again. `tools_by_names`: one call finds tools by several names. `rule_prompts`: a tool rule can have its own prompt.
+    """The features of one Letta server, each missing from some generation of Letta. `client_tools`: schemas of tools
+    can be sent with a message. `approvals`: calls can be held until approved or denied. `tool_returns`: the answer to a
+    held call can carry its result. `message_rewrite`: stored messages can be changed. `recompile`: memory can be
+    compiled into the prompt again. `rule_prompts`: a tool rule can have its own prompt.
     """
 
     version: Version
@@ -58,73 +52,67 @@ class ServerFeatures:
 
     @property
     def continues_without_message(self) -> bool:
-        """Whether `messages: []` continues a run (measured up to Letta 0.8.17; Letta 0.11.7 and later answer 400)."""
+        """Whether `messages: []` continues a run (up to Letta 0.8.17; Letta 0.11.7 and later answer 400)."""
         return self.version < (0, 9, 0)
 
     @property
     def takes_images(self) -> bool:
-        """Whether messages may have pictures. Letta 0.6.54 refuses pictures, Letta 0.8.17 accepts them."""
+        """Whether messages may have pictures. Letta 0.6.54 refuses them, Letta 0.8.17 accepts them."""
         return self.version >= (0, 8, 0)
 
     @property
     def cancels_runs(self) -> bool:
-        """Whether a cancelled run really stops. Before Letta 0.14 the server says "cancelled" and continues the run."""
+        """Whether a cancelled run really stops. Before Letta 0.14 it goes on, though the server says "cancelled"."""
         return self.version >= (0, 14, 0)
 
     @property
     def lists_active_runs(self) -> bool:
-        """Whether the server's list of active runs is right.
-
-        Letta 0.8 lists a run for ever when the run's client has left. Letta 0.7 has no runs.
-        """
+        """Whether active runs are listed rightly. Letta 0.8 lists abandoned runs for ever; 0.7 has no runs."""
         return self.version >= (0, 11, 0)
 
     @property
     def lists_runs_of_one_agent(self) -> bool:
-        """Whether the server's list of active runs can be limited by the parameter `agent_id`.
-
-        Letta 0.11 ignores `agent_id` and lists the runs of all agents; its parameter is `agent_ids`.
-        """
+        """Whether `agent_id` limits the list of active runs. Letta 0.11 ignores it: there it is `agent_ids`."""
         return self.version >= (0, 12, 0)
 
     @property
     def has_v1_agents(self) -> bool:
-        """Whether agents can have the type `letta_v1_agent`. Such an agent answers without calling a tool."""
+        """Whether agents can have the type `letta_v1_agent`, which answers without calling a tool."""
         return self.version >= (0, 12, 0)
 
     @property
     def parallel_calls(self) -> bool:
-        """Whether a `letta_v1_agent` can make several calls in a step. Letta 0.13 does not let this setting change."""
+        """Whether `letta_v1_agent` can make several calls in a step. Letta 0.13 can't change the setting."""
         return self.version >= (0, 14, 0)
 
     @property
     def takes_messages_beside_results(self) -> bool:
-        """Whether a message sent with results of held calls reaches the agent. Letta 0.14 refuses it, 0.15 loses it."""
+        """Whether a message beside results reaches the agent. Letta 0.14 refuses it, 0.15 loses it."""
         return self.version >= (0, 16, 0)
 
     @property
     def has_conversations(self) -> bool:
-        """Whether agents can have more conversations than the bridge's. Their messages are then listed together."""
+        """Whether agents can have further conversations. Their messages are then listed together."""
         return self.version >= (0, 16, 2)
 
     @property
     def resets_parallel_calls(self) -> bool:
-        """Whether every change of an agent that does not set `parallel_tool_calls` switches them off (Letta 0.14)."""
+        """Whether a change of an agent without `parallel_tool_calls` switches them off (Letta 0.14)."""
         return (0, 14, 0) <= self.version < (0, 15, 0)
 
     @property
     def packs_returns(self) -> bool:
-        """Whether stored tool returns are listed as the model sees them: as JSON with status, message and time."""
+        """Whether tool returns are listed as the model sees them: as JSON with status, message and time."""
         return self.version < (0, 8, 0)
 
     @property
     def hides_conflicts(self) -> bool:
-        """Whether Letta closes the connection without an error if an agent waits for an approval (Letta 0.11)."""
+        """Whether Letta closes the connection without an error if an agent waits for an approval (0.11)."""
         return (0, 11, 0) <= self.version < (0, 12, 0)
 
     @property
     def block_change_needs_recompile(self) -> bool:
-        """Whether the model sees attached or removed blocks only after a recompilation (from Letta 0.16.5 on)."""
+        """Whether the model sees attached or removed blocks only after a recompilation (from 0.16.5 on)."""
         return self.recompile
 
     @property
@@ -133,7 +121,7 @@ class ServerFeatures:
         return self.version < (0, 8, 0)
 
     def abilities_in_words(self) -> dict[str, bool]:
-        """Returns the main features as phrases for the operator, each with whether the server has the feature."""
+        """Returns the main features as phrases for the operator, with whether the server has each."""
         return {
             "takes a client's tools with the message": self.client_tools,
             "holds calls for an approval": self.approvals,
@@ -174,11 +162,8 @@ def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
 
 
 def agent_loop(version: Version, agent_type: str) -> Loop:
-    """Returns which of Letta's agent loops runs an agent of this type on a server of this version.
-
-    The loop v3 works without send_message and heartbeats; it runs `letta_v1_agent`. Every other type runs in the loop
-    v2 from Letta 0.8 on, and in the first loop ("old") before that. From Letta 0.14 on, sleeptime agents run in v3, too
-    [read in Letta's source].
+    """Returns which of Letta's loops runs an agent of this type. v3 works without send_message and heartbeats; from
+    Letta 0.14 on, sleeptime agents run in v3, too [read in Letta's source].
     """
     if version < (0, 8, 0):
         return "old"
@@ -188,44 +173,31 @@ def agent_loop(version: Version, agent_type: str) -> Loop:
 
 
 def features_for_agent(features: ServerFeatures, *, sleeptime: bool) -> ServerFeatures:
-    """Returns the server's features for one agent: without approvals if they fail for that agent.
-
-    `sleeptime`: another agent edits this agent's memory while this agent rests. Before Letta 0.14, the server fails on
-    every answer to a held call of such an agent, because it sets a field that the class of the answer does not have
-    [read in Letta's source, and its own classes were run].
+    """Drops approvals if another agent edits this one's memory (`sleeptime`) before Letta 0.14: answers to held calls
+    fail on a field that their class does not have [read in Letta's source; its classes were run].
     """
     return replace(features, approvals=False) if sleeptime and features.version < (0, 14, 0) else features
 
 
 def keeps_context_by_step(version: Version, loop: Loop) -> bool:
-    """Returns whether a message is in the agent's context as soon as the message is stored.
-
-    On other servers and in other loops, a message enters the context only when the message's run has ended well.
-    """
+    """Returns whether a stored message is in the agent's context at once, not only when its run has ended well."""
     return loop == "v3" and version >= (0, 16, 1)
 
 
 def can_deny_calls(features: ServerFeatures, loop: Loop) -> bool:
-    """Returns whether a held call can be closed by a denial without harm.
-
-    False on servers without approvals, and for agents in the loop v3 (`letta_v1_agent`) from Letta 0.13 on.
-    """
+    """Returns whether a denial can close a held call without harm: not in the loop v3 from Letta 0.13 on."""
     return features.approvals and (loop == "v2" or features.version < (0, 13, 0))
 
 
 def streams_tokens_faithfully(loop: Loop) -> bool:
-    """Returns whether text that Letta streams token by token is complete and unchanged.
-
-    That is so only in the agent loop v3. The other loops lose or escape characters.
-    """
+    """Returns whether text streamed by token is unchanged: loops other than v3 lose or escape characters."""
     return loop == "v3"
 
 
 def schema_form(features: ServerFeatures, loop: Loop, model: AgentModel, *, runs_stubs: bool) -> SchemaForm:
-    """Returns the form in which the server needs a tool's schema, so that the agent's model sees all of the schema.
-
-    `runs_stubs`: the server runs the stub, in a script that uses the names of the tool and its parameters as code.
-    [Read in Letta's source, and tried on these versions.]
+    """Returns the form in which the agent's model sees all of a tool's schema. `runs_stubs`: the server runs the stub
+    in a script that uses the names of tool and parameters as code. [Read in Letta's source, and tried on these
+    versions.]
     """
     if runs_stubs or features.version < (0, 8, 0):
         return SchemaForm(as_sent=False, nullable_types=False, python_names=True)

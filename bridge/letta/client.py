@@ -45,11 +45,7 @@ _TAGS_ONLY = "tags"  # the least: half of an agent's JSON is tools and blocks. A
 
 
 class LettaServer:
-    """The Gateway to one Letta server. Used by many threads. Opens no connection before the first call.
-
-    The docstrings in `Gateway` say what each method does. Docstrings here say only what this class adds to them.
-    `observe` gets the template and the duration of every call, as in `Connection`.
-    """
+    """The Gateway to one Letta server, for many threads. Docstrings here say only what this class adds to `Gateway`."""
 
     def __init__(
         self,
@@ -68,10 +64,7 @@ class LettaServer:
         require_object(self._http.call("GET", "/v1/health/"))
 
     def features(self) -> ServerFeatures:
-        """Returns what the server can do. For `FEATURES_KEPT_SECONDS`, returns the same without a call to Letta.
-
-        After that, asks the server for its version, and reads the OpenAPI document only if the version has changed.
-        """
+        """Returns what the server can do. After `FEATURES_KEPT_SECONDS`, asks the server for its version again."""
         known = self._features
         if known is not None and time.monotonic() < known[1]:
             return known[0]
@@ -88,7 +81,6 @@ class LettaServer:
             return features
 
     def server_time(self) -> float | None:
-        """Returns the Unix time in the `Date` header of Letta's answer; None if the header is missing or invalid."""
         date = self._http.read_header("/v1/health/", "Date")
         try:
             return parsedate_to_datetime(date).timestamp()
@@ -109,11 +101,7 @@ class LettaServer:
         return rows.agent_from_row(self._fetch_agent_row(agent_id, _TOOLS_AND_BLOCKS))
 
     def _fetch_agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
-        """Returns Letta's JSON of an agent. Raises LettaNotFound for text that is not an id.
-
-        `relations` says which parts of the agent Letta includes, such as "tools". Operators type ids by hand. In the
-        path of a call, text that is not an id could address something else.
-        """
+        """Returns Letta's JSON of an agent. Refuses text that is not an id, which could change the call's path."""
         if not AGENT_ID.fullmatch(agent_id):
             raise errors.LettaNotFound(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
         return require_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
@@ -133,10 +121,6 @@ class LettaServer:
             self._http.call("DELETE", f"/v1/agents/{agent_id}")
 
     def cancel_runs(self, agent_id: str, run_id: str) -> None:
-        """Ends the run `run_id`. If `run_id` is "", ends all runs of the agent's conversation with the bridge.
-
-        Ignores LettaConflict: a run that has ended already is not an error.
-        """
         body = {"run_ids": [run_id]} if run_id else {}
         if not run_id and self.features().has_conversations:
             # Without run ids, the server also ends the runs of the agent's other conversations.
@@ -147,20 +131,13 @@ class LettaServer:
             self._http.call("POST", f"/v1/agents/{agent_id}/messages/cancel", body=body)
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
-        """Returns all agents, also hidden ones, by one call to Letta.
-
-        The list is not read in pages, because an agent made or removed between two pages could hide another agent.
-        """
+        """Reads no pages, because an agent made or removed between two pages could hide another agent."""
         relations = _TOOLS_AND_BLOCKS if blocks else "tools"
         query = {"limit": ALL_ROWS, "include_relationships": relations, "show_hidden_agents": "true"}
         return [rows.agent_from_row(row) for row in require_objects(self._http.call("GET", "/v1/agents/", query))]
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
-        """Changes the fields of the agent that are not None in `change`, and returns the changed agent.
-
-        If `change` does not set `parallel_calls` on a server where every change switches them off (Letta 0.14), reads
-        the agent first and sends the present value of `parallel_tool_calls`.
-        """
+        """Where every change switches parallel calls off (Letta 0.14), sends their present value too."""
         fields = {"tool_ids": change.tool_ids, "tool_rules": change.rules, "message_ids": change.message_ids}
         body: dict[str, Any] = {name: list(value) for name, value in fields.items() if value is not None}
         if change.variables is not None:
@@ -181,16 +158,12 @@ class LettaServer:
     # --- tools ----------------------------------------------------------------------------------------
 
     def tools(self) -> list[Tool]:
-        """Returns all tools, by one call: paging skips tools on Letta 0.6 to 0.8, and never ends on Letta 0.11.7."""
+        """Reads no pages: paging skips tools on Letta 0.6 to 0.8, and never ends on Letta 0.11.7."""
         found = self._http.call("GET", "/v1/tools/", {"limit": ALL_ROWS})
         return list(map(rows.tool_from_row, require_objects(found)))
 
     def tools_named(self, names: Sequence[str]) -> list[Tool]:
-        """Returns the tools that have one of these names. Makes several calls at the same time.
-
-        A call asks for `NAMES_PER_CALL` names. Some servers ignore a list of names and return all tools; there a call
-        asks for one name.
-        """
+        """Makes calls in parallel. Asks for one name in a call where the server ignores a list of names."""
         together = NAMES_PER_CALL if self.features().tools_by_names else 1
         groups = [names[start : start + together] for start in range(0, len(names), together)]
         with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="tools") as pool:
@@ -203,10 +176,7 @@ class LettaServer:
         return [rows.tool_from_row(row) for row in require_objects(self._http.call("GET", "/v1/tools/", query))]
 
     def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
-        """Makes or overwrites the tool of the stub on the server, and returns the tool.
-
-        Sends every field, because some servers keep, and others reset, a field that is missing.
-        """
+        """Sends every field, because some servers keep, and others reset, a field that is missing."""
         body = {
             "source_code": stub.source_code,
             "source_type": "python",
@@ -241,10 +211,7 @@ class LettaServer:
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
-        """Sends messages to the agent and yields the events of the run.
-
-        The iteration raises LettaTimeout if only pings come for longer than the turn timeout.
-        """
+        """The iteration raises LettaTimeout if only pings come for longer than the turn timeout."""
         body: dict[str, Any] = {"messages": list(map(payloads.message_payload, messages)), "stream_tokens": by_token}
         if client_tools:
             body["client_tools"] = list(client_tools)
@@ -265,10 +232,8 @@ class LettaServer:
         self._send_decision(agent_id, payloads.message_payload(results))
 
     def _send_decision(self, agent_id: str, decision: JsonObject) -> StoredMessage:
-        """Sends `decision`: an approval, a denial, or the results of held calls. Returns the first stored tool return.
-
-        The model is not asked, because the decision itself takes the one step that is allowed. Raises LettaRejected if
-        the server's answer has no tool return.
+        """Sends an approval, a denial or results of held calls; returns the first stored tool return. The model is not
+        asked, because the decision itself takes the one step that is allowed.
         """
         body = {"messages": [decision], "max_steps": 1}
         answer = require_object(self._http.call("POST", f"/v1/agents/{agent_id}/messages", body=body))
@@ -283,27 +248,21 @@ class LettaServer:
         return rows.variables_from_row(require_object(self._http.call("GET", f"/v1/agents/{agent_id}", query)))
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
-        """Changes the text of a stored tool return. Returns whether the server stores the new text afterwards.
-
-        Ignores a refusal and reads the message again, because up to Letta 0.16.6 the server stores the text and yet
-        answers 400 "Message type got modified". Finds the message only among the newest `MESSAGES_READ_BACK`.
+        """Ignores a refusal and reads the message again: up to Letta 0.16.6 the server stores the text and yet answers
+        400 "Message type got modified". Finds the message only among the newest `MESSAGES_READ_BACK`.
         """
         self._patch_return(agent_id, message_id, text, ok)
         newest = self.newest_messages(agent_id, MESSAGES_READ_BACK, including=message_id)
         return any(message.id == message_id and message.text == text for message in newest)
 
     def _patch_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> None:
-        """Asks Letta to change the text of a stored tool return. Ignores a refusal: see `rewrite_return`."""
         path = f"/v1/agents/{agent_id}/messages/{message_id}"
         with suppress(errors.LettaRejected):
             self._http.call("PATCH", path, body=payloads.rewritten_return_payload(text, ok))
 
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
-        """Returns the agent's newest messages from all of its conversations.
-
-        If the message with the id `including` is not among them, returns the newest messages of the bridge's
-        conversation. Does not ask for that conversation first, because the server would then leave out messages that a
-        forked conversation shares.
+        """Asks for the bridge's own conversation only if `including` is missing, because the server then leaves out
+        messages that a forked conversation shares.
         """
         newest = self._fetch_messages(agent_id, {"limit": limit})
         missing = including and all(message.id != including for message in newest)
@@ -317,11 +276,6 @@ class LettaServer:
         return [rows.message_from_row(row, packed=packed) for row in require_objects(answer)]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """Returns the ids of the agent's active runs in the bridge's conversation.
-
-        Runs in the agent's other conversations do not block the bridge, and are left out. The list is empty on servers
-        whose list of active runs is wrong.
-        """
         features = self.features()
         if not features.lists_active_runs:
             return []
@@ -332,11 +286,8 @@ class LettaServer:
     # --- blocks ---------------------------------------------------------------------------------------
 
     def add_block(self, agent_id: str, label: str, value: str, description: str, metadata: Mapping[str, Any]) -> Block:
-        """Makes a read-only block, attaches the block to the agent, and returns the block.
-
-        On servers where attaching is not enough for the model to see the block, the block is made empty and gets its
-        value last. If the bridge is interrupted before that, the missing value shows that the model does not see the
-        block. If the block can't be attached, the block is deleted and the error is raised.
+        """If attaching is not enough for the model to see the block, sets its value last: a missing value then shows
+        that an interrupted bridge left a block that the model does not see.
         """
         features = self.features()
         needs_more = features.attached_block_is_late or features.block_change_needs_recompile
@@ -364,11 +315,7 @@ class LettaServer:
         self._http.call("PATCH", f"/v1/agents/{agent_id}/core-memory/blocks/{label}", body=body)
 
     def remove_block(self, agent_id: str, block: Block) -> None:
-        """Removes a block from the agent and the server.
-
-        On some servers the model sees a removed block until Letta compiles the memory again. There the block is emptied
-        first and then deleted, and then Letta compiles the memory. If the last call fails, the model sees no old text.
-        """
+        """Empties the block first: if the memory is not compiled again afterwards, the model sees no old text."""
         features = self.features()
         if features.attached_block_is_late or features.block_change_needs_recompile:
             self.set_block(agent_id, block.label, "")
@@ -387,10 +334,7 @@ class LettaServer:
             self._http.call("DELETE", f"/v1/blocks/{block_id}")
 
     def _touch_a_block(self, agent_id: str) -> None:
-        """Makes Letta 0.6 and 0.7 compile all blocks again, by an empty change of one block.
-
-        Without that, the model still sees the label of a removed block.
-        """
+        """Makes Letta 0.6 and 0.7 compile all blocks again, so that the model forgets a removed block's label."""
         blocks = f"/v1/agents/{agent_id}/core-memory/blocks"
         for row in require_objects(self._http.call("GET", blocks))[:1]:
             self._http.call("PATCH", f"{blocks}/{quote(rows.text_of(row.get('label')), safe='')}", body={})
@@ -400,15 +344,11 @@ class LettaServer:
 
 
 def _block_limit(value: str) -> int:
-    """Returns the limit of characters to set for a block: Letta's default, or more if the value needs more."""
     return max(20_000, len(value) + 1)
 
 
 def _limit_silence(messages: Iterator[JsonObject | None], longest: float) -> Iterator[JsonObject | None]:
-    """Yields the messages of a stream unchanged. None, the end of the stream, is also passed on.
-
-    Raises LettaTimeout if only pings come for more than `longest` seconds: pings come even while the agent hangs.
-    """
+    """Raises LettaTimeout if only pings come for `longest` seconds: pings come even while the agent hangs."""
     last = time.monotonic()
     for message in messages:
         if message is None or message.get("message_type") != "ping":

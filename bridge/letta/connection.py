@@ -47,10 +47,8 @@ T = TypeVar("T")
 
 
 class Connection:
-    """Makes calls to one Letta server. Many threads use one Connection, which opens no socket before its first call.
-
-    `observe` gets the template of every call, as in "GET /v1/agents/{id}", and the seconds until the answer began.
-    `transport` replaces the network for calls other than reads and message streams (tests).
+    """Calls to one Letta server, for many threads. `observe` gets each call's template and the seconds until its answer
+    began. `transport` replaces the network for changes other than messages (tests).
     """
 
     def __init__(
@@ -74,16 +72,11 @@ class Connection:
         self._session = _make_session(settings)
 
     def close(self) -> None:
-        """Closes the sockets that are kept open for the next call."""
         self._letta.close()
         self._session.close()
 
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """Makes a call to Letta and returns the JSON of the answer; None if the answer is empty.
-
-        `params`, the query, is used only for a GET, `body` only for the other verbs. If the connection fails, the call
-        may be made once more; see `_retry_if_safe`. Raises a BridgeError, mostly a LettaError, if the call fails.
-        """
+        """Makes a call and returns the JSON of the answer; None if it is empty. Only a GET uses `params`."""
         content = self._call_with_retry(verb, path, params, body).content
         with _translate_call_errors(self._base_url):
             return json.loads(content) if content else None
@@ -93,10 +86,8 @@ class Connection:
         return str(self._call_with_retry("GET", path).headers.get(name, ""))
 
     def read_pages(self, path: str, **params: Any) -> list[JsonObject]:
-        """Returns all rows of a list that Letta sends in pages. `params` are added to the query of each page.
-
-        A server that ignores the parameter `after` sends the first page again. Then the list is read from the beginning
-        with pages ten times as large.
+        """Returns all rows of a list that Letta sends in pages. If the server ignores `after`, so that the first page
+        comes again, reads from the beginning with pages ten times as large.
         """
         found: dict[str, JsonObject] = {}
         limit, after = PAGE_SIZE, dict[str, str]()
@@ -112,11 +103,8 @@ class Connection:
                 limit, after = limit * 10, {}
 
     def open_stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
-        """Sends `body` to Letta and returns the messages of the streamed answer, as they come.
-
-        The last value is None if the server says that the stream is complete. If the server refuses, raises before
-        anything is returned; then the run has not begun. The body is sent a second time only if no connection was made
-        the first time.
+        """Sends `body` to Letta and returns the streamed messages as they come, then None if the server says that the
+        stream is complete. If this function itself raises, the run has not begun.
         """
         sent, trace = json.dumps(body).encode(), current_trace()
         answer = _retry_if_safe(lambda: self._post_message(path, sent, trace), idempotent=False)
@@ -139,7 +127,6 @@ class Connection:
             return self._send_get(path, params, trace) if verb == "GET" else self._send_change(verb, path, body, trace)
 
     def _send_get(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
-        """Sends a GET by `requests`. Raises a BridgeError for an answer other than 2xx; redirects are not followed."""
         answer = self._session.get(
             self._base_url + path,
             params=params,
@@ -152,7 +139,6 @@ class Connection:
         return answer
 
     def _send_change(self, verb: str, path: str, body: Any, trace: Trace) -> httpx.Response:
-        """Sends a call other than a GET by letta-client, which raises its own exception for a refusal."""
         verbs: dict[str, Callable[..., httpx.Response]] = {
             "POST": self._letta.post,
             "PUT": self._letta.put,
@@ -163,10 +149,7 @@ class Connection:
         return verbs[verb](path, cast_to=httpx.Response, options={"headers": _request_id_headers(trace)}, **sent)
 
     def _post_message(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
-        """Sends the JSON `sent` and returns the answer, of any status, as soon as its headers have come.
-
-        The caller reads the body of the answer as a stream.
-        """
+        """Returns the answer, of any status, as soon as its headers have come; its body is read as a stream."""
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_id_headers(trace)}
         with _translate_call_errors(self._base_url), self._measure_call(trace, "POST", path):
             return self._session.post(
@@ -185,11 +168,8 @@ class Connection:
                 yield None if data == sse.DONE else require_object(json.loads(data))
 
     def _read_events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
-        """Yields (event name, data) of a stream's events.
-
-        Raises LettaTimeout if pieces of an event come, but the event is not complete `turn_timeout` seconds after the
-        event before it. If no piece comes at all, the socket's read timeout, which is as long, raises an error of
-        `requests`.
+        """Yields (event name, data). Raises LettaTimeout if an event is not complete `turn_timeout` seconds after the
+        one before it; if nothing comes at all, the socket's read timeout, which is as long, raises.
         """
         latest = time.monotonic() + self._turn_timeout
 
@@ -205,10 +185,7 @@ class Connection:
 
     @contextmanager
     def _measure_call(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
-        """Counts a call in the trace, and gives `observe` the seconds that the block of the `with` statement took.
-
-        A call that fails is counted and measured, too.
-        """
+        """Counts and measures the call made in the `with` block, also if it fails."""
         call = f"{verb} {path_template(path)}"
         trace.count_letta_call(call)
         begun = time.perf_counter()
@@ -220,11 +197,7 @@ class Connection:
 
 
 def _make_session(settings: Settings) -> requests.Session:
-    """Returns the requests.Session that all threads share.
-
-    Threads may share the session because no call changes it. Its connection pools have locks. Its cookie jar, which
-    every answer would change, takes no cookies; Letta sets no cookies.
-    """
+    """Returns a session that threads may share: its pools have locks, its cookie jar takes no cookies."""
     session = requests.Session()
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
@@ -239,10 +212,8 @@ def _make_session(settings: Settings) -> requests.Session:
 
 
 def _retry_if_safe(call: Callable[[], T], *, idempotent: bool) -> T:
-    """Makes a call to Letta, and once more after a short pause if the connection failed and a second call is safe.
-
-    A second call is safe if the first one was not sent, or if making it twice has the same effect as once
-    (`idempotent`). Letta closes kept-alive connections after its own errors, so that the next call on them fails.
+    """Makes a call, and once more if the connection failed and the first call was not sent or is `idempotent`. Letta
+    closes kept-alive connections after its own errors, so that the next call on them fails.
     """
     try:
         return call()
@@ -282,27 +253,21 @@ def _translate_stream_errors() -> Iterator[None]:
 
 
 def _is_timeout(fault: Exception) -> bool:
-    """Returns whether an exception of an HTTP library means that the server did not answer in time.
-
-    Silence in the middle of an answer is a ConnectionError of `requests` around urllib3's exception.
-    """
+    """Silence in the middle of an answer is a ConnectionError of `requests` around urllib3's exception."""
     inner = fault.args[0] if fault.args else None
     timeouts = (letta_client.APITimeoutError, requests.Timeout)
     return isinstance(fault, timeouts) or isinstance(inner, urllib3.exceptions.ReadTimeoutError)
 
 
 def _is_failed_connect(fault: Exception) -> bool:
-    """Returns whether an HTTP library's exception means that no connection was made, so nothing was sent."""
+    """Returns whether no connection was made, so nothing was sent."""
     inner = fault.args[0] if fault.args else None
     refused = isinstance(getattr(inner, "reason", None), urllib3.exceptions.NewConnectionError)
     return refused or isinstance(fault.__cause__, httpx.ConnectError)
 
 
 def _read_pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
-    """Yields the bytes of a streamed answer as they arrive.
-
-    Does not use `iter_content`, which waits for the end of the stream if the server does not send the stream in chunks.
-    """
+    """Yields the bytes as they arrive; `iter_content` waits for the end of a stream that is not sent in chunks."""
     while True:
         with trace.measure_letta_call(), _translate_stream_errors():
             piece = answer.raw.read1(PIECE_BYTES, decode_content=True)
@@ -312,7 +277,7 @@ def _read_pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
 
 
 def path_template(path: str) -> str:
-    """Returns the path with "{id}" in place of each id and label, so that calls of one kind have the same template."""
+    """Returns the path with "{id}" in place of each id and label."""
     return "/".join(word if word in _FIXED_WORDS or not word else "{id}" for word in path.split("/"))
 
 
@@ -323,10 +288,7 @@ def _request_id_headers(trace: Trace) -> dict[str, str]:
 
 
 def _error_for_answer(status: int, content: bytes) -> errors.BridgeError:
-    """Returns the error for an answer other than 2xx.
-
-    `content` is the body of the answer. Letta's words in that body go only into the error's note, for the log.
-    """
+    """Returns the error for an answer other than 2xx. Letta's words go only into the error's note, for the log."""
     words = content[:REASON_BYTES].decode("utf-8", "replace")
     failure = failures.error_from_status(status, words)
     failure.add_note(f"Letta said: {words:.2000}")
@@ -334,14 +296,13 @@ def _error_for_answer(status: int, content: bytes) -> errors.BridgeError:
 
 
 def require_object(value: Any) -> JsonObject:
-    """Returns the value if it is a JSON object. Raises LettaError for any other value."""
+    """Returns the value if it is a JSON object; raises LettaError otherwise."""
     if not isinstance(value, dict):
         raise errors.LettaError(failures.NOT_LETTA)
     return value
 
 
 def require_objects(value: Any) -> list[JsonObject]:
-    """Returns the value if it is a list of JSON objects. Raises LettaError for any other value."""
     if not isinstance(value, list):
         raise errors.LettaError(failures.NOT_LETTA)
     return [require_object(item) for item in value]

@@ -17,10 +17,8 @@ from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Reasonin
 
 
 def read_run(raws: Iterable[JsonObject | None]) -> Iterator[AgentEvent]:
-    """Yields the events of one run of an agent. The last event is always Stopped.
-
-    `raws` are the messages of the run's stream, then None if the server says that the stream is complete. Raises if the
-    run failed, or if the stream breaks before the server says how the run ended.
+    """Yields the events of one run; the last is always Stopped. `raws` ends with None if the server says that the
+    stream is complete. Raises if the run failed or the stream broke.
     """
     run = _Run()
     for raw in raws:
@@ -32,7 +30,7 @@ def read_run(raws: Iterable[JsonObject | None]) -> Iterator[AgentEvent]:
 
 
 class _Run:
-    """The state of a run between two messages of its stream: the unfinished call, the last step, the stop reason."""
+    """The state of a run between two messages of its stream."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -44,11 +42,7 @@ class _Run:
         self.counted: Counter[str] = Counter()
 
     def read_message(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Yields the events of one message of the run's stream. Raises if the message reports a failure.
-
-        If a tool call is stored and this message can't be a piece of it, the stored call is yielded first. The first
-        message with a new run id yields RunStarted. Messages of unknown types yield nothing else.
-        """
+        """Yields the stored call if this message is no piece of it, RunStarted for a new run id, and its own events."""
         if "error" in raw and "message_type" not in raw:
             raise _run_error(raw["error"], "")
         kind = str(raw.get("message_type"))
@@ -64,10 +58,8 @@ class _Run:
             yield from reader(self, raw)
 
     def end_run(self) -> Iterator[AgentEvent]:
-        """Yields the last events of the run after the end of its stream: a stored tool call, Used and Stopped.
-
-        Raises if the stop reason means a failure, or if the stream broke: if it ended without a stop reason and was not
-        complete. A complete stream without a stop reason counts as "end_turn".
+        """Yields a stored call, Used and Stopped. A stream without a stop reason has ended with "end_turn" if it is
+        complete, and is broken otherwise.
         """
         if not self.complete and not self.stop_reason:
             raise errors.LettaUnreachable(failures.CONNECTION_BROKE, code="stream_cut")
@@ -90,14 +82,10 @@ class _Run:
             yield Text(text, text_of(raw.get("id")))
 
     def read_calls(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Stores the last tool call of a Letta message, to which the next message may add a piece.
-
-        Yields the call that was stored before as soon as another call begins, because that call is then complete.
-
+        """Stores the last call of a message, to which the next message may add a piece; yields the call stored before.
         From Letta 0.13 on, `tool_calls` lists all calls of a message. `tool_call` has one call: before Letta 0.13, and
-        for pieces. Letta 0.16 puts a piece also into `tool_calls`, without a list around the piece. The held calls of a
-        step and the other calls of that step are two messages; their pieces come in the order in which the model made
-        the calls.
+        for pieces. Letta 0.16 puts a piece also into `tool_calls`, without a list around it. A step's held calls and
+        its other calls are two messages; their pieces come in the order in which the model made the calls.
         """
         held = raw.get("message_type") == "approval_request_message"
         message_id = text_of(raw.get("id"))
@@ -121,7 +109,6 @@ class _Run:
         yield AgentReturn(text_of(raw.get("id")), text_of(raw.get("tool_call_id")), text, ok)
 
     def read_usage(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Stores the numbers of tokens and steps. `end_run` yields them."""
         self.used = Used(
             _count_of(raw.get("prompt_tokens")),
             _count_of(raw.get("completion_tokens")),
@@ -130,17 +117,15 @@ class _Run:
         yield from ()
 
     def read_stop_reason(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Stores why the run ended. `end_run` yields the reason."""
         self.stop_reason = text_of(raw.get("stop_reason")) or "end_turn"
         yield from ()
 
     def raise_run_error(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Raises the error that a Letta message reports. The `yield` makes this a generator like the other readers."""
+        """Raises the error that a message reports. The `yield` makes this a generator like the other readers."""
         raise _run_error([raw.get("error_type"), raw.get("message"), raw.get("detail")], self.stop_reason)
         yield
 
     def _finish_call(self) -> Iterator[AgentEvent]:
-        """Yields the stored tool call, which has no further pieces, and stores none. Yields nothing without a call."""
         if self.call is not None:
             call, self.call = self.call, None
             yield call
@@ -160,12 +145,7 @@ _READERS = {
 
 
 def _run_error(words: Any, stop_reason: str) -> errors.BridgeError:
-    """Returns the error for a failed run.
-
-    `words` are Letta's description of the failure. The words decide which error it is; if they match no known error,
-    `stop_reason` decides; "" means that no stop reason is known. The words themselves go only into the error's note,
-    which goes to the log.
-    """
+    """Returns the error that Letta's words name, or else the stop reason. Its note has the words, for the log."""
     known = failures.error_from_words(str(words)) or (
         failures.error_from_stop_reason(stop_reason) if stop_reason else None
     )

@@ -65,10 +65,8 @@ def error_from_words(words: str) -> errors.BridgeError | None:
 
 
 def error_from_status(status: int, words: str) -> errors.BridgeError:
-    """Returns the error for an answer other than 2xx.
-
-    401, 403, 404 and 429 have one meaning each. For other statuses from 400 on, `words`, the body of the answer,
-    decide, because Letta uses one status for many causes. If they match no known error, the status decides.
+    """Returns the error for an answer other than 2xx. From 400 on, except 401, 403, 404 and 429, the body's `words`
+    decide before the status, because Letta uses one status for many causes.
     """
     by_status = _ERRORS_BY_STATUS.get(status)
     if by_status is not None:

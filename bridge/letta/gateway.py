@@ -49,10 +49,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A Letta agent as the server has it now. Tools, rules and message ids are in the server's order.
-
-    `message_ids` are the messages in the agent's context. `parallel_calls`: the agent's model may make several calls in
-    one step, if the agent's loop can do that. `sleeptime`: while the agent rests, another agent edits its memory.
+    """A Letta agent; lists are in the server's order. `message_ids` are the messages in its context. `parallel_calls`:
+    its model may make several calls in a step. `sleeptime`: another agent edits its memory.
     """
 
     id: str
@@ -82,12 +80,8 @@ class AgentChange:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message as the Letta server stores it.
-
-    `kind` is Letta's `message_type`. `calls` are the calls of a tool call or an approval request. `text` is what the
-    user or the agent said, what the agent thought, or what a tool returned. One message can hold the returns of several
-    calls: `returns` maps the server's id of each call to the call's return. `otid` is the id that the sender gave the
-    message.
+    """A message that Letta stores. `kind` is Letta's `message_type`, `text` what was said, thought or returned by a
+    tool, `returns` each call's return by the server's call id, `otid` the id that the sender gave the message.
     """
 
     id: str
@@ -110,7 +104,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The result of a held call of an agent. `call_id` is the server's id of the call."""
+    """The result of an agent's held call. `call_id` is the server's id of the call."""
 
     call_id: str
     text: str
@@ -119,7 +113,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of all held calls of an agent. They become the returns of the agent's tools."""
+    """The results of all held calls of an agent."""
 
     results: tuple[CallResult, ...]
 
@@ -133,7 +127,7 @@ class Gateway(Protocol):
     # --- server ---------------------------------------------------------------------------------------
 
     def features(self) -> ServerFeatures:
-        """Returns what the server can do. The features are read from the server once and kept for a while."""
+        """Returns what the server can do, read from the server once and kept for a while."""
 
     def check_server(self) -> None:
         """Raises a LettaError unless the server answers now."""
@@ -153,19 +147,16 @@ class Gateway(Protocol):
         """Returns one agent. Raises LettaNotFound when no agent has this id."""
 
     def whole_agents(self, *, blocks: bool = False) -> list[Agent]:
-        """Returns all agents, also hidden ones, with tools and rules, and with blocks if `blocks` is set. Expensive."""
+        """Returns all agents, also hidden ones, with tools and rules, and if wanted with blocks. Expensive."""
 
     def change_agent(self, agent_id: str, change: AgentChange) -> Agent:
         """Changes the fields of the agent that `change` sets, in one call. Returns the changed agent."""
 
     def variables(self, agent_id: str) -> dict[str, str]:
-        """Returns the agent's environment variables. Its tools get the variables when they run on the server."""
+        """Returns the environment variables that the agent's tools get when they run on the server."""
 
     def make_helper(self, agent_id: str, system: str) -> Agent:
-        """Makes a hidden agent for one request and returns the new agent.
-
-        The new agent has the model of `agent_id`, but no memory and no tools of its own. `system` is its system prompt.
-        """
+        """Makes a hidden agent with the model of `agent_id`, the prompt `system`, no memory and no tools of its own."""
 
     def helpers(self) -> list[AgentSummary]:
         """Returns the agents made by `make_helper` that still exist."""
@@ -183,24 +174,20 @@ class Gateway(Protocol):
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
-        """Sends messages to the agent and yields the events of the run that they start, until the run ends.
-
-        `by_token`: text comes in pieces, as the model writes it. Only for agent loops that do not damage such text.
-        `client_tools`: schemas with name and description, offered to the agent in this run only. Only for servers with
-        that feature. Raises before it returns when the server does not accept the messages. A failure of the run itself
-        is raised from the iteration.
+        """Sends messages to the agent and yields the events of the run that they start. Raises before it returns if the
+        server refuses the messages, and from the iteration if the run fails. `by_token`: text comes in pieces; only for
+        agent loops that do not damage such text. `client_tools`: schemas offered in this run only; only for servers
+        with that feature.
         """
 
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
-        """Returns the agent's newest stored messages, also those that are not in its context any more.
-
-        `including`: the id of a message that must be found even if the agent's other conversations have newer messages.
+        """Returns the agent's newest stored messages, in its context or not. The message with the id `including` is
+        found even if the agent's other conversations have newer messages.
         """
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """Returns the ids of the agent's runs that have not ended, without the runs of its other conversations.
-
-        The list is empty on servers that do not list runs reliably.
+        """Returns the ids of the agent's unfinished runs, without those of its other conversations; an empty list on
+        servers that do not list runs reliably.
         """
 
     def cancel_runs(self, agent_id: str, run_id: str) -> None:
@@ -212,27 +199,19 @@ class Gateway(Protocol):
     # --- held calls and their returns -----------------------------------------------------------------
 
     def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        """Denies a held call without asking the model. Returns the stored tool return that closes the call.
-
-        `request_id` is the id of the message with the approval request. On servers where stored messages can be
-        changed, the text of the stored return then becomes just `reason`, without Letta's own words; the returned
-        message still has Letta's text.
+        """Denies a held call without asking the model; returns the stored tool return. `request_id` is the id of the
+        approval request's message. Where messages can be changed, the stored text becomes `reason`; the returned one is
+        still Letta's.
         """
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
-        """Approves a held call, so that the server runs its stub, without asking the model.
-
-        `request_id` is the id of the message with the approval request. Returns the stored tool return of the call.
-        """
+        """Approves a held call without asking the model: the server runs its stub. Returns the stored tool return."""
 
     def give_results(self, agent_id: str, results: Results) -> None:
         """Gives the agent the results of its held calls, without asking the model."""
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
-        """Changes the text of a stored tool return to `text`. Returns whether the server stores that text afterwards.
-
-        `ok` is false if the tool failed.
-        """
+        """Changes the text of a stored tool return. Returns whether the server stores the new text afterwards."""
 
     # --- tools ----------------------------------------------------------------------------------------
 
@@ -243,7 +222,7 @@ class Gateway(Protocol):
         """Returns the tools that have one of these names."""
 
     def put_tool(self, stub: Stub, tags: Sequence[str]) -> Tool:
-        """Makes the tool of the stub on the server and returns the tool. A tool with the same name is overwritten."""
+        """Makes the stub's tool on the server and returns it. A tool with the same name is overwritten."""
 
     def tag_tool(self, tool_id: str, tags: Sequence[str]) -> None:
         """Replaces the tags of a tool and changes nothing else."""

@@ -9,11 +9,7 @@ from bridge.letta.gateway import Gateway
 
 
 def gateway_while_held(gateway: Gateway, check_hold: Callable[[], None]) -> Gateway:
-    """Returns a gateway that calls `check_hold` before each method of `gateway` is called.
-
-    `check_hold` raises when the turn does not hold its agent any more. Then Letta is not called. The hold is checked
-    once for each method, also for methods that call Letta several times.
-    """
+    """Returns a gateway that calls `check_hold`, which raises when the turn has lost its agent, before each method."""
     return cast(Gateway, _GatewayWhileHeld(gateway, check_hold))
 
 
@@ -23,6 +19,5 @@ class _GatewayWhileHeld:
         self._check_hold = check_hold
 
     def __getattr__(self, method: str) -> Any:
-        """Checks the hold and returns the gateway's method. Python calls this whenever such a method is looked up."""
         self._check_hold()
         return getattr(self._gateway, method)

@@ -15,7 +15,6 @@ HELPER_TAG = HELPER_PREFIX.rstrip("-")
 
 
 def message_payload(item: Outgoing) -> JsonObject:
-    """Returns the JSON by which a message, or the results of held calls, are sent to an agent."""
     match item:
         case Say(role, text, images, otid):
             content = [*_text_part(text), *map(_image_part, images)] if images else text
@@ -27,30 +26,21 @@ def message_payload(item: Outgoing) -> JsonObject:
 
 
 def decision_payload(request_id: str, *, approve: bool, reason: str = "") -> JsonObject:
-    """Returns the JSON that approves or denies a held call. `reason` is the text that a denial gives the agent.
-
-    `request_id` is the id of the message with the approval request. Every agent loop with approvals accepts this older
-    form, which has no list of calls.
+    """Returns the JSON that approves or denies a held call; `request_id` is the id of the approval request's message.
+    Every agent loop with approvals accepts this older form, which has no list of calls.
     """
     return {"type": "approval", "approve": approve, "approval_request_id": request_id, "reason": reason}
 
 
 def rewritten_return_payload(text: str, ok: bool) -> JsonObject:
-    """Returns the JSON that changes a stored tool return to `text`. `ok` is false if the tool failed.
-
-    The content must be JSON with `message`, as Letta packs tool returns. Otherwise every later run of the agent fails.
-    """
+    """Content that is not JSON with `message`, as Letta packs tool returns, would fail every later run of the agent."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %I:%M:%S %p UTC%z")
     packed = {"status": "OK" if ok else "Failed", "message": text, "time": now}
     return {"message_type": "user_message", "content": json.dumps(packed)}
 
 
 def helper_payload(agent: JsonObject, system: str, *, v1: bool) -> JsonObject:
-    """Returns the JSON that makes a helper agent with the model of `agent`.
-
-    `agent` is Letta's JSON of that agent. `system` is the helper's system prompt; "" for a general one. `v1`: the
-    server has the agent type `letta_v1_agent`.
-    """
+    """Returns the JSON that makes a helper agent with the model of `agent`. `system`: "" for a general prompt."""
     return {
         "name": HELPER_PREFIX + secrets.token_hex(8),
         "agent_type": V1_AGENT if v1 else "memgpt_agent",
@@ -71,7 +61,7 @@ def _text_part(text: str) -> list[JsonObject]:
 
 
 def _image_part(image: Image) -> JsonObject:
-    """Returns a picture as a part of a message: by its address, which the Letta server fetches, or else as base64."""
+    """Returns a picture as a part of a message: by its address, which the Letta server fetches, or as base64."""
     if image.url:
         return {"type": "image", "source": {"type": "url", "url": image.url}}
     source = {"type": "base64", "media_type": image.media_type, "data": image.data, "detail": image.detail}

@@ -16,7 +16,6 @@ def agent_summary_from_row(row: JsonObject) -> AgentSummary:
 
 
 def agent_from_row(row: JsonObject) -> Agent:
-    """Returns the agent that Letta's JSON `row` describes. Tools or blocks that Letta left out are missing in it."""
     return Agent(
         id=text_of(row.get("id")),
         name=text_of(row.get("name")),
@@ -37,7 +36,6 @@ def _model_from_config(config: JsonObject) -> AgentModel:
 
 
 def tool_from_row(row: JsonObject) -> Tool:
-    """Returns the tool that Letta's JSON `row` describes. A tool without a type counts as "custom"."""
     return Tool(
         id=text_of(row.get("id")),
         name=text_of(row.get("name")),
@@ -58,11 +56,7 @@ def block_from_row(row: JsonObject) -> Block:
 
 
 def message_from_row(row: JsonObject, *, packed: bool = False) -> StoredMessage:
-    """Returns the stored message that Letta's JSON `row` describes.
-
-    Its text is what a tool returned, or else the reasoning, or else the content. `packed`: the server lists what a tool
-    returned inside of JSON, as the model sees it (before Letta 0.8); the text is taken out of that JSON.
-    """
+    """`packed`: the server lists what a tool returned inside of JSON, as the model sees it (before Letta 0.8)."""
     kind, message_id = text_of(row.get("message_type")), text_of(row.get("id"))
     listed = _objects_of(row.get("tool_calls")) or _objects_of([row.get("tool_call")])
     calls = tuple(_call_from_row(call, message_id, index) for index, call in enumerate(listed))
@@ -82,16 +76,12 @@ def _call_from_row(row: JsonObject, message_id: str, index: int) -> AgentCall:
 
 
 def variables_from_row(row: JsonObject) -> dict[str, str]:
-    """Returns the environment variables of the agent that Letta's JSON `row` describes."""
     listed = _objects_of(row.get("tool_exec_environment_variables"))
     return {text_of(variable.get("key")): text_of(variable.get("value")) for variable in listed}
 
 
 def _unpack_return(returned: str) -> str:
-    """Returns the text that a tool returned, without the JSON object that Letta puts around the text.
-
-    If `returned` is not a JSON object, it is returned unchanged.
-    """
+    """Returns a tool's text without the JSON object that Letta puts around it; other text unchanged."""
     try:
         wrapping = json.loads(returned)
     except ValueError:
@@ -105,7 +95,6 @@ def join_text_parts(content: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Returns the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
@@ -122,10 +111,7 @@ def _objects_of(value: Any) -> tuple[JsonObject, ...]:
 
 
 def _unix_time(value: Any) -> int:
-    """Returns the Unix time of an ISO date and time; 0 if `value` is invalid.
-
-    A time without a time zone, as Letta servers on SQLite send it, is in UTC.
-    """
+    """Returns the Unix time of an ISO time, 0 if invalid. Without a zone, as from Letta on SQLite, it is UTC."""
     try:
         moment = datetime.fromisoformat(text_of(value))
     except ValueError:
