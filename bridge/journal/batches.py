@@ -15,11 +15,9 @@ _KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AgentEvent)}
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt at a turn ended.
-
-    "failed": an error ended the attempt; `failure` is that error as clients see it. "incomplete": the attempt ended
-    well, but the store does not have all its events, because they were too large or the store lost some. "lost": the
-    worker that made the attempt is dead. `gone`: no client waited for the attempt any more.
+    """How an attempt at a turn ended. `failure` is the error as clients see it. `gone`: no client waited any more.
+    "incomplete": the attempt ended well, but the store does not have all its events, because they were too large or the
+    store lost some. "lost": the worker that made the attempt is dead.
     """
 
     how: Literal["well", "failed", "incomplete", "lost"]
@@ -37,16 +35,11 @@ class Batch:
 
 
 def batch_to_text(events: Sequence[AgentEvent], end: End | None = None, first: int = 0) -> str:
-    """Returns the text that the store keeps for a batch of events.
-
-    `first` counts the events of the attempt before this batch. `end` is how the attempt ended, None while it goes on.
-    """
     packed = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in events]
     return json.dumps([first, packed, None if end is None else [end.how, end.gone, _failure_fields(end.failure)]])
 
 
 def batch_from_text(text: str) -> Batch:
-    """Returns the batch of a text that `batch_to_text` returned."""
     first, packed, end = json.loads(text)
     events = tuple(_KINDS[kind](*fields) for kind, *fields in packed)
     return Batch(events, None if end is None else End(end[0], _failure_from_fields(end[2]), end[1]), first)
@@ -54,7 +47,6 @@ def batch_from_text(text: str) -> Batch:
 
 class Assembly:
     """Puts the events of an attempt together from its batches in the store.
-
     A write that the store did not confirm is repeated. So a batch may be in the store twice, or come late, after the
     end. If the store lost its data in between, its first batch is a later one, and the attempt has a gap.
     """
@@ -73,11 +65,7 @@ class Assembly:
         return self._end
 
     def add(self, texts: Sequence[str]) -> list[AgentEvent]:
-        """Returns the events that no earlier call returned. `texts` are all batches that are in the store now.
-
-        Sets `end` if one of the batches has the end of the attempt. If there are fewer batches than before, the store
-        lost its data, so all batches are read again.
-        """
+        """Returns the new events. `texts` are all batches in the store, fewer than before if the store lost some."""
         fresh: list[AgentEvent] = []
         if len(texts) < self._looked_at:
             self._looked_at = 0
@@ -92,24 +80,19 @@ class Assembly:
 
 
 def failure_from_fault(fault: BaseException) -> errors.BridgeError:
-    """Returns the error that clients see for an exception: a BridgeError itself, InternalFailure for any other.
-
-    The details of any other exception are in the log only.
-    """
+    """Returns the error that clients see for an exception. Only the log has the details of other exceptions."""
     if isinstance(fault, errors.BridgeError):
         return fault
     return errors.InternalFailure("The bridge failed; its log says why.")
 
 
 def _failure_fields(failure: errors.BridgeError | None) -> list[Any] | None:
-    """Returns an error as values that JSON can express, None for no error."""
     if failure is None:
         return None
     return [type(failure).__name__, failure.message, failure.param, failure.code, failure.retry_after]
 
 
 def _failure_from_fields(fields: list[Any] | None) -> errors.BridgeError | None:
-    """Returns the error from the values that `_failure_fields` returned for it, None for None."""
     if fields is None:
         return None
     kind, message, param, code, retry_after = fields

@@ -1,9 +1,8 @@
 """Claims turns in the store, so that each turn has one current attempt, whichever worker makes it.
 
-Clients and proxies repeat a POST request when its answer is late or its connection breaks. The first request of a turn
-claims the turn and runs it. A repeat that comes while the turn runs follows it from its start, also from another
-worker. A repeat that comes after the end gets the recorded events again, unless they reached the client. A turn that
-failed, or was lost with its worker, is attempted again, and the new attempt knows that there was an earlier attempt.
+Clients and proxies repeat a POST request when its answer is late or its connection breaks. The first request runs the
+turn. A repeat during the turn follows it from its start, also from another worker. A repeat after the end gets the
+recorded events, unless they reached the client. A turn that failed or was lost with its worker is attempted again.
 """
 
 from __future__ import annotations
@@ -28,12 +27,10 @@ LOOK = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Identifies a turn: requests with the same `name` are the same turn. `body` is a digest of the request's content.
-
-    `kept`: a repeat gets the recorded answer even if the client has it already. The exception is an answer in which the
-    agent said nothing: a client that asks again then wants another answer. `keyed`: the name comes from an
-    Idempotency-Key, and a repeat always gets the recorded answer. Such a name says nothing about the content, so the
-    `body` of a repeat must be the same, too.
+    """Identifies a turn by its `name`. `body` is a digest of the request's content.
+    `kept`: a repeat gets the recorded answer even if the client has it already, except if the agent said nothing: a
+    client that asks again then wants another answer. `keyed`: the name is an Idempotency-Key, and a repeat always gets
+    the recorded answer. Such a name says nothing about the content, so a repeat must have the same `body`, too.
     """
 
     name: str
@@ -44,10 +41,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The current attempt at a turn, as the store has it: `token` names the attempt, `worker` makes the attempt.
-
-    `turn` is the same for all attempts at the turn. `body` is a digest of the request's content.
-    """
+    """The current attempt at a turn: `token` names the attempt, `turn` is the same for all attempts at the turn."""
 
     turn: str
     body: str
@@ -56,12 +50,11 @@ class Claim:
 
     @classmethod
     def new(cls, body: str, worker: str, turn: str = "") -> Claim:
-        """Returns a claim with a new token, for an attempt that `worker` makes at `turn`. "": at a new turn."""
+        """Returns a claim with a new token. With `turn` "", the claim is for a new turn."""
         return cls(turn or f"turn-{secrets.token_hex(12)}", body, secrets.token_hex(12), worker)
 
     @classmethod
     def from_text(cls, text: str) -> Claim:
-        """Returns the claim of a text that `to_text` returned."""
         return cls(**json.loads(text))
 
     def to_text(self) -> str:
@@ -78,29 +71,20 @@ class Claims:
         self._keep = keep
 
     def take(self, claim: Claim) -> Claim | None:
-        """Stores our claim of the turn if the turn has no claim.
-
-        Returns None if our claim is stored now. Otherwise returns the claim that the turn has already.
-        """
+        """Stores our claim if the turn has no claim, and returns None. Otherwise returns the claim that is there."""
         there = self._store.put_if_free(self._key, claim.to_text(), self._keep)
         return None if there is None else Claim.from_text(there)
 
     def take_over(self, other: Claim, claim: Claim) -> bool:
-        """Replaces the stored claim `other` by our claim. Returns whether our claim is stored now.
-
-        Returns False if `other` is not the claim of the turn any more, for example because another worker was faster.
-        """
+        """Replaces the claim `other` by ours. Returns False if `other` is not the claim of the turn any more."""
         return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
 
     def renew(self, claim: Claim) -> None:
-        """Makes our claim expire `keep` seconds from now. Does nothing if the turn has another claim or none by now."""
+        """Makes our claim expire `keep` seconds from now, if it is still the claim of the turn."""
         self.take_over(claim, claim)
 
     def forget(self, claim: Claim) -> None:
-        """Removes the claim and the events of an attempt that did nothing. The next attempt counts as the first.
-
-        If the store fails, only logs that.
-        """
+        """Removes an attempt that did nothing, so that the next counts as the first. Only logs a fault of the store."""
         try:
             self._store.remove_if_unchanged(self._key, claim.to_text())
             self._store.remove(events_key(claim.token))
@@ -108,10 +92,8 @@ class Claims:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
 
     def note_delivery(self, claim: Claim) -> None:
-        """Notes that the client has the whole answer, by removing the claim.
-
-        From now on, the same request is a new turn. The recorded events are removed, too, unless a client of another
-        worker still reads them. If the store fails, only logs that.
+        """Removes the claim, because the client has the whole answer: the same request is then a new turn.
+        Keeps the events while a client of another worker reads them. Only logs a fault of the store.
         """
         try:
             self._store.remove_if_unchanged(self._key, claim.to_text())  # the same request may be another turn by now
@@ -121,10 +103,7 @@ class Claims:
             log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
     def is_just_delivered(self, claim: Claim) -> bool:
-        """Returns whether another thread or worker notes the delivery of the answer within MOMENT seconds from now.
-
-        Returns True as soon as `claim` is not the stored claim of the turn any more. Waits MOMENT seconds otherwise.
-        """
+        """Waits at most MOMENT seconds for the note of the delivery: that `claim` is not the stored one any more."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
             if self._store.get(self._key) != claim.to_text():
@@ -134,5 +113,4 @@ class Claims:
 
 
 def claim_key(identity: Identity) -> str:
-    """Returns the store's key for the claim of the turn with this identity."""
     return f"turn:{identity.name}"

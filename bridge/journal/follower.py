@@ -20,10 +20,7 @@ FOLLOWED = 3 * PULSE
 
 
 class Follower:
-    """Reads the events of one attempt from the store.
-
-    `recorded` has the events that were read from the store and that `follow` has not given to its `write` yet.
-    """
+    """Reads the events of one attempt from the store. `recorded` has those that `follow` has not given on yet."""
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
@@ -33,10 +30,7 @@ class Follower:
         self.recorded: list[AgentEvent] = []
 
     def read_end(self) -> End | None:
-        """Adds the events that were written since the last call to `recorded`. Returns how the attempt ended.
-
-        Returns None while the attempt goes on.
-        """
+        """Adds new events to `recorded`. Returns how the attempt ended, None while it goes on."""
         self.recorded += self._assembly.add(self._store.items(events_key(self._token)))
         return self._assembly.end
 
@@ -46,11 +40,9 @@ class Follower:
         return not any(isinstance(event, Text | ToolCall) for event in self.recorded)
 
     def follow(self, write: Callable[[AgentEvent], None], gone: Event) -> End:
-        """Gives each event to `write`, until the attempt ends, its worker dies, or `gone` is set.
-
-        Returns how the attempt ended, End("lost") if the worker died or `gone` is set. Gives the first event only when
-        the attempt has ended or a heartbeat has shown that its worker lives. Otherwise the worker may be dead, and the
-        attempt that replaces its attempt may have other events.
+        """Gives each event to `write`, until the attempt ends. Returns End("lost") if its worker dies or `gone` is set.
+        Begins only when the attempt has ended or a heartbeat has shown that its worker lives. Otherwise the worker may
+        be dead, and the attempt that replaces its attempt may have other events.
         """
         while not gone.is_set():
             alive = self._watch.check()
@@ -68,7 +60,7 @@ class Follower:
 
 
 class _WorkerWatch:
-    """Watches the worker that makes an attempt. Also tells that worker that a client here follows the attempt."""
+    """Watches the worker that makes an attempt, and tells that worker that a client here follows the attempt."""
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self._store = store
@@ -79,11 +71,8 @@ class _WorkerWatch:
         self.is_certain = False
 
     def check(self) -> bool:
-        """Returns whether the worker seems to make the attempt.
-
-        Sets `is_certain` when a new heartbeat names the attempt. Returns False if the worker is dead, or after ALIVE
-        seconds without a heartbeat that names the attempt. Reads the store once in PULSE / 2 seconds, and returns True
-        in between. Each read also renews the key by which the worker knows that a client here reads its attempt.
+        """Returns False if the worker is dead or did not name the attempt in a heartbeat for ALIVE seconds.
+        Sets `is_certain` when a new heartbeat names the attempt. Reads the store only once in PULSE / 2 seconds.
         """
         now = time.monotonic()
         if now - self._checked_at < PULSE / 2:

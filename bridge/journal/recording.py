@@ -21,8 +21,7 @@ MOST_BATCHES = 20_000
 
 class Recording:
     """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write.
-
-    `renew` renews the claim of the turn, and is called so often that the claim does not expire before the attempt ends.
+    `renew` renews the claim of the turn, so often that the claim does not expire before the attempt ends.
     """
 
     def __init__(self, store: Store, token: str, keep: float, renew: Callable[[], object]) -> None:
@@ -36,19 +35,12 @@ class Recording:
         self._writing = threading.Lock()
 
     def add_size_of(self, event: AgentEvent) -> None:
-        """Adds the event's characters to the size of the recording. Only texts, thoughts and calls are counted.
-
-        When the size is more than MOST_CHARACTERS, no more events are written.
-        """
+        """Adds the event's characters to the recording's size. Above MOST_CHARACTERS, no more events are written."""
         self._characters += len(event.text) if isinstance(event, Text | Reasoning) else 0
         self._characters += len(event.arguments) if isinstance(event, ToolCall) else 0
 
     def flush(self, events: Sequence[AgentEvent]) -> None:
-        """Writes the events that are not written yet. `events` are all events of the attempt so far.
-
-        After a third of `keep` seconds, also renews the claim, and makes the recording expire later, even without new
-        events. Raises StoreUnavailable if the store fails.
-        """
+        """Writes the unwritten ones of all `events`. After `keep` / 3 seconds, renews the claim and the recording."""
         with self._writing:
             late = time.monotonic() - self._renewed > self._keep / 3
             fresh = events[self._written :]
@@ -60,10 +52,8 @@ class Recording:
                 self._renewed = time.monotonic()
 
     def end(self, events: Sequence[AgentEvent], end: End) -> None:
-        """Writes the events that are not written yet, and how the attempt ended. Only logs a failure of the store.
-
-        `events` are all events of the attempt. If the recording is too large, writes no more events, and "incomplete"
-        instead of a good end.
+        """Writes the unwritten ones of all `events`, and the end; "incomplete" if the recording is too large.
+        Only logs a failure of the store.
         """
         with self._writing:
             if end.how == "well" and not self._is_small_enough:
@@ -77,12 +67,10 @@ class Recording:
 
     @property
     def _is_small_enough(self) -> bool:
-        """Whether the attempt's text and arguments have at most MOST_CHARACTERS."""
         return self._characters <= MOST_CHARACTERS
 
 
 def events_key(token: str) -> str:
-    """Returns the store's key for the events of the attempt with this token."""
     return f"events:{token}"
 
 
@@ -92,5 +80,4 @@ def followed_key(token: str) -> str:
 
 
 def is_followed(store: Store, token: str) -> bool:
-    """Returns whether a client of another worker reads the events of the attempt with this token."""
     return store.get(followed_key(token)) is not None

@@ -14,9 +14,8 @@ from bridge.turn import Turn
 
 
 class Admission:
-    """Checks requests before they become turns.
-
-    Without API keys, clients cannot be distinguished, and only the turns of the whole worker are limited.
+    """Checks requests before they become turns. Without API keys, clients cannot be distinguished, and only the turns
+    of the whole worker are limited.
     """
 
     def __init__(self, settings: Settings, directory: Directory, allowance: Allowance, stubs: StubCache) -> None:
@@ -27,11 +26,7 @@ class Admission:
         self._gate = Gate(settings.turns_at_once)
 
     def enter(self, key: ApiKey | None) -> Slot:
-        """Takes a slot for a turn, before anything else is done with the request.
-
-        The slot counts against the limits of the API key and of this worker; without a key, only of the worker. Raises
-        Busy if the key has no request or no turn left, and TooManyTurns if the worker has no slot left.
-        """
+        """Takes a slot for a turn of the key, before anything else is done. Raises Busy or TooManyTurns at a limit."""
         key_slot = self._key_slot(key)
         try:
             return self._gate.enter(key_slot.leave)
@@ -40,10 +35,7 @@ class Admission:
             raise
 
     def _key_slot(self, key: ApiKey | None) -> KeySlot:
-        """Counts a request of the API key, and returns a slot for its turn. Raises Busy if a limit is reached.
-
-        A limit of 0 is no limit. Without a key, or without a limit of turns, the slot limits nothing.
-        """
+        """Counts a request of the API key, and returns a slot for its turn. A limit of 0 is no limit."""
         if key is None:
             return KeySlot()
         rate = self._settings.key_rate if key.rate is None else key.rate
@@ -53,11 +45,8 @@ class Admission:
         return self._allowance.take_slot(key.name, turns) if turns else KeySlot()
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
-        """Checks the turn's tools and agent. Returns the turn with the checked tools.
-
-        The returned turn has also the API key's name and the interception methods that the key allows. Raises
-        InvalidRequest for an invalid tool, and UnknownModel for an agent that the key may not use, as if the agent did
-        not exist. Without a key, the agent is not checked.
+        """Checks the turn's tools and agent. Returns the turn with the checked tools, and the key's name and methods.
+        An agent that the key may not use is UnknownModel, as if the agent did not exist.
         """
         checked = tuple(
             self._stubs.check_tool(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)

@@ -1,7 +1,6 @@
-"""Holds the attempts at turns that this worker makes.
+"""Holds the attempts at turns that this worker makes, each in a thread that writes the attempt's events.
 
-A thread writes the events of each attempt. Clients of this worker read the events from memory, clients of other workers
-from the store.
+Clients of this worker read the events from memory, clients of other workers from the store.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ log = logging.getLogger(__name__)
 
 
 class Attempt:
-    """One attempt at a turn, made by this worker.
-
-    `repeated`: there was an earlier attempt at the turn, and the bridge does not know what the agent did in it. `parts`
-    counts the requests to this worker that wait for the attempt.
+    """One attempt at a turn, made by this worker. `parts` counts this worker's requests that wait for the attempt.
+    `repeated`: there was an earlier attempt at the turn, and the bridge does not know what the agent did in it.
     """
 
     def __init__(self, claim: Claim, claims: Claims, recording: Recording, *, repeated: bool) -> None:
@@ -46,7 +43,6 @@ class Attempt:
 
     @property
     def is_running(self) -> bool:
-        """Whether the interception method of the attempt is chosen, and the attempt has not ended."""
         return self.life.state is AttemptState.RUNNING
 
     def write(self, event: AgentEvent) -> None:
@@ -58,7 +54,6 @@ class Attempt:
 
     def end(self, fault: BaseException | None) -> None:
         """Ends the attempt. `fault` is the exception that ended the attempt, None if it ended well.
-
         Writes the end to the store before any client gets the end, because a client may repeat its request at once. If
         a first attempt failed before the agent got anything, the store forgets the attempt.
         """
@@ -76,10 +71,8 @@ class Attempt:
 
 
 class Attempts:
-    """Begins, ends and finds the attempts of this worker, each by its token.
-
-    Each heartbeat of the worker names the attempts and writes their new events to the store. The store keeps an answer
-    for `keep` seconds, for a client that did not get the answer.
+    """Begins, ends and finds the attempts of this worker by their tokens. Each heartbeat writes their new events.
+    The store keeps an answer for `keep` seconds, for a client that did not get the answer.
     """
 
     def __init__(self, store: Store, keep: float, heartbeat: Heartbeat) -> None:
@@ -91,14 +84,10 @@ class Attempts:
         heartbeat.set_turns_and_work(self._tokens, self._flush)
 
     def claims(self, identity: Identity) -> Claims:
-        """Returns a `Claims` object, by which the turn with this identity is claimed in the store."""
         return Claims(self.store, identity, self.keep)
 
     def begin(self, claim: Claim, claims: Claims, *, repeated: bool) -> Attempt:
-        """Returns a new attempt for a claim that this worker has stored. Runs nothing yet.
-
-        `repeated`: there was an earlier attempt at the turn. The next heartbeat, which comes soon, names the attempt.
-        """
+        """Returns a new attempt for a stored claim. Runs nothing yet. The next heartbeat names the attempt."""
         recording = Recording(self.store, claim.token, self.keep, partial(claims.renew, claim))
         attempt = Attempt(claim, claims, recording, repeated=repeated)
         with self._guard:
@@ -107,16 +96,12 @@ class Attempts:
         return attempt
 
     def end(self, attempt: Attempt, fault: BaseException | None) -> None:
-        """Ends an attempt and forgets it. `fault` is the exception that ended the attempt, None if it ended well."""
         attempt.end(fault)
         with self._guard:
             self._attempts.pop(attempt.claim.token, None)
 
     def join(self, token: str) -> Attempt | None:
-        """Adds one part to the attempt with this token, and returns the attempt.
-
-        Returns None if this worker does not make an attempt with this token.
-        """
+        """Adds one part to the attempt with this token. Returns None if this worker does not make such an attempt."""
         with self._guard:
             attempt = self._attempts.get(token)
             if attempt is not None:
@@ -124,10 +109,7 @@ class Attempts:
             return attempt
 
     def leave(self, attempt: Attempt) -> bool:
-        """Takes one part away. Returns whether no client of any worker waits for the attempt any more.
-
-        Returns False if the store fails, because a client of another worker may wait then.
-        """
+        """Takes one part away. Returns whether no client of any worker waits for the attempt any more."""
         with self._guard:
             attempt.parts -= 1
             if attempt.parts > 0:
@@ -138,12 +120,11 @@ class Attempts:
             return False
 
     def _tokens(self) -> list[str]:
-        """Returns the tokens of the attempts that this worker makes, for its heartbeat."""
         with self._guard:
             return [*self._attempts]
 
     def _flush(self) -> None:
-        """Writes the new events of all attempts to the store. The heartbeat calls this with each beat."""
+        """Writes the new events of all attempts to the store, with each heartbeat."""
         with self._guard:
             attempts = [*self._attempts.values()]
         for attempt in attempts:

@@ -1,7 +1,4 @@
-"""Recognises a request that a client sends again: the same client asks the same.
-
-The form of the reply may differ: one of the requests may ask for a stream, the other not.
-"""
+"""Recognises a request that a client sends again: the same client asks the same, as a stream or not."""
 
 from __future__ import annotations
 
@@ -18,10 +15,8 @@ LONGEST_KEY = 255
 
 
 def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
-    """Returns the identity of the turn that a request asks for.
-
-    `named` is the request's Idempotency-Key, "" if missing. With such a key, requests of one client with the same key
-    are the same turn. Without a key, requests with the same content are. Raises InvalidRequest if the key is too long.
+    """Returns the identity of the turn that a request asks for. `named` is its Idempotency-Key, "" if missing.
+    Requests of one client are the same turn if they have the same key, or without a key the same content.
     """
     digest = _digest([dialect.name, turn.client, turn.aside, dialect.identity_fields(body)])
     if len(named) > LONGEST_KEY:
@@ -32,5 +27,4 @@ def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn)
 
 
 def _digest(value: object) -> str:
-    """Returns a short hexadecimal digest of a JSON value."""
     return hashlib.blake2b(json.dumps(value).encode(), digest_size=16).hexdigest()

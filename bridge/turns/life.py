@@ -1,9 +1,6 @@
-"""Lists the states of an attempt at a turn and of the requests that wait for it: every move, and who may make it.
+"""The contract of attempts at turns and of the requests that wait for them: every state, every move, and its mover.
 
-A thread runs the attempt. One or more requests have a part in the turn: the request that began the turn, and the
-requests that came later with the same content. Each part has a client that listens.
-
-Rules:
+A thread runs the attempt. The request that began the turn, and each later request with the same content, has a part.
 
 1. Every state and every move is in the two tables below. No other module keeps a flag about these states.
 2. `move` returns False for a move that is not in the table, and the state stays. So if two threads end a part at the
@@ -88,10 +85,7 @@ PART_MOVES: Moves[PartState] = {
 
 
 class Life(Generic[State]):
-    """Holds the current state of one attempt or one part, which begins with `first`. Many threads may use it.
-
-    `moves` are the allowed moves: ATTEMPT_MOVES or PART_MOVES.
-    """
+    """The current state of one attempt or one part, for many threads. `moves` are ATTEMPT_MOVES or PART_MOVES."""
 
     def __init__(self, first: State, moves: Moves[State]) -> None:
         self.state = first
@@ -99,10 +93,7 @@ class Life(Generic[State]):
         self._lock = threading.Lock()
 
     def move(self, to: State, mover: Mover) -> bool:
-        """Changes the state to `to`. Returns whether the state was changed.
-
-        Returns False, and keeps the state, if this mover may not make this move from the current state.
-        """
+        """Changes the state. Returns False, and keeps the state, if this mover may not make this move now."""
         with self._lock:
             if self._moves[self.state].get(to) is not mover:
                 return False

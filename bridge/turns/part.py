@@ -21,9 +21,7 @@ log = logging.getLogger(__name__)
 
 class Part:
     """One request's part in a turn. Only the thread of the request uses it.
-
-    `run` starts a thread that makes an attempt at the turn. `cancel` ends the agent's run at Letta; its argument is the
-    id of the run, "" if the id is unknown.
+    `run` starts a thread that makes an attempt. `cancel` ends the run at Letta with the given id, "" if it is unknown.
     """
 
     def __init__(
@@ -44,10 +42,8 @@ class Part:
 
     def begin(self, lost: Claim | None = None) -> None:
         """Begins the turn, joins its running attempt, or takes its recorded answer, whichever is possible now.
-
         If the earlier attempt failed or its worker died, makes a new attempt. `lost` is the claim of an attempt that
-        this part joined and that will not give an answer; None if there is no such attempt. Raises IdempotencyKeyReused
-        if the turn with the same Idempotency-Key has another content.
+        this part joined and that will not give an answer.
         """
         while True:
             mine = Claim.new(self._identity.body, self._attempts.heartbeat.id)
@@ -63,7 +59,6 @@ class Part:
                 return self._make_attempt(again, repeated=True)
 
     def _make_attempt(self, claim: Claim, *, repeated: bool) -> None:
-        """Starts an attempt at the turn in this worker. `repeated`: there was an earlier attempt."""
         attempt = self._attempts.begin(claim, self._claims, repeated=repeated)
         self._enter(PartState.BEGUN, claim, attempt, attempt.stream)
         try:
@@ -73,11 +68,7 @@ class Part:
             raise
 
     def _join_or_repeat(self, other: Claim) -> bool:
-        """Joins the attempt of the claim `other` if it goes on, or takes its recorded answer if it ended well.
-
-        Returns False if a new attempt has to be made: the other attempt failed, the store does not have its whole
-        answer, or this request must not get the recorded answer.
-        """
+        """Joins the attempt of `other`, or takes its recorded answer. Returns False if a new attempt has to be made."""
         follower = Follower(self._attempts.store, other)
         end = follower.read_end()
         if end is None:
@@ -97,20 +88,14 @@ class Part:
 
     def _gets_recorded_answer(self, other: Claim, follower: Follower) -> bool:
         """Returns whether this request gets the recorded answer of an attempt that ended well. False: a new attempt.
-
-        `Identity` says which turns keep their answer (`kept`, `keyed`). The answer of any other turn is for a client
-        that did not get it, so returns False then if the delivery of the answer is noted in a moment.
+        `Identity` says which turns keep their answer. Any other turn's answer is for a client that did not get it.
         """
         if self._identity.kept:
             return self._identity.keyed or not follower.is_empty
         return not self._claims.is_just_delivered(other)
 
     def _enter(self, state: PartState, claim: Claim, attempt: Attempt | None, stream: TurnStream) -> None:
-        """Sets the state and the claim of this part, and the stream whose events it reads from now on.
-
-        `attempt` is None if this worker does not make the attempt. An earlier reader is closed; the new one begins with
-        the first event of the stream.
-        """
+        """Sets the state and claim of this part, and reads `stream` from its first event on."""
         if self._life is None:
             self._life = Life(state, PART_MOVES)
         else:
@@ -127,10 +112,8 @@ class Part:
         return self._stream.method
 
     def wait_for_first_event(self, seconds: float) -> bool:
-        """Waits at most `seconds` for an event that the client sees (SHOWN), or for the end of the turn.
-
-        Returns True if such an event came or the turn ended well, False if neither came in time. Raises the failure
-        that ended the turn before such an event. If the attempt was lost, begins the turn again and goes on waiting.
+        """Waits at most `seconds` for an event that the client sees (SHOWN) or a good end. Returns whether one came.
+        Raises the failure that ended the turn before. If the attempt was lost, begins the turn again and waits on.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -141,11 +124,9 @@ class Part:
                 return True
 
     def read(self, tick: float) -> Iterator[AgentEvent | None]:
-        """Yields every event of the turn from the first on, and None whenever `tick` seconds pass without an event.
-
-        The None lets the caller check whether its client is still connected. Stops when the turn has ended well. Raises
-        the failure that ended the turn. If the attempt was lost before the client saw anything, begins the turn again
-        and yields the events of the new attempt, too.
+        """Yields all events until a good end. Yields None after `tick` seconds without an event, to check the client.
+        Raises the failure that ended the turn. If the attempt was lost before the client saw anything, begins the turn
+        again and yields the events of the new attempt, too.
         """
         while True:
             reader = self._current_reader
@@ -163,10 +144,8 @@ class Part:
 
     def _begin_again(self, end: End) -> bool:
         """Begins the turn again if the joined attempt was lost: its worker died, or its last client left.
-
-        `end` is the end of the attempt. Returns whether the turn was begun again, False if the attempt ended well.
-        Raises the failure of the attempt if the attempt failed, or if it was lost and this part may not begin again: it
-        began the turn itself, or its client got the beginning of the answer.
+        Returns False if the attempt ended well. Raises its failure if it failed, or if this part may not begin again:
+        it began the turn itself, or its client got the beginning of the answer.
         """
         if end.how == "well":
             return False
@@ -192,10 +171,7 @@ class Part:
     # --- the client's end -----------------------------------------------------------------------------
 
     def note_delivery(self) -> None:
-        """Notes that the client has the whole answer. From then on, the same request is a new turn.
-
-        The exception is a turn that keeps its answer for repeats (`Identity.kept`).
-        """
+        """Notes that the client has the whole answer. Without `Identity.kept`, the same request is a new turn then."""
         if self._move(PartState.DELIVERED, Mover.CLIENT) and self._claim is not None and not self._identity.kept:
             self._claims.note_delivery(self._claim)
 
@@ -213,10 +189,7 @@ class Part:
             self._cancel(self._attempt.stream.run_id)
 
     def _leave(self) -> bool:
-        """Stops reading the events. Returns whether no client waits for the turn any more.
-
-        Only the worker that makes the attempt can know whether other clients wait. Other workers return False.
-        """
+        """Stops reading. Returns whether no client waits any more; False if another worker makes the attempt."""
         self._current_reader.close()
         if self._attempt is not None:
             return self._attempts.leave(self._attempt)
@@ -225,10 +198,7 @@ class Part:
 
 
 def _follow_attempt(follower: Follower, stream: TurnStream) -> None:
-    """Copies the events of another worker's attempt from the store to `stream`, until the attempt ends.
-
-    Runs in a thread of its own. Stops also when `stream.gone` is set. An exception becomes the end of the stream.
-    """
+    """Copies the events of another worker's attempt from the store to `stream`, in a thread of its own."""
     try:
         end = follower.follow(stream.write, stream.gone)
     except Exception as fault:

@@ -1,6 +1,6 @@
 """Passes the events of an attempt from the thread that writes them to any number of readers, one for each client.
 
-So a client's reader can do other work while the agent is silent, and a client that leaves does not end the turn.
+So a reader can do other work while the agent is silent, and a client that leaves does not end the turn.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ SHOWN = (Reasoning, Text, ToolCall)
 
 
 class TurnStream:
-    """The events of one attempt so far, and the attempt's end. Events are added and never removed.
-
-    `end` is None until the attempt has ended. `gone` is set when no client waits for the attempt any more.
-    """
+    """The events of one attempt so far; `end` is None until its end. `gone` is set when no client waits any more."""
 
     def __init__(self, events: Iterable[AgentEvent] = (), end: End | None = None) -> None:
         self.events: list[AgentEvent] = list(events)
@@ -32,12 +29,10 @@ class TurnStream:
         self._guard = threading.Lock()
 
     def write(self, event: AgentEvent) -> None:
-        """Adds an event and wakes all readers."""
         self.events.append(event)
         self._ring_bells()
 
     def finish(self, end: End) -> None:
-        """Sets how the attempt ended, and wakes all readers. No event comes after the end."""
         self.end = end
         self._ring_bells()
 
@@ -54,7 +49,6 @@ class TurnStream:
         return Reader(self, bell)
 
     def leave(self, bell: SimpleQueue[None]) -> None:
-        """Stops waking the reader that has this bell."""
         with self._guard:
             self._bells = [other for other in self._bells if other is not bell]
 
@@ -76,9 +70,7 @@ class TurnStream:
 
 class Reader:
     """Reads the events of a stream from the first on, for one client.
-
-    Its bell is a queue with an item for each event. Measured with a `threading.Condition`, each event took twice the
-    time.
+    Its bell is a queue with an item for each event. With a `threading.Condition`, each event took twice the time.
     """
 
     def __init__(self, stream: TurnStream, bell: SimpleQueue[None]) -> None:
@@ -87,10 +79,7 @@ class Reader:
         self._seen = 0
 
     def read(self, seconds: float) -> Sequence[AgentEvent]:
-        """Returns the events that were not read yet. If there are none, waits at most `seconds` for one.
-
-        Returns no events if none came in time, or if the attempt has ended and all its events were read.
-        """
+        """Returns the unread events, for which it waits at most `seconds`; no events if none came or all were read."""
         stream, deadline = self._stream, 0.0
         while len(stream.events) == self._seen and stream.end is None:
             deadline = deadline or time.monotonic() + seconds
@@ -101,10 +90,7 @@ class Reader:
         return fresh
 
     def wait_for_shown_event(self, seconds: float) -> None:
-        """Waits at most `seconds` until the stream has an event that the client sees (SHOWN), or has ended.
-
-        The events do not count as read: `read` returns them later.
-        """
+        """Waits for the end or an event that the client sees (SHOWN), at most `seconds`. The events stay unread."""
         deadline = time.monotonic() + seconds
         while (
             self._stream.end is None
@@ -119,11 +105,9 @@ class Reader:
         return self._stream.end is not None and len(self._stream.events) == self._seen
 
     def close(self) -> None:
-        """Ends reading, so that events do not wake this reader any more."""
         self._stream.leave(self._bell)
 
     def _wait_for_bell(self, seconds: float) -> bool:
-        """Waits at most `seconds` for the next event or the end. Returns whether one came."""
         try:
             self._bell.get(timeout=max(0.0, seconds))
         except Empty:

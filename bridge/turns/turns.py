@@ -25,10 +25,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Begins turns for requests.
-
-    Each function in `on_end` gets the record of every attempt that ended, before clients see the end.
-    """
+    """Begins turns for requests. `on_end` gets the record of every attempt that ended, before clients see the end."""
 
     conversation: Conversation
     attempts: Attempts
@@ -36,10 +33,8 @@ class Turns:
     on_end: Sequence[Callable[[TurnRecord], None]]
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
-        """Returns the request's part in the turn. Starts a thread that runs the turn, if that is needed.
-
-        It is not needed if the turn runs already, or if the store has its recorded answer. The thread shares the
-        request's slot and trace. Raises IdempotencyKeyReused, as `Part.begin` does.
+        """Returns the request's part in the turn. Starts a thread that runs the turn, unless the turn runs already or
+        has a recorded answer. The thread shares the request's slot and trace.
         """
         trace = current_trace()
 
@@ -65,10 +60,8 @@ class Turns:
         return part
 
     def _run_turn(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
-        """Runs the turn with its agent, and writes the turn's events and record. Raises nothing.
-
-        Returns the exception that ended the turn, None if the turn ended well. The caller passes the exception on to
-        the turn's clients. ToolsOffered is written only to the record, because clients do not see it.
+        """Runs the turn, and writes its events and record. Returns the exception that ended the turn, None without one.
+        ToolsOffered is written only to the record, because clients do not see it.
         """
         fault: BaseException | None = None
         try:
@@ -90,10 +83,7 @@ class Turns:
         return fault
 
     def _cancel(self, turn: Turn, run_id: str) -> None:
-        """Cancels Letta's run of a turn that no client waits for. Logs a failure and raises nothing.
-
-        `run_id` is "" if the id of the run is unknown.
-        """
+        """Cancels Letta's run of a turn that no client waits for. Raises nothing. `run_id` is "" if it is unknown."""
         try:
             self.conversation.cancel(turn, run_id)
         except BridgeError as failure:
