@@ -174,10 +174,9 @@ class Gateway(Protocol):
         by_token: bool,
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
-        """Sends messages to the agent and yields the events of the run that they start. Raises before it returns if the
-        server refuses the messages, and from the iteration if the run fails. `by_token`: text comes in pieces; only for
-        agent loops that do not damage such text. `client_tools`: schemas offered in this run only; only for servers
-        with that feature.
+        """Sends messages to the agent and yields the events of the run that they start. Raises at once if the server
+        refuses the messages, and from the iteration if the run fails. `by_token`: text comes in pieces; only for loops
+        that do not damage it. `client_tools`: schemas for this run only, on servers with that feature.
         """
 
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
@@ -186,9 +185,7 @@ class Gateway(Protocol):
         """
 
     def runs_under_way(self, agent_id: str) -> list[str]:
-        """Returns the ids of the agent's unfinished runs, without those of its other conversations; an empty list on
-        servers that do not list runs reliably.
-        """
+        """Returns the unfinished runs of the bridge's conversation; [] if the server does not list runs reliably."""
 
     def cancel_runs(self, agent_id: str, run_id: str) -> None:
         """Ends one run, or with "" all of `runs_under_way`. A run that has ended already is not an error."""
@@ -200,8 +197,7 @@ class Gateway(Protocol):
 
     def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         """Denies a held call without asking the model; returns the stored tool return. `request_id` is the id of the
-        approval request's message. Where messages can be changed, the stored text becomes `reason`; the returned one is
-        still Letta's.
+        message with the approval request. Where messages can be changed, the stored text then becomes just `reason`.
         """
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
@@ -211,7 +207,7 @@ class Gateway(Protocol):
         """Gives the agent the results of its held calls, without asking the model."""
 
     def rewrite_return(self, agent_id: str, message_id: str, text: str, ok: bool) -> bool:
-        """Changes the text of a stored tool return. Returns whether the server stores the new text afterwards."""
+        """Changes a stored tool return; `ok` false: the tool failed. Returns whether the server then has `text`."""
 
     # --- tools ----------------------------------------------------------------------------------------
 

@@ -1,8 +1,4 @@
-"""The actions by which the operator changes the Letta server. Each action first shows what it will change.
-
-No action changes a tool, rule, block or setting that the bridge did not make. An action on an agent waits until the
-agent's running turn has ended.
-"""
+"""The actions by which the operator changes the Letta server. They change nothing that the bridge did not make."""
 
 from __future__ import annotations
 
@@ -34,10 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a page tells the operator before an action. `button` is the text of the button that does the action.
-
-    `button` is "" if there is nothing to change, so that the page has no button.
-    """
+    """What a page tells the operator before an action. `button` is its text; "" if there is nothing to change."""
 
     title: str
     sentences: tuple[str, ...]
@@ -46,18 +39,14 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of the operator. Both functions get its target: an agent's id or a stub's key.
-
-    `plan` changes nothing and returns what the action will change. `do` changes the Letta server and returns one
-    sentence about what was changed.
-    """
+    """One action on an agent's id or a stub's key. `plan` only says what `do` will change; `do` returns a sentence."""
 
     plan: Callable[[str], Intent]
     do: Callable[[str], str]
 
 
 class Operator:
-    """Plans and does the operator's actions, by name. `hold` returns a context manager that locks an agent."""
+    """Plans and does the operator's actions, by name. `hold` locks an agent as soon as its running turn has ended."""
 
     def __init__(
         self,
@@ -83,17 +72,12 @@ class Operator:
         }
 
     def plan(self, action: str, target: str) -> Intent:
-        """Returns what the action with this name will change. Raises UnknownPath if there is no such action.
-
-        `target` is an agent's id or a stub's key. A sweep has no target.
-        """
+        """Returns what the action will change. A sweep has no target."""
         return self._find_action(action).plan(target)
 
     def do(self, action: str, target: str) -> str:
-        """Does the action and returns one sentence about it. Writes the sentence to the log and the history.
-
-        The action reads the server again, because the server may have changed after `plan`. Afterwards, also after a
-        failure, the snapshots of all workers are out of date. `target` is the same as for `plan`.
+        """Does the action and returns one sentence about it, also for the log and the history. Reads the server again,
+        because it may have changed after `plan`. Also after a failure, all snapshots are out of date.
         """
         try:
             done = self._find_action(action).do(target)
@@ -110,7 +94,6 @@ class Operator:
         return done
 
     def _find_action(self, action: str) -> Action:
-        """Returns the action with this name. Raises UnknownPath if there is none."""
         if action not in self._actions:
             raise UnknownPath(f"There is no action {action!r:.40}.")
         return self._actions[action]
@@ -118,7 +101,6 @@ class Operator:
     # --- an agent's toolset ---------------------------------------------------------------------------
 
     def _plan_resync_agent(self, agent_id: str) -> Intent:
-        """Tells the operator which of the agent's client tools can be repaired, and which will be detached."""
         agent = self._gateway.agent(agent_id)
         _, unknown = self._tool_cards(agent)
         names = [client_name_of(tool) for tool in agent.tools if is_ours(tool)]
@@ -137,25 +119,18 @@ class Operator:
         return Intent(f"Resync {agent.name}", tuple(sentences), "Resync")
 
     def _resync_agent(self, agent_id: str) -> str:
-        """Repairs the agent's stubs whose tools are in the history, and detaches its other stubs. Returns a sentence.
-
-        A stub is made again from what the client sent, if somebody changed or deleted it by hand.
-        """
+        """Makes stubs that were changed by hand again from the history; detaches stubs not in the history."""
         agent = self._gateway.agent(agent_id)
         known, _ = self._tool_cards(agent)
         specs = [ToolSpec(card.client_name, card.description, card.parameters, card.strict) for card in known]
         return f"Resynced {agent.name}: it has {_number_of_client_tools(self._offering.resync_tools(agent_id, specs))}."
 
     def _tool_cards(self, agent: Agent) -> tuple[list[ToolCard], list[Tool]]:
-        """Looks up the agent's stubs in the history.
-
-        Returns the tools that the history has, as clients sent them, and the stubs that the history does not have.
-        """
+        """Returns the agent's client tools from the history, and its stubs that the history does not have."""
         found = [(tool, self._activity.tool_card(digest_of(tool))) for tool in agent.tools if is_ours(tool)]
         return [card for _, card in found if card is not None], [tool for tool, card in found if card is None]
 
     def _plan_detach_agent(self, agent_id: str) -> Intent:
-        """Tells the operator which tools, rules, block and setting of the bridge the agent will lose."""
         agent = self._gateway.agent(agent_id)
         title = f"Detach the bridge's tools from {agent.name}"
         names = [client_name_of(tool) for tool in agent.tools if is_ours(tool)]
@@ -180,7 +155,6 @@ class Operator:
         return Intent(title, tuple(sentences), "Detach")
 
     def _detach_agent(self, agent_id: str) -> str:
-        """Removes everything of the bridge from the agent, while the agent is locked. Returns a sentence about it."""
         self._gateway.agent(agent_id)  # raises an error for an unknown id, for which no lock must be made
         with self._hold(agent_id):
             agent = self._gateway.agent(agent_id)
@@ -190,10 +164,7 @@ class Operator:
     # --- a pending call -------------------------------------------------------------------------------
 
     def _plan_close_call(self, agent_id: str) -> Intent:
-        """Tells the operator for which calls of a client's tools the agent waits, and what closing these calls does.
-
-        There is no button if the agent waits for no call, or for the approval of a tool of its own.
-        """
+        """Has no button if the agent waits for no call, or for the approval of a tool of its own."""
         agent = self._gateway.agent(agent_id)
         title = f"Close the pending call of {agent.name}"
         request = find_held_request(self._gateway, agent)
@@ -211,14 +182,13 @@ class Operator:
         return Intent(title, sentences, "Close the call")
 
     def _close_call(self, agent_id: str) -> str:
-        """Closes the calls of clients' tools that the agent waits for, without results. Returns a sentence about it."""
+        """Closes the calls of clients' tools that the agent waits for, without results."""
         agent = self._gateway.agent(agent_id)
         return f"Closed the call of {list_names(self._offering.close_held_calls(agent_id))} that held {agent.name}."
 
     # --- a stub ---------------------------------------------------------------------------------------
 
     def _plan_delete_stub(self, key: str) -> Intent:
-        """Tells the operator which stub will be deleted from the Letta server, and which agents lose it."""
         own = self._find_stub(key)
         users = [agent.name for agent in (*own.agents, *own.ruled)]
         lose = f"{number_with_noun(len(users), 'agent')} lose it, with its rules{names_in_brackets(users)}."
@@ -230,10 +200,7 @@ class Operator:
         return Intent(f"Delete the stub of {client_name_of(own.tool)}", sentences, "Delete")
 
     def _delete_stub(self, key: str) -> str:
-        """Removes a stub and its rules from all agents, then deletes it from the Letta server. Returns a sentence.
-
-        Each agent is locked while it is changed. The agents are those that have the stub or only a rule for it.
-        """
+        """Removes a stub from all agents that have it or only a rule for it, then deletes it from the Letta server."""
         own = self._find_stub(key)
         for agent in (*own.agents, *own.ruled):
             with self._hold(agent.id):
@@ -242,7 +209,7 @@ class Operator:
         return f"Deleted the stub {own.tool.name} ({client_name_of(own.tool)})."
 
     def _find_stub(self, key: str) -> OwnTool:
-        """Returns the stub with this digest or tool id. Raises UnknownPath if none is on the Letta server."""
+        """Returns the stub with this digest or tool id."""
         own = next((own for own in list_own_tools(self._gateway) if key in (digest_of(own.tool), own.tool.id)), None)
         if own is None:
             raise UnknownPath("No tool of a client with this key is on the Letta server.")
@@ -251,7 +218,6 @@ class Operator:
     # --- all stubs ------------------------------------------------------------------------------------
 
     def _plan_sweep_stubs(self, _: str) -> Intent:
-        """Tells the operator which stubs a sweep will delete, mark as idle, or not mark any more."""
         plan = sweep_server(self._gateway, self._settings.stub_idle, dry_run=True)
         parts = (
             ("Deleted, as no agent has had them for too long", plan.deleted),
@@ -265,10 +231,7 @@ class Operator:
         return Intent("Sweep now", (*sentences, unchanged, "Other tools are not touched."), "Sweep")
 
     def _sweep_stubs(self, _: str) -> str:
-        """Marks stubs that no agent has as idle, and deletes those that were idle for too long. Returns a sentence.
-
-        A stub that an agent has again is not marked any more. Also removes helper agents that were left behind.
-        """
+        """Marks stubs without agents as idle, deletes those idle for too long, and removes forgotten helper agents."""
         done = sweep_server(self._gateway, self._settings.stub_idle)
         return (
             f"Swept: {len(done.deleted)} deleted, {len(done.marked)} marked as idle, {len(done.unmarked)} in use again."
@@ -276,10 +239,8 @@ class Operator:
 
 
 def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None:
-    """Removes everything of the bridge from the agent: tools, rules, the system prompt's block, parallel calls.
-
-    `detached_names` are names of stubs that the agent does not have any more, but may still have rules for. The agent
-    is not locked here: the caller holds its lock.
+    """Removes everything of the bridge from the agent, which the caller has locked. `detached_names` are stubs that the
+    agent does not have any more, but may still have rules for.
     """
     change = plan_toolset(agent, (), (), detached_names)
     if change is not None:
@@ -290,7 +251,6 @@ def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[st
 
 
 def _remove_stub_from_agent(gateway: Gateway, agent: Agent, tool: Tool) -> None:
-    """Removes one stub and the bridge's rules for this stub from the agent."""
     tool_ids = [one.id for one in agent.tools if one.id != tool.id]
     rules = [rule for rule in agent.rules if rule.get("type") not in OUR_RULES or rule.get("tool_name") != tool.name]
     gateway.change_agent(agent.id, AgentChange(tool_ids=tool_ids, rules=rules))

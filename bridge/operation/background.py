@@ -12,11 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class BackgroundWork:
-    """Work that runs in a thread of its own when it is due, such as a sweep. A failure is only logged.
-
-    `name` names the work and its thread in the log. `is_due` says whether to start now. `work` returns its outcome for
-    the log.
-    """
+    """Work that runs in its own thread when `is_due` says so. `work` returns its outcome; failures are only logged."""
 
     def __init__(self, name: str, is_due: Callable[[], bool], work: Callable[[], object]) -> None:
         self._name = name
@@ -24,10 +20,7 @@ class BackgroundWork:
         self._work = work
 
     def start_if_due(self) -> None:
-        """Starts the work in a new thread if it is due, and does not wait for it.
-
-        Logs a warning if it is unknown whether the work is due, or if no thread can be started.
-        """
+        """Starts the work if it is due, and does not wait for it. A failure to start is only logged."""
         try:
             if self._is_due():
                 threading.Thread(target=self._run, name=self._name, daemon=True).start()
@@ -37,7 +30,6 @@ class BackgroundWork:
             log.warning("a %s is put off: %s", self._name, fault)
 
     def _run(self) -> None:
-        """Does the work and logs its outcome, or the BridgeError with which it failed."""
         try:
             log.info("%s: %s", self._name, self._work())
         except BridgeError as failure:

@@ -45,10 +45,7 @@ Verdict = Literal["good", "warning", "bad"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The outcome of one check: what was found, and what to do if that is not good.
-
-    `name` says what was checked. `advice` is "" if there is nothing to do.
-    """
+    """The outcome of one check. `name` says what was checked; `advice` is "" if there is nothing to do."""
 
     name: str
     verdict: Verdict
@@ -61,10 +58,8 @@ class RoundTripFailed(Exception):
 
 
 def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
-    """Yields the outcome of each check of the command `doctor`. Stops if Letta, which later checks need, can't be used.
-
-    The last check is a round trip of a tool call, with the model of the agent `agent_id`. "" means the first agent. If
-    there is no agent, the round trip is not tried.
+    """Yields the outcomes of all checks; stops if Letta can't be used. The last check is a round trip of a tool call,
+    with the model of the agent `agent_id` ("": of the first agent).
     """
     yield from _check_settings(parts)
     yield _check_store(parts)
@@ -86,7 +81,7 @@ def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
 
 
 def _check_settings(parts: Parts) -> Iterator[Check]:
-    """Checks for environment variables that have no effect, for clients' keys and for the admin page's password."""
+    """Checks for environment variables without effect, for clients' keys and for the admin page's password."""
     settings = parts.settings
     for sentence in settings.ignored_variables:
         yield Check("settings", "warning", sentence, "Remove it from the environment.")
@@ -104,7 +99,6 @@ def _check_settings(parts: Parts) -> Iterator[Check]:
 
 
 def _check_store(parts: Parts) -> Check:
-    """Checks that the store which the workers share can be read and written."""
     where = "Redis" if parts.settings.redis_url else f"SQLite in {parts.settings.data_dir}"
     try:
         parts.store.check_writable()
@@ -114,7 +108,7 @@ def _check_store(parts: Parts) -> Check:
 
 
 def _check_letta(parts: Parts) -> Check:
-    """Checks that the Letta server answers, and that its version is one on which the bridge was tested."""
+    """Checks that the Letta server answers, and that the bridge was tested on its version."""
     try:
         features = parts.gateway.features()
     except LettaRefusedCredentials as failure:
@@ -130,10 +124,7 @@ def _check_letta(parts: Parts) -> Check:
 
 
 def _check_agents(parts: Parts) -> tuple[list[Agent], Check]:
-    """Reads all agents and stubs. Returns the agents, without the bridge's own, and a check of the credentials.
-
-    Letta shows its version without credentials, so only this check finds that they are wrong.
-    """
+    """Returns all agents but the bridge's own, and a check of the credentials: Letta's version needs none."""
     try:
         whole = [agent for agent in parts.gateway.whole_agents() if not agent.name.startswith(HELPER_PREFIX)]
         tools = list_own_tools(parts.gateway)
@@ -146,10 +137,7 @@ def _check_agents(parts: Parts) -> tuple[list[Agent], Check]:
 
 
 def _check_clock(parts: Parts) -> Check:
-    """Compares this machine's clock with that of the Letta server. Warns if they differ by over MOST_CLOCK_DIFFERENCE.
-
-    The check is good also if the server does not tell its time.
-    """
+    """Compares the clocks of this machine and Letta. The check is good also if the server does not tell its time."""
     try:
         theirs = parts.gateway.server_time()
     except LettaError as failure:
@@ -164,10 +152,7 @@ def _check_clock(parts: Parts) -> Check:
 
 
 def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
-    """Yields a check for each agent: which interception method catches its tool calls. It is bad if no method can.
-
-    Agents after the first MOST_AGENTS_NAMED are only counted.
-    """
+    """Checks which interception method catches each agent's calls. Only counts agents after MOST_AGENTS_NAMED."""
     features = parts.gateway.features()
     for agent in agents[:MOST_AGENTS_NAMED]:
         row = agent_row(agent, features, parts.settings.methods, [], None)
@@ -184,11 +169,7 @@ def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
 
 
 def _check_round_trip(parts: Parts, agent_id: str) -> Check:
-    """Checks that an agent calls a tool and gets the tool's result. Measures how long the round trip takes.
-
-    The agent is made for this check with the model of the agent `agent_id`. The new agent and the tool's stub are
-    deleted afterwards.
-    """
+    """Times a tool call of an agent made for this check. Deletes the agent and the tool's stub afterwards."""
     begun = time.perf_counter()
     try:
         helper = parts.gateway.make_helper(agent_id, "You test a tool. Do what the user asks for.")
@@ -211,13 +192,7 @@ def _check_round_trip(parts: Parts, agent_id: str) -> Check:
 
 
 def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
-    """Lets the agent with the id `model` call TOOL, and sends the result.
-
-    Returns the interception method and the agent's answer.
-
-    If the model does not call the tool when asked, `tool_choice` forces it. Raises RoundTripFailed if the agent
-    does not call the tool or does not answer.
-    """
+    """Lets the agent call TOOL, if need be forced by `tool_choice`; returns the interception method and the answer."""
     question = NewInput((UserMessage(QUESTION),))
     for choice in (ToolChoice(), ToolChoice("function", TOOL.name)):
         events = _run_turn(conversation, Turn(model, question, (TOOL,), choice))
@@ -236,15 +211,11 @@ def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
 
 
 def _run_turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
-    """Runs one turn with the agent and returns all of its events."""
     return list(conversation.events(turn, threading.Event()))
 
 
 def _delete_helper_and_stub(parts: Parts, helper_id: str) -> None:
-    """Deletes the agent that was made for the round trip, and the stub of TOOL.
-
-    The stub stays if another agent has it: a client may offer the very same tool.
-    """
+    """The stub stays if another agent has it: a client may offer the very same tool."""
     parts.gateway.delete_agent(helper_id)
     for own in list_own_tools(parts.gateway):
         if not own.is_used and own.tool.name.startswith(TOOL.name):

@@ -9,10 +9,8 @@ from pathlib import Path
 
 
 class OnceAnInterval:
-    """Says when work is due that one of the workers does once in an interval.
-
-    The age of the file `path`, which all workers share, measures the interval. The first call makes the file, so the
-    work is first due one interval after that. `interval` is in seconds; 0 means never.
+    """Says when work is due that one of the workers does once in `interval` seconds; 0 means never. The age of the file
+    `path`, which all workers share, measures the interval. The first call makes the file.
     """
 
     def __init__(self, path: Path, interval: float) -> None:
@@ -21,11 +19,8 @@ class OnceAnInterval:
         self._next_look = 0.0
 
     def is_due(self) -> bool:
-        """Returns whether the caller shall do the work now: True once in each interval, to one caller of all workers.
-
-        True begins the next interval. Before the interval has passed, the file is not read. If the file is newer than
-        this machine's clock, because the clock was put back, the interval begins again. Raises OSError if the file
-        can't be used.
+        """Returns True once in each interval, to one caller of all workers. A file in the future (the clock was put
+        back) begins the interval again. Raises OSError if the file can't be used.
         """
         if not self._interval or time.monotonic() < self._next_look:
             return False

@@ -16,10 +16,7 @@ HIDDEN = "(set, not shown)"
 
 @dataclass(frozen=True, slots=True)
 class ShownSetting:
-    """One setting as the operator sees it. `variable` is its environment variable.
-
-    `changed` means that the value is not the default. `meaning` says in words what the setting does.
-    """
+    """One setting as the operator sees it. `variable` is its environment variable."""
 
     variable: str
     value: str
@@ -33,10 +30,7 @@ def mask_settings(settings: Settings) -> list[ShownSetting]:
 
 
 def _shown_setting(metadata: Mapping[str, Any], value: Any) -> ShownSetting:
-    """Returns one setting as the operator sees it. `metadata` and `value` are those of a field of Settings.
-
-    A setting without a default counts as changed. Of clients' keys, the names are shown.
-    """
+    """Makes the shown form of a field of Settings. A setting without a default counts as changed."""
     default = metadata["default"]
     changed = default is None or value != metadata["parse"](default)
     hidden = metadata["secret"] and value and not _are_client_keys(value)
@@ -44,10 +38,7 @@ def _shown_setting(metadata: Mapping[str, Any], value: Any) -> ShownSetting:
 
 
 def _value_as_text(value: Any) -> str:
-    """Returns a setting's value in the form in which the environment variable has it; "" for None.
-
-    Of a list, such as the clients' keys, returns only what _list_as_text() shows.
-    """
+    """Returns a value in the form in which the environment variable has it; "" for None."""
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)

@@ -32,20 +32,15 @@ MEANINGS: Mapping[State, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AgentName:
-    """The id and the name of an agent that has a tool."""
-
     id: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A client's tool as the operator sees it. `key` is the stub's digest, or the stub's id if it has no digest.
-
-    `server_name` and `tool_id` are "" if there is no stub on the Letta server. `taken_by` says whose tool already uses
-    the plain name, so that the stub got a suffix: "foreign" (not the bridge's), "ours", or "" if no tool uses the plain
-    name or the stub has no suffix. `created`, `last_used` and `idle_since` are Unix times, 0 if unknown. `method` is
-    the interception method by which the tool was last offered.
+    """A client's tool as the operator sees it. `key` is the stub's digest, or else its id. `server_name` and `tool_id`
+    are "" without a stub. `taken_by` says whose tool has the plain name, so that the stub got a suffix: "foreign",
+    "ours", or "" if none. Times are Unix times, 0 if unknown.
     """
 
     key: str
@@ -68,13 +63,8 @@ class ToolRow:
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent as the operator sees it.
-
-    `method` is the interception method that catches its tool calls ("none": no method can), and `why` the reason.
-    `own_tools` and `our_tools` are the numbers of the agent's own tools and of the bridge's stubs. `block` is the
-    length of the client's system prompt in the agent's memory block. `worker` runs the turn `running`. Since
-    `waits_since`, a Unix time, the agent waits for results of the tools in `waits_for`. `turns` and `errors` count the
-    recent turns and those that failed.
+    """An agent as the operator sees it. `method` catches its tool calls ("none": no method can), for the reason `why`.
+    `block` is the length of the client's system prompt in its memory. `turns` and `errors` count recent turns.
     """
 
     id: str
@@ -103,9 +93,7 @@ def tool_rows(
     tools: Sequence[Tool], agents: Sequence[Agent], uses: Mapping[str, ToolUse], now: float, longest_idle: float
 ) -> list[ToolRow]:
     """Returns a row for each client tool that is on the server or was offered lately, sorted by the client's name.
-
-    `uses` is what the history knows of each tool, by digest. `now` is a Unix time. A stub is stale after `longest_idle`
-    seconds without an agent.
+    `uses` is what the history knows, by digest. A stub is stale after `longest_idle` seconds without an agent.
     """
     owned = own_tools_with_agents([tool for tool in tools if is_ours(tool)], agents)
     owners = {tool.name: "ours" if is_ours(tool) else "foreign" for tool in tools}
@@ -116,10 +104,7 @@ def tool_rows(
 
 
 def stub_state(own: OwnTool, now: float, longest_idle: float) -> State:
-    """Returns the state of a stub: one of those that MEANINGS explains. `now` is a Unix time.
-
-    A stub is stale after `longest_idle` seconds without an agent, or if a sweep is about to delete it.
-    """
+    """Returns one of the states in MEANINGS. A stub is also stale if a sweep is about to delete it."""
     if own.agents:
         return "attached"
     if own.ruled:
@@ -132,12 +117,7 @@ def stub_state(own: OwnTool, now: float, longest_idle: float) -> State:
 def _row_of_stub(
     own: OwnTool, use: ToolUse | None, owners: Mapping[str, str], now: float, longest_idle: float
 ) -> ToolRow:
-    """Returns the row of a tool whose stub is on the Letta server.
-
-    `use` is what the history knows of the tool; None if it knows nothing. `owners` says for each tool on the server, by
-    name, whether it is "ours" or "foreign". The row names the agents that have the stub, or else those that have only a
-    rule for it.
-    """
+    """Returns a stub's row, with the agents that have the stub, or else those with only a rule for it."""
     tool, client_name = own.tool, client_name_of(own.tool)
     known = _row_of_history(digest_of(tool), use or ToolUse(client_name))
     return replace(
@@ -155,11 +135,8 @@ def _row_of_stub(
 
 
 def _owner_of_plain_name(client_name: str, name: str, owners: Mapping[str, str]) -> Literal["", "foreign", "ours"]:
-    """Returns whose tool has the plain name of a client's tool, if the stub had to get another name.
-
-    `name` is the stub's name. Returns "" if the stub has the plain name, or if no tool has it now. The plain name has
-    two forms, because Letta servers differ in the names that they allow. `owners` says for each tool on the server, by
-    name, whether it is "ours" or "foreign".
+    """Returns whose tool has the plain name, if the stub had to get another; "" if no tool has it now. The plain name
+    has two forms, because Letta servers differ in the names that they allow.
     """
     plain = {server_name(client_name, identifiers) for identifiers in (True, False)}
     if name in plain:
@@ -169,10 +146,7 @@ def _owner_of_plain_name(client_name: str, name: str, owners: Mapping[str, str])
 
 
 def _row_of_history(digest: str, use: ToolUse) -> ToolRow:
-    """Returns the row of a tool that is not on the Letta server, from what the history knows of the tool.
-
-    A tool that was offered by the method native or prompt never had a stub. Any other tool is gone.
-    """
+    """Returns the row of a tool without a stub: the methods native and prompt make none; any other tool is gone."""
     return ToolRow(
         key=digest,
         client_name=use.client_name,
@@ -200,11 +174,7 @@ def agent_rows(
     turns: Sequence[TurnRecord],
     running: Mapping[str, tuple[TurnRecord, str]],
 ) -> list[AgentRow]:
-    """Returns the rows of all agents, sorted by name, without the bridge's own helper agents.
-
-    `turns` are recent turns, the newest first. `running` maps an agent's id to its running turn and the worker that
-    runs the turn.
-    """
+    """Returns the rows of all agents but the bridge's helpers, by name. `running`: by agent id, its turn and worker."""
     rows = [
         agent_row(
             agent,
@@ -226,10 +196,7 @@ def agent_row(
     turns: Sequence[TurnRecord],
     running: tuple[TurnRecord, str] | None,
 ) -> AgentRow:
-    """Returns the row of one agent. `turns` are the agent's own turns, the newest first.
-
-    The agent waits for the client if its last turn has ended with calls and no turn runs now.
-    """
+    """An agent without a running turn waits for the client if its newest turn, the first, has ended with calls."""
     loop = agent_loop(features.version, agent.type)
     suited = features_for_agent(features, sleeptime=agent.sleeptime)
     method, why = _method_and_reason(suited, loop, methods.for_agent(agent.id, agent.name))
@@ -257,10 +224,7 @@ def agent_row(
 
 
 def _method_and_reason(features: ServerFeatures, loop: Loop, wanted: Method) -> tuple[str, str]:
-    """Returns the interception method that catches an agent's tool calls, and the reason for the choice.
-
-    `wanted` is the method in the settings. If it can't be used with this agent, returns "none" and the refusal.
-    """
+    """Returns the method that catches an agent's calls, and why; "none" and the refusal if `wanted` can't be used."""
     try:
         method = choose_method(features, loop, wanted, ToolChoice()).name
     except InvalidRequest as refusal:

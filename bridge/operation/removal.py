@@ -20,10 +20,8 @@ from bridge.sync.ownership import is_ours
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """Everything that the bridge put on the Letta server and that is still there.
-
-    `tools` are the stubs. `agents` are the users' agents that have tools, rules, a block or a setting of the bridge.
-    `helpers` are the bridge's own agents. `blocks` are the bridge's memory blocks that no agent has.
+    """What the bridge put on the Letta server and is still there: stubs, users' agents with tools, rules, a block or a
+    setting of the bridge, the bridge's own agents, and the bridge's blocks that no agent has.
     """
 
     tools: Sequence[Tool]
@@ -33,7 +31,6 @@ class Remains:
 
     @property
     def steps(self) -> int:
-        """The number of steps that the removal takes: one for each tool, changed agent, helper agent and block."""
         return len(self.tools) + len(self.agents) + len(self.helpers) + len(self.blocks)
 
 
@@ -59,11 +56,7 @@ def find_remains(gateway: Gateway) -> Remains:
 def remove_all_from_server(
     gateway: Gateway, found: Remains, offering: Offering, hold: Callable[[str], AbstractContextManager[object]]
 ) -> Iterator[str]:
-    """Removes everything that `find_remains` found from the Letta server. Yields a sentence after each step.
-
-    The steps are done only while the caller reads the sentences. `hold` locks an agent, by its id; each agent is locked
-    while the bridge's tools are detached from it.
-    """
+    """Removes what `find_remains` found, one step for each sentence that the caller reads. `hold` locks an agent."""
     for agent in found.agents:
         with hold(agent.id):
             yield _clean_agent(gateway, agent, offering)
@@ -79,11 +72,7 @@ def remove_all_from_server(
 
 
 def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
-    """Closes the client's call that the agent waits for, and removes everything of the bridge from the agent.
-
-    Returns a sentence about what was done. The agent is read again, because it may have changed or been deleted since
-    it was `listed` in the search.
-    """
+    """Removes all of the bridge from the agent, which may have changed or gone since it was `listed`."""
     try:
         agent = gateway.agent(listed.id)
     except LettaNotFound:
@@ -95,11 +84,7 @@ def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
 
 
 def _close_pending_call(gateway: Gateway, agent: Agent) -> Agent:
-    """Closes the client's tool call that the agent waits for, if any. Returns the agent as it is then.
-
-    Without the bridge no client could send the result. If a call of the agent's own tools is in the same request, or
-    the agent waits for no call, changes nothing.
-    """
+    """Closes the agent's held call of a client's tool: without the bridge no client could send the result."""
     request = find_held_request(gateway, agent)
     if request is None or names_of_own_tools(agent, request):
         return agent

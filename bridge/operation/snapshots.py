@@ -20,10 +20,7 @@ CHANGED = "letta changed"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All tools and agents that were on the Letta server at one time, also those that the bridge did not make.
-
-    `at` is that time in seconds since 1970.
-    """
+    """All tools and agents on the Letta server, also those not of the bridge, at the time `at` (seconds since 1970)."""
 
     at: float
     features: ServerFeatures
@@ -40,10 +37,7 @@ class View:
 
 
 class Snapshots:
-    """Makes and keeps the snapshots of one worker.
-
-    A counter in the shared store grows with every change on the server. A snapshot with an older count is out of date.
-    """
+    """Makes and keeps one worker's snapshots. A shared counter grows with every change and so outdates them."""
 
     def __init__(self, gateway: Gateway, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._gateway = gateway
@@ -53,11 +47,7 @@ class Snapshots:
         self._making = threading.Lock()
 
     def view(self) -> View:
-        """Returns the kept snapshot if it is younger than STALE seconds, otherwise waits for a new snapshot.
-
-        Also waits if the bridge changed something on the Letta server after the kept snapshot. A snapshot that is older
-        than FRESH seconds is returned while a thread makes a new one.
-        """
+        """Waits for a new snapshot if the kept one is outdated or older than STALE; after FRESH, a thread makes one."""
         changes = self._change_count()
         if self._kept is not None and self._kept[1] == changes:
             snapshot = self._kept[0]
@@ -70,17 +60,13 @@ class Snapshots:
         return self._renew()
 
     def outdate(self) -> None:
-        """Marks the snapshots of all workers as out of date, because something on the Letta server was changed.
-
-        If the store fails, only this worker's snapshot is dropped.
-        """
+        """Marks the snapshots of all workers as out of date; if the store fails, only this worker's."""
         try:
             self._store.add_to_counter(CHANGED, 1, 86_400)
         except StoreUnavailable:
             self._kept = None
 
     def _renew(self) -> View:
-        """Makes a new snapshot and waits for it. If that fails, returns the kept snapshot with the failure."""
         with self._making:
             try:
                 return View(self._make_snapshot())
@@ -88,7 +74,6 @@ class Snapshots:
                 return View(self._kept[0] if self._kept else None, failure)
 
     def _renew_in_background(self) -> None:
-        """Starts a thread that makes a new snapshot, unless a snapshot is being made already."""
         if not self._making.acquire(blocking=False):
             return
         try:
@@ -98,7 +83,6 @@ class Snapshots:
             raise
 
     def _renew_and_release(self) -> None:
-        """Makes a new snapshot and releases the lock that `_renew_in_background` took. Ignores a failure of Letta."""
         try:
             self._make_snapshot()
         except LettaError:
@@ -107,7 +91,7 @@ class Snapshots:
             self._making.release()
 
     def _make_snapshot(self) -> Snapshot:
-        """Reads tools and agents from the Letta server, and keeps the snapshot with the count of changes before it."""
+        """Keeps the snapshot with the count of changes from before it was made."""
         changes = self._change_count()
         features, at = self._gateway.features(), self._clock()
         snapshot = Snapshot(at, features, self._gateway.tools(), self._gateway.whole_agents(blocks=True))
@@ -115,7 +99,7 @@ class Snapshots:
         return snapshot
 
     def _change_count(self) -> str | None:
-        """Returns the shared counter of changes. None if nothing was changed lately or the store can't be read."""
+        """None if nothing was changed lately or the store can't be read."""
         try:
             return self._store.get(CHANGED)
         except StoreUnavailable:
