@@ -196,8 +196,9 @@ class Gateway(Protocol):
     # --- held calls and their returns -----------------------------------------------------------------
 
     def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
-        """Denies a held call without asking the model; returns the stored tool return. `request_id` is the id of the
-        message with the approval request. Where messages can be changed, the stored text then becomes just `reason`.
+        """Denies a held call without asking the model; returns the stored tool return, with Letta's text. Where
+        messages can be changed, the stored text then becomes `reason`. `request_id` is the id of the approval request's
+        message.
         """
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
