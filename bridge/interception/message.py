@@ -1,7 +1,6 @@
 """The interception method `message`, which works for any agent.
 
-The return of a call only says that the client runs the call. The client's result comes as a message that quotes the
-result.
+The return of a call only says that the client runs the call. The client's result comes as a message that quotes it.
 """
 
 from __future__ import annotations
@@ -16,11 +15,6 @@ from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
 
 class Message(Interception):
-    """Catches calls by stubs that return at once, and sends the client's results as messages.
-
-    `gated`: the stubs need an approval. `rule_prompts`: a tool rule on this Letta server can have its own prompt.
-    """
-
     name = "message"
 
     def __init__(self, *, gated: bool, rule_prompts: bool) -> None:
@@ -35,11 +29,8 @@ class Message(Interception):
 
 
 def _give_result(_: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Returns GivenResults with a message that quotes the client's result. Sends nothing.
-
-    If a stored message already quotes the result, returns the row of that message instead. Only messages after the
-    return of the call are searched, because an earlier call may have had the same result. Returns None if no call waits
-    for the result.
+    """Returns the message to send that quotes the result, or the row of a stored message that already does. Searches
+    only after the return of the call: an earlier call may have had the same result. None if no call waits for it.
     """
     quote = quote_result(result)
     returned, text = stored.find_return(result) or (-1, None)

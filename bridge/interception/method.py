@@ -36,14 +36,9 @@ GO_ON = "[The tool has returned.]"
 @dataclass(frozen=True, slots=True)
 class PreparedTurn:
     """A turn as an interception method gets it: the agent has the tools of the request, no message has been sent yet.
-
-    - `loop`: the code in Letta that runs the agent.
     - `bindings`: the client's tools as the agent has them.
     - `opening`: messages to send before the user's messages.
-    - `by_token`: Letta streams the reply token by token.
-    - `parallel`: the client takes several calls in one reply.
-    - `unfinished_stubs`: the names of the stubs that the agent had in the previous turn, if that turn may have been
-      broken off; None if the previous turn ended.
+    - `unfinished_stubs`: the agent's stubs in the previous turn if that may have been broken off; None if it ended.
     - `turn_id`: begins the ids (otid) of this turn's messages on the Letta server; "" for messages without ids.
     - `delivered`: an earlier attempt delivered the messages of this turn, so `new_input` does not have them any more.
     """
@@ -70,26 +65,18 @@ class PreparedTurn:
 
     def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
         """Returns the messages with ids (otid), by which a later attempt at this turn finds them on the Letta server.
-
-        `kind` goes into the ids: two lists of messages in one turn need two kinds, so that no id occurs twice. Without
-        a `turn_id`, returns the messages unchanged.
+        Two lists of messages in one turn need two values of `kind`, so that no id occurs twice.
         """
         if not self.turn_id:
             return messages
         return [replace(message, otid=f"{self.turn_id}-{kind}{number}") for number, message in enumerate(messages)]
 
     def has_sent(self, otid: str) -> bool:
-        """Returns whether an attempt at this turn sent the stored message with the id `otid`.
-
-        False if the turn has no `turn_id`.
-        """
+        """Returns whether an attempt at this turn sent the stored message with the id `otid`."""
         return bool(self.turn_id) and otid.startswith(f"{self.turn_id}-")
 
     def remove_messages(self, message_ids: Collection[str]) -> PreparedTurn:
-        """Removes the messages from the agent's context on Letta. Returns the turn with the changed agent.
-
-        Without `message_ids`, calls no server and returns the turn itself. The messages stay stored on the server.
-        """
+        """Removes the messages from the agent's context; they stay stored. Returns the turn with the changed agent."""
         if not message_ids:
             return self
         kept = [message_id for message_id in self.agent.message_ids if message_id not in message_ids]
@@ -106,19 +93,15 @@ class PreparedTurn:
         return self.agent.message_ids[-1] if self.agent.message_ids else ""
 
     def start_run(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
-        """Sends the messages to the agent and returns the events of the run.
-
-        Waits for the first event after RunStarted, so that a failure before this event is raised here and not while the
-        caller reads the events. `client_tools` are the schemas of tools that Letta offers the model in this run only.
+        """Sends the messages and returns the events of the run. Waits for the first event after RunStarted, so that a
+        failure before that event is raised here. Letta offers the model the `client_tools` (schemas) in this run only.
         """
         events = self.gateway.send_messages(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
         return _wait_for_first_event(events)
 
     def call_for_client(self, call: AgentCall, message_id: str) -> ToolCall:
-        """Returns the agent's call of a stub as a call of the client's tool, with the client's names and values.
-
-        `message_id` is the Letta message by which the bridge later finds what the client's result belongs to. The id of
-        the returned call contains this message id and the index of the call.
+        """Returns the agent's call of a stub as a call of the client's tool. Its id contains `message_id`, the Letta
+        message by which the bridge later finds what the client's result belongs to.
         """
         binding = self.bindings_by_name[call.name]
         arguments = restore_arguments(binding.stub, call.arguments)
@@ -127,7 +110,6 @@ class PreparedTurn:
 
 class Interception(Protocol):
     """A way to catch the agent's calls of client tools and to give the agent their results.
-
     - `name`: the name of the interception method, as in BRIDGE_METHOD.
     - `offers_stubs`: the client's tools are stubs on the Letta server. If not, `run` sends the tools to Letta itself.
     - `stub_kind`: what the code of a stub returns: a fixed text, or the client's result.
@@ -142,16 +124,12 @@ class Interception(Protocol):
     can_force: bool = True
 
     def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        """Returns the tool rules that the agent gets together with the stubs, in Letta's JSON. Returns [] by default.
-
-        `choice` is the request's `tool_choice`. `Offering.offer_stubs` calls `tool_rules` before `run`.
-        """
+        """Returns the tool rules that the agent gets together with the stubs, before `run`, in Letta's JSON."""
         return []
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Gives the agent the turn's results and messages, and yields the events of the agent's reply.
-
-        Calls that the client has to run are ToolCall events. `Conversation` calls `run` once in each turn.
+        """Gives the agent the turn's results and messages, and yields the events of its reply. ToolCall events are for
+        the client.
         """
 
 
@@ -162,11 +140,8 @@ def gating_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonOb
 
 
 def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-    """Returns tool rules that make the model's first step a call, if `choice` (`tool_choice`) asks for that.
-
-    The model must call the tool that `choice` names; with the mode "required", it must call any tool of the client.
-    With the modes "auto" and "none", the list is empty. If any tool has a run_first rule, Letta lets the first step
-    call only tools that have such a rule.
+    """Returns tool rules that make the model's first step a call, if `choice` (`tool_choice`) asks for that: if any
+    tool has a run_first rule, Letta lets the first step call only tools that have such a rule.
     """
     required, named = choice.mode == "required", choice.mode == "function"
     chosen = [b for b in bindings if required or (named and b.stub.spec.name == choice.name)]
@@ -174,20 +149,14 @@ def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonO
 
 
 def find_provisional_text(returned: str) -> str | None:
-    """Returns the bridge's provisional text with which `returned`, the return of a call, ends.
-
-    The return of a call is a provisional text until the client gives the result of the call. Returns None if the return
-    does not end with such a text. Only the end is compared, because Letta puts words of its own before the text of a
-    denial.
+    """Returns the bridge's provisional text with which the return of a call ends, None if the return ends otherwise.
+    Only the end is compared, because Letta puts words of its own before the text of a denial.
     """
     return next((text for text in (NO_RESULT, NO_RESULT_HERE) if returned.endswith(text)), None)
 
 
 def _wait_for_first_event(events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:
-    """Reads events until the first that is not RunStarted. Returns an iterator over all events, also those read.
-
-    A failure of the run before that event is raised here.
-    """
+    """Reads events until the first that is not RunStarted. Returns an iterator over all events, also those read."""
     first: list[AgentEvent] = []
     for event in events:
         first.append(event)

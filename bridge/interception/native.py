@@ -13,10 +13,7 @@ from bridge.turn import AgentEvent
 
 
 class Native(Interception):
-    """Sends the client's tools with the messages, and answers their calls with the client's results.
-
-    Letta has no tool rules for these tools, so `native` cannot force a call: see choose.py.
-    """
+    """Letta has no tool rules for tools that come with a message, so `native` cannot force a call: see choose.py."""
 
     name = "native"
     offers_stubs = False

@@ -2,10 +2,9 @@
 
 From Letta 0.14 on, letta_v1_agent makes several calls in one reply only if this setting allows it. The first turn whose
 client takes several calls switches the setting on. The first turn whose client does not, or that has no tools, switches
-the setting back. An unchanged setting costs no request to Letta. An entry in the agent's metadata, set and removed in
-the same request, says that the bridge switched the setting on. If the owner of the agent switched the setting on, the
-setting stays on: a client that wants one call at a time gets the first call, and the other calls return that they were
-not run.
+the setting back, if an entry in the metadata says that the bridge switched it on. If the owner of the agent did,
+the setting stays on: a client that wants one call at a time gets the first call, and the other calls return that they
+were not run. An unchanged setting costs no request to Letta.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ _SWITCHED_ON: JsonObject = {"parallel_tool_calls": "was off"}
 
 
 def switch_parallel_calls(turn: PreparedTurn) -> None:
-    """Switches the agent's setting for parallel calls on or back, as the client of this turn needs the setting.
-
-    Does not switch the setting on for an agent that has tool rules other than requires_approval. Switches back only if
-    the bridge switched the setting on. Does nothing on Letta servers where the setting cannot change.
+    """Switches the setting as the client of this turn needs it. Not for agents with tool rules that prevent parallel
+    calls.
     """
     agent = turn.agent
     if not turn.features.parallel_calls:
@@ -37,15 +34,11 @@ def switch_parallel_calls(turn: PreparedTurn) -> None:
 
 
 def is_switched_on_by_bridge(agent: Agent) -> bool:
-    """Returns whether the bridge switched the agent's setting for parallel calls on."""
     return METADATA_KEY in agent.metadata
 
 
 def change_to_switch_back(agent: Agent) -> AgentChange:
-    """Returns the change that switches parallel calls off and removes the bridge's entry from the metadata.
-
-    Changes nothing on the server: the caller sends the change.
-    """
+    """Returns the change that switches parallel calls off and removes the bridge's entry from the metadata."""
     metadata = {key: value for key, value in agent.metadata.items() if key != METADATA_KEY}
     return AgentChange(parallel_calls=False, metadata=metadata)
 

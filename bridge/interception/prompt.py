@@ -37,18 +37,13 @@ Tools:
 
 
 class Prompt(Interception):
-    """Describes the client's tools in a message, and reads the calls from the agent's text."""
-
     name = "prompt"
     offers_stubs = False
     can_force = False
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Runs the agent with the guide, and yields the events of the agent's reply, with the calls for the client.
-
-        First removes the guide of a broken-off turn. If the reply has calls and all of them are invalid, asks the agent
-        to correct them, at most CORRECTIONS times. Invalid calls are never yielded. If the client takes one call at a
-        time, only the first valid call is yielded. One Stopped event comes last, after the guide is removed.
+        """Runs the agent with the guide, and yields the events of its reply, with the valid calls for the client. If
+        all calls are invalid, asks the agent to correct them. Stopped comes last, after the guide is removed.
         """
         turn = _remove_old_guides(turn)
         tools = {binding.stub.spec.name: binding.stub.spec for binding in turn.bindings}
@@ -78,11 +73,8 @@ class Prompt(Interception):
 def _start_first_run(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, guide: Say | None
 ) -> Iterator[AgentEvent]:
-    """Sends the guide, the turn's results and its messages to the agent, and returns the events of the run.
-
-    `guide` is None if the client offers no tools. If there are no results or messages to send, because an earlier
-    attempt delivered them, returns the events of the reply that the client missed. If there is no such reply, sends
-    only the guide, or without a guide a message that makes the agent go on.
+    """Sends the guide, results and messages, and returns the events of the run. Without results or messages, because an
+    earlier attempt delivered them, returns the reply that the client missed if there is one.
     """
     results = () if turn.delivered else turn.new_input.results
     messages = GivenResults(quotes=tuple(map(quote_result, results))).outgoing(turn)
@@ -94,17 +86,14 @@ def _start_first_run(
 
 
 def _guide_message(nonce: str, tools: Iterable[ToolSpec]) -> Say:
-    """Returns the message that describes the client's tools and the tags for calls to the model."""
     rows = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters or {}} for tool in tools]
     described = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return Say("system", _GUIDE.format(nonce=nonce, tools=described))
 
 
 def nonce_for_turn(turn_id: str) -> str:
-    """Returns the number in the tags of a turn's calls: the beginning of a hash of the turn's secret id.
-
-    A repeated turn has the same id and so the same number. So it can read the calls in a reply that the client missed.
-    If `turn_id` is "", the number is random.
+    """Returns the number in the tags of a turn's calls: from a hash of the turn's secret id, random if the id is "". A
+    repeated turn has the same number, and so can read the calls in a reply that the client missed.
     """
     return hashlib.sha256(turn_id.encode()).hexdigest()[:8] if turn_id else secrets.token_hex(4)
 
@@ -112,10 +101,7 @@ def nonce_for_turn(turn_id: str) -> str:
 def _read_calls(
     turn: PreparedTurn, events: Iterator[AgentEvent], text: TaggedText
 ) -> Iterator[AgentEvent | TaggedCall]:
-    """Yields the events of a run, with calls in place of the tagged text: ToolCall if valid, otherwise TaggedCall.
-
-    `text` separates the calls from the other text. The Text events that this function yields have no message id.
-    """
+    """Yields the events of a run, with calls in place of the tagged text: ToolCall if valid, otherwise TaggedCall."""
     last: Text | None = None
     for event in events:
         if isinstance(event, Text):
@@ -129,7 +115,6 @@ def _read_calls(
 
 
 def _events_from_parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[AgentEvent | TaggedCall]:
-    """Yields texts as Text events, valid calls as ToolCall events with new ids, and invalid calls as they are."""
     for part in parts:
         if isinstance(part, str):
             yield Text(part)
@@ -140,10 +125,7 @@ def _events_from_parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) ->
 
 
 def _remove_old_guides(turn: PreparedTurn) -> PreparedTurn:
-    """Removes the guide that a broken-off turn left in the agent's context. Returns the turn with the changed agent.
-
-    Does nothing if the previous turn ended.
-    """
+    """Removes the guide that a broken-off turn left in the agent's context. Returns the turn with the changed agent."""
     if turn.unfinished_stubs is None:
         return turn
     guides = {row.id for row in StoredMessages(turn).context_rows if row.kind == SYSTEM and _BEGIN in row.text}

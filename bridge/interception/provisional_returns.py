@@ -1,6 +1,4 @@
-"""Gives calls a provisional return at once, so that the agent never waits for the client.
-
-The interception methods `rewrite` and `message` share this file.
+"""Gives calls a provisional return at once, so that the agent never waits for the client. For `rewrite` and `message`.
 
 Gated (Letta 0.11.7 to 0.16.6): the stub needs an approval. As soon as the agent calls the stub, the bridge denies the
 call, which asks no model and runs no code. Then the bridge removes what the denial adds to the context. The agent takes
@@ -36,12 +34,8 @@ Give = Callable[[PreparedTurn, StoredMessages, ToolResult], GivenResults | None]
 
 @dataclass(frozen=True, slots=True)
 class ProvisionalReturns:
-    """Runs turns in which calls return a provisional text at once.
-
-    - `text`: what a denied call returns until the client's result comes. Without `gated`, the code of the stub has its
-      own fixed text.
-    - `gated`: the stubs need an approval.
-    - `rule_prompts`: a tool rule on this Letta server can have its own prompt.
+    """Runs turns in which calls return a provisional text at once. `text` is what a denied call returns (see `gated`
+    above). `rule_prompts`: a tool rule on this Letta server can have its own prompt.
     """
 
     text: str
@@ -49,10 +43,6 @@ class ProvisionalReturns:
     rule_prompts: bool
 
     def tool_rules(self, bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-        """Returns the tool rules for the stubs: with `gated`, each call needs an approval; if not, it ends the run.
-
-        Also returns the rules of `forcing_rules`. `choice` is the request's `tool_choice`.
-        """
         if self.gated:
             return gating_rules(bindings, choice)
         exit_rule = {"type": "exit_loop", **({"prompt_template": NO_WORDS} if self.rule_prompts else {})}
@@ -61,10 +51,8 @@ class ProvisionalReturns:
 
     def run(self, turn: PreparedTurn, give: Give) -> Iterator[AgentEvent]:
         """Gives the agent the client's results by `give`, sends the turn's messages, and yields the events of the run.
-
-        First removes what a broken-off turn left. The id of each yielded call contains the id of the Letta message with
-        the return of the call. If the turn has nothing new for the agent, the client repeats a request: yields the
-        reply that the client missed, or makes the agent go on if there is no such reply.
+        If the client only repeats a request, yields the reply that the client missed, or makes the agent go on without
+        one.
         """
         turn = remove_leftovers(turn)
         stored, editor = StoredMessages(turn), ContextEditor(turn)
@@ -83,10 +71,8 @@ class ProvisionalReturns:
         editor.remove_temporary()
 
     def _deny_missed_call(self, turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> list[AgentEvent]:
-        """Denies a call that an earlier attempt left held, and returns the events for the client: the call and the end.
-
-        The denial gives the call its provisional return. Returns an empty list if no call holds the agent, if a call of
-        another tool than the stubs holds it, or without `gated`.
+        """Denies a call that an earlier attempt left held. Returns the call and Stopped, or [] if no call of a stub is
+        held.
         """
         request = stored.held_request() if self.gated else None
         if request is None or any(call.name not in turn.bindings_by_name for call in request.calls):
@@ -96,10 +82,8 @@ class ProvisionalReturns:
     def _calls_for_client(
         self, turn: PreparedTurn, editor: ContextEditor, events: Iterator[AgentEvent]
     ) -> Iterator[AgentEvent]:
-        """Yields the events of a run, with calls of stubs as calls for the client.
-
-        With `gated`, denies each held call at once. Without `gated`, yields a call when its return comes, because the
-        id for the client contains the id of the message with the return. These returns are not yielded.
+        """Yields the events of a run, with calls of stubs as calls for the client. Ungated, a call is yielded when its
+        return comes, because the id for the client contains the id of the message with the return.
         """
         called: dict[str, AgentCall] = {}
         for event in events:
@@ -114,11 +98,7 @@ class ProvisionalReturns:
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, give: Give) -> GivenResults:
-    """Gives the agent each result of the turn by `give`, and returns what became of all of them together.
-
-    Gives nothing if an earlier attempt delivered the turn's messages. Refuses the turn as `refuse_stale_results` does
-    if no call waits for any of the results.
-    """
+    """Gives the agent each result of the turn by `give`, and returns what became of all of them together."""
     results = () if turn.delivered else turn.new_input.results
     given = [one for result in results if (one := give(turn, stored, result)) is not None]
     if results and not given:

@@ -31,8 +31,6 @@ PIECE = 100_000
 
 
 class Relay(Interception):
-    """Catches calls by stubs that need an approval, and lets the stub itself return the client's result."""
-
     name = "relay"
     stub_kind = "relay"
     runs_stubs = True
@@ -41,12 +39,6 @@ class Relay(Interception):
         return gating_rules(bindings, choice)
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Gives the held call its result, sends the turn's messages, and yields the events of the agent's reply.
-
-        First removes what a broken-off turn left. If the turn has nothing new for the agent, yields the reply that the
-        client missed. If there is no such reply, or only a result was given, sends a message that makes the agent go
-        on.
-        """
         if turn.unfinished_stubs:
             remove_result_variables(turn.gateway, turn.agent)
         turn = remove_leftovers(turn)
@@ -67,11 +59,8 @@ class Relay(Interception):
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> GivenResults:
-    """Gives the held call its result from the client, and returns what became of the result.
-
-    If the stub can't return the result, removes the call from the context and returns a message, to be sent, that
-    quotes the result. If no held call has a result from the client, returns the row that `find_row_of_results` finds,
-    or raises InvalidRequest as that function does. Does nothing if an earlier attempt delivered the turn's messages.
+    """Gives the held call its result from the client, and returns what became of the result. If the stub can't return
+    the result, removes the call from the context and returns a message, to be sent, that quotes the result.
     """
     if turn.delivered or not turn.new_input.results:
         return GivenResults()
@@ -87,11 +76,8 @@ def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEdi
 
 
 def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:
-    """Approves the held call, so that the stub returns the client's result. Returns whether the stub did so exactly.
-
-    `request` is the approval request that holds the agent. Afterwards the agent has its own variables again, and of the
-    messages that the approval added, only the return stays in the context. If the stub returned another text than the
-    result, removes the call and its return from the context.
+    """Approves the held call, and returns whether the stub returned exactly the client's result. If not, removes the
+    call from the context. Also sets the agent's own variables back.
     """
     gateway, agent_id = turn.gateway, turn.agent.id
     own = _without_result_variables(gateway.variables(agent_id))
@@ -103,22 +89,14 @@ def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage,
 
 
 def _can_run_stub(turn: PreparedTurn, call: AgentCall) -> bool:
-    """Returns whether the agent still has the stub of this call, and Letta can run the stub with the call's arguments.
-
-    `are_arguments_runnable` says why arguments can be dangerous.
-    """
     binding = turn.bindings_by_name.get(call.name)
     return binding is not None and are_arguments_runnable(call.arguments, binding.stub.json_schema["parameters"])
 
 
 def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
-    """Returns whether Letta can write a call's arguments into a Python script, as nothing but names and values.
-
-    `arguments` is the JSON text of the call, `parameters` the JSON Schema of the stub's parameters. Returns False for a
-    text that is not a JSON object.
-
-    Letta writes the names of the arguments into the script that runs the stub. It also writes every value there without
-    quotes, unless the schema says that the value is a string. The model chooses names and values: they could be code.
+    """Returns whether Letta can write a call's arguments into a Python script, as nothing but names and values. Letta
+    writes the names of the arguments into the script that runs the stub, and every value without quotes, unless the
+    schema says that the value is a string. The model chooses names and values: they could be code.
     """
     try:
         given = json.loads(arguments or "{}")
@@ -132,10 +110,7 @@ def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
 
 
 def _fits_type(kind: Any, value: Any) -> bool:
-    """Returns whether a value is safe in the script that runs the stub, for a parameter of the JSON Schema type `kind`.
-
-    Returns False if `kind` is None, a list or an unknown type.
-    """
+    """Returns whether a value of the JSON Schema type `kind` is safe in the script that runs the stub."""
     if kind == "string":
         return True
     if kind in ("boolean", "integer"):
@@ -145,7 +120,6 @@ def _fits_type(kind: Any, value: Any) -> bool:
 
 def variables_for_result(result: ToolResult) -> dict[str, str]:
     """Returns the agent variables that carry the client's result to the stub: the pieces of its text and their number.
-
     Each piece has a prefix with which Letta keeps the piece undamaged.
     """
     text = result.text
@@ -155,10 +129,7 @@ def variables_for_result(result: ToolResult) -> dict[str, str]:
 
 
 def remove_result_variables(gateway: Gateway, agent: Agent) -> None:
-    """Removes from the agent the variables that carry a result to a stub. The agent's own variables stay.
-
-    Only a turn that was broken off leaves such variables. Without such variables, changes nothing.
-    """
+    """Removes from the agent the variables that a broken-off turn left. The agent's own variables stay."""
     variables = gateway.variables(agent.id)
     own = _without_result_variables(variables)
     if own != variables:
@@ -166,5 +137,4 @@ def remove_result_variables(gateway: Gateway, agent: Agent) -> None:
 
 
 def _without_result_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Returns the agent's variables without those that carry a result to a stub."""
     return {key: value for key, value in variables.items() if key != RELAY_COUNT and not key.startswith(RELAY_PIECE)}

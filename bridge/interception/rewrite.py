@@ -15,11 +15,6 @@ from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
 
 class Rewrite(Interception):
-    """Catches calls by stubs that return at once, and later writes the client's results into the stored returns.
-
-    `gated`: the stubs need an approval. `rule_prompts`: a tool rule on this Letta server can have its own prompt.
-    """
-
     name = "rewrite"
 
     def __init__(self, *, gated: bool, rule_prompts: bool) -> None:
@@ -34,12 +29,8 @@ class Rewrite(Interception):
 
 
 def _give_result(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Writes the client's result over the provisional text of its call, in the message that Letta has stored.
-
-    The `GivenResults` says that the result is new. If Letta does not store it, `GivenResults` also has a message to
-    send, which quotes the result. If the message already has this result, `GivenResults` has only the message's row.
-    Returns None if no call waits for the result. The message is usually the last one of the context; then the stored
-    messages are not read.
+    """Writes the client's result over the provisional text of its call. If Letta does not store it, returns a message
+    to send that quotes it. If it is stored already, returns its row. None if no call waits for it.
     """
     message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
     if message_id != turn.last_message_id:

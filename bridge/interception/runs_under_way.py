@@ -19,10 +19,8 @@ REST = 1.0
 
 
 def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> bool:
-    """Waits until no Letta run of the agent is under way. Returns whether any run was under way.
-
-    Cancels runs that do not end within PATIENCE seconds, and then returns: these runs were lost when their Letta server
-    died. Also returns when `gone` is set, because no client waits for the turn any more; runs may go on then.
+    """Waits until no Letta run of the agent is under way, or `gone` is set. Returns whether any run was under way.
+    Cancels runs that do not end within PATIENCE seconds: they were lost when their Letta server died.
     """
     deadline = time.monotonic() + PATIENCE
     had = False
@@ -39,10 +37,8 @@ def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> boo
 
 
 def wait_for_unchanged_context(gateway: Gateway, agent_id: str) -> Agent:
-    """Waits until the agent's context has not changed for REST seconds. Returns the agent as last fetched from Letta.
-
-    After about PATIENCE seconds, returns the agent although the context still changes. Used for Letta servers that do
-    not say which runs are under way.
+    """Waits at most PATIENCE seconds until the agent's context stays the same for REST seconds. Returns the agent as
+    last fetched. For Letta servers that do not say which runs are under way.
     """
     deadline = time.monotonic() + PATIENCE
     agent = gateway.agent(agent_id)

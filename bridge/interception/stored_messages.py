@@ -1,7 +1,4 @@
-"""Reads the agent's newest messages as the Letta server has stored them.
-
-The messages are read at most once in a turn, and only if the client's request alone does not say enough.
-"""
+"""Reads the agent's newest messages as the Letta server has stored them, at most once in a turn and only if needed."""
 
 from __future__ import annotations
 
@@ -26,9 +23,8 @@ _CLIPPED = re.compile(r"\.\.\. \[truncated (\d+) chars\]\Z")
 
 
 class StoredMessages:
-    """The newest stored messages of a turn's agent, as rows. A Letta message may have several rows.
-
-    The rows are fetched from Letta when they are first needed, and then kept. For later rows, make a new object.
+    """The newest stored messages of a turn's agent, kept as rows. A Letta message may have several rows, such as a
+    thought and a call. For later rows, make a new object.
     """
 
     def __init__(self, turn: PreparedTurn) -> None:
@@ -36,38 +32,30 @@ class StoredMessages:
 
     @cached_property
     def newest_rows(self) -> Sequence[StoredMessage]:
-        """The newest rows, about LOOK_BACK of them, in no certain order.
-
-        The last message of the context is always among them. Some rows may belong to messages that are not in the
-        context any more.
+        """About LOOK_BACK rows, in no certain order, always with the last message of the context, some not in the
+        context.
         """
         turn = self._turn
         return turn.gateway.newest_messages(turn.agent.id, LOOK_BACK, including=turn.last_message_id)
 
     @cached_property
     def context_rows(self) -> Sequence[StoredMessage]:
-        """The rows of messages in the agent's context, in the order of the context.
-
-        One message may have several rows, such as a thought and a call.
-        """
+        """The rows of messages in the agent's context, in the order of the context."""
         places = {message_id: place for place, message_id in enumerate(self._turn.agent.message_ids)}
         return sorted((row for row in self.newest_rows if row.id in places), key=lambda row: places[row.id])
 
     def held_request(self) -> StoredMessage | None:
-        """Returns the approval request that holds the agent, None if no call holds the agent.
-
-        Only the last message of the context can hold the agent, even if Letta stored another message later.
+        """Returns the approval request that holds the agent: only the last message of the context can, even if Letta
+        stored another message later.
         """
         return next(
             (row for row in self.context_rows if row.kind == REQUEST and row.id == self._turn.last_message_id), None
         )
 
     def find_return(self, result: ToolResult) -> tuple[int, str] | None:
-        """Returns the row number and the text of the stored return of the call to which this result belongs.
-
-        The number counts the rows of `context_rows` from 0. Returns None if no return of the call is in the context.
-        The call id from the client contains the id of the Letta message with the call, or of the message with the
-        call's return, depending on the interception method.
+        """Returns the row number (in `context_rows`) and the text of the return of the call to which this result
+        belongs. The call id contains the id of the Letta message with the call or with its return, depending on the
+        method.
         """
         message_id, index = self._turn.call_ids.message_and_index(result.call_id) or ("", 0)
         kinds = (REQUEST, CALL, RETURN)
@@ -84,20 +72,17 @@ class StoredMessages:
         return number, text
 
     def find_row_of_result(self, result: ToolResult) -> int | None:
-        """Returns the number of the row of `context_rows` in which the agent got exactly this result before.
-
-        Returns None if there is no such row. A result that Letta has cut off counts as the same.
+        """Returns the row of `context_rows` in which the agent got exactly this result before, perhaps cut off by
+        Letta.
         """
         found = self.find_return(result)
         return found[0] if found is not None and _is_stored_as(result.text, found[1]) else None
 
     def missed_answer(self, row: int = 0, *, called_by_return: bool = False) -> list[AgentEvent]:
-        """Returns the events of the reply that the client missed.
-
-        These events are what the agent did after the row `row` of `context_rows` and after the messages of this turn,
-        without calls of the agent's own tools. The last event is Stopped. The list is empty if the agent only thought
-        or did nothing, or if its last step is a call of its own tool. `called_by_return`: the id of each call contains
-        the id of the message with the call's return, not of the message with the call.
+        """Returns the events of the reply that the client missed, Stopped last: what the agent did after the row `row`
+        and after the messages of this turn, without calls of its own tools. Empty if the agent only thought, or last
+        called such a tool. `called_by_return`: the id of each call contains the id of the message with the call's
+        return, not with the call.
         """
         sent = (number for number, one in enumerate(self.context_rows) if self._turn.has_sent(one.otid))
         events = list(self._events_after(max(row, *sent, 0), called_by_return))
@@ -107,10 +92,7 @@ class StoredMessages:
         return [*(event for event in events if not isinstance(event, AgentCall)), Stopped("end_turn")]
 
     def _events_after(self, start: int, called_by_return: bool) -> Iterator[AgentEvent]:
-        """Yields what the agent did after the row `start`, until a user or system message or a call for the client.
-
-        The call for the client is yielded; heartbeats are skipped. `called_by_return` is as in `missed_answer`.
-        """
+        """Yields what the agent did after the row `start`, until a user or system message or a call for the client."""
         for number, row in enumerate(self.context_rows[start + 1 :], start=start + 1):
             if row.kind == SYSTEM or (row.kind == USER and not is_heartbeat(row)):
                 return
@@ -125,10 +107,6 @@ class StoredMessages:
                 yield row.calls[0]
 
     def _calls_in_row(self, number: int, called_by_return: bool) -> Iterator[ToolCall]:
-        """Yields the calls of the row `number` as calls for the client.
-
-        Yields only the first call if the client takes one call at a time. `called_by_return` is as in `missed_answer`.
-        """
         row = named_by = self.context_rows[number]
         if called_by_return:
             named_by = next((later for later in self.context_rows[number:] if later.kind == RETURN), row)
@@ -137,7 +115,6 @@ class StoredMessages:
 
 
 def _is_stored_as(text: str, stored: str) -> bool:
-    """Returns whether the stored return `stored` is the text `text`, in full or cut off by Letta."""
     clipped = _CLIPPED.search(stored)
     if stored == text or clipped is None:
         return stored == text
