@@ -42,10 +42,8 @@ class Answers:
     log: Logger
 
     def answer_request(self, request: Request, dialect: Dialect, key: ApiKey | None) -> Response:
-        """Returns the response to a request for a turn. Raises Busy or TooManyTurns if no slot is free.
-
-        `key` is the client's key, None if the service runs without keys. The request holds its slot until the response
-        was sent. After that, a sweep of unused stubs begins if it is due.
+        """Returns the response to a request for a turn. `key` is None if the service runs without keys.
+        The request holds its slot until the response was sent. After that, a sweep of unused stubs begins if it is due.
         """
         slot = self.admission.enter(key)
         try:
@@ -58,11 +56,7 @@ class Answers:
         return response
 
     def _reply_to_turn(self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot) -> Response:
-        """Begins the turn that the request asks for, and returns the response that sends the reply.
-
-        For a stream, waits first for an early failure, which is raised here. For a whole reply, waits until the turn
-        has ended.
-        """
+        """Begins the turn and returns its response. A stream's early failure is raised here, to get its own status."""
         settings = self.settings
         body = parse_json_body(read_body(request, settings.max_body), settings.max_depth + LEVELS_AROUND_SCHEMA)
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))

@@ -1,7 +1,5 @@
 """Finds out from the bytes of a request whether all of it has arrived, and whether the client sends fast enough.
-
-A malformed request counts as complete. gunicorn parses every complete request again, and rejects the malformed ones:
-because of the head, or because the body ends too early.
+A malformed request counts as complete: gunicorn parses every complete request again, and rejects malformed ones.
 """
 
 from __future__ import annotations
@@ -24,11 +22,9 @@ _LONGEST_CHUNK_LINE = 10_000
 
 
 class Arrival:
-    """The part of one HTTP request that has arrived so far. All times are seconds of one monotonic clock.
-
-    `is_complete`: the worker need not wait for more bytes. This is also True for a request that will be rejected.
-    `expects_continue`: the client sends its body only after "100 Continue". Requests with a body of more than
-    `max_body` bytes will be rejected.
+    """The part of an HTTP request that has arrived so far. All times are seconds of one monotonic clock.
+    `is_complete` is also True for a request that will be rejected.
+    `expects_continue` is True if the client sends its body only after "100 Continue".
     """
 
     def __init__(self, now: float, max_body: int) -> None:
@@ -46,7 +42,6 @@ class Arrival:
         self._trailer_from = 0  # after the last chunk: where to go on searching for the end of the trailer
 
     def add(self, piece: bytes, now: float) -> None:
-        """Adds the bytes that arrived at the time `now`, and sets `is_complete` and `expects_continue`."""
         if not self.received:
             self._began = now
         searched = max(0, len(self.received) - len(_END_OF_HEAD) + 1)
@@ -59,19 +54,14 @@ class Arrival:
 
     def is_overdue(self, now: float, pause: float, silence: float) -> bool:
         """Returns whether the client has paused for longer than `pause` seconds, or sends slower than SLOWEST_RATE.
-
-        The rate is the average since the first byte, with `pause` seconds more than the rate allows. Before the first
-        byte, the client may be silent for `silence` seconds, and `pause` does not count.
+        The rate is the average since the first byte; `silence` limits the seconds before the first byte.
         """
         if not self.received:
             return now - self._began > silence
         return now - self._latest > pause or now - self._began > pause + len(self.received) / SLOWEST_RATE
 
     def _find_head(self, searched: int) -> None:
-        """Parses the head if all of it has arrived. The end of the head does not begin in the first `searched` bytes.
-
-        A head that is longer than LONGEST_HEAD makes the request complete, because gunicorn will reject it.
-        """
+        """Parses the head if it has arrived. A too long head completes the request: gunicorn rejects it."""
         end = self.received.find(_END_OF_HEAD, searched)
         if end >= 0:
             self._head_length = end + len(_END_OF_HEAD)
@@ -80,11 +70,8 @@ class Arrival:
             self.is_complete = True
 
     def _parse_head(self, head: bytes) -> None:
-        """Sets `_body_length` (None: the body comes in chunks), `is_complete` and `expects_continue` from the head.
-
-        A contradictory head, such as one with two lengths, counts as a head without a body: gunicorn rejects the
-        request. The request is complete if it has no body. It is also complete if its body is larger than `max_body`:
-        the app rejects it because of the length in the head, so the worker does not wait for the body.
+        """Reads from the head how the body arrives. A request with a too large body is complete: the app rejects it.
+        A contradictory head, such as one with two lengths, counts as one without a body: gunicorn rejects the request.
         """
         fields: dict[bytes, list[bytes]] = {b"content-length": [], b"transfer-encoding": [], b"expect": []}
         for line in head.split(b"\r\n")[1:]:
@@ -103,11 +90,7 @@ class Arrival:
         self.expects_continue = asks and not self.is_complete
 
     def _has_body(self) -> bool:
-        """Returns whether all of the body has arrived.
-
-        For a body in chunks, also True if more than `max_body` and READ_AHEAD bytes of it have arrived: the app rejects
-        the body then.
-        """
+        """Returns whether all of the body has arrived, or so much of a body in chunks that the app rejects it."""
         if self._body_length is not None:
             return len(self.received) >= self._head_length + self._body_length
         if self._has_last_chunk():
@@ -115,10 +98,8 @@ class Arrival:
         return len(self.received) > self._head_length + self._chunk_overhead + self._max_body + READ_AHEAD
 
     def _has_last_chunk(self) -> bool:
-        """Returns whether the last chunk and the trailer have arrived. The next call goes on where this one stopped.
-
-        Also True if the chunks are malformed, or if there are too many chunks or too long lines around them: the
-        request is rejected then.
+        """Returns whether the last chunk and the trailer have arrived, or the chunks are of a kind that is rejected.
+        Each call goes on searching where the last one stopped.
         """
         while not self._trailer_from and (end := self.received.find(b"\r\n", self._next_chunk)) >= 0:
             size = _CHUNK_SIZE.match(self.received[self._next_chunk : end])
@@ -139,10 +120,8 @@ class Arrival:
 
 
 class ReceivedBytes:
-    """Gives gunicorn's parser the bytes of a request that has arrived, in place of a socket.
-
-    The parser calls recv(), which never waits and returns b"" at the end. `ended_early`: the parser wanted more bytes
-    than have arrived.
+    """Gives gunicorn's parser the bytes of a request, in place of a socket: recv() returns b"" at the end.
+    `ended_early`: the parser wanted more bytes than have arrived.
     """
 
     def __init__(self, received: bytearray) -> None:

@@ -15,11 +15,7 @@ _TOO_SLOW = "The request body did not come whole, did not come in time, or came 
 
 
 def read_body(request: Request, limit: int) -> bytes:
-    """Returns the body of the request, decompressed if it was sent compressed.
-
-    Raises TooLarge if the decompressed body has more than `limit` bytes, InvalidRequest if the compression is unknown
-    or broken, and TooSlow if the body did not arrive completely. Also raises what _receive_body() raises.
-    """
+    """Returns the body of the request, decompressed. Raises TooLarge if it has more than `limit` bytes then."""
     packed = _receive_body(request)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
@@ -39,11 +35,6 @@ def read_body(request: Request, limit: int) -> bytes:
 
 
 def _receive_body(request: Request) -> bytes:
-    """Returns the body as it was sent, maybe compressed.
-
-    Raises RequestEntityTooLarge if the body is larger than Flask's limit (MAX_CONTENT_LENGTH), and TooSlow if it did
-    not arrive completely.
-    """
     try:
         received = request.get_data(cache=False)
         # Of a body in chunks, Flask returns only as much as is allowed. One more byte shows that the body is too large.

@@ -12,11 +12,9 @@ KEPT_SECONDS = "600"
 
 
 def allow_origins(app: Flask, origins: frozenset[str]) -> None:
-    """Makes the app answer preflight requests, and allow pages of these origins to read the API's responses.
-
-    "*" in `origins` allows pages of every origin. Without origins, no CORS header is sent. Browsers are not allowed to
-    send cookies: a page must know its key, and send the key in a header. So pages may send any header. OpenAI's own
-    client for browsers sends several X-Stainless-... headers.
+    """Makes the app allow pages of these origins ("*": of every origin) to read the API's responses.
+    Browsers may not send cookies: a page must know its key. So pages may send any header, such as the X-Stainless-...
+    headers of OpenAI's client for browsers.
     """
 
     @app.before_request

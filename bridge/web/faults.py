@@ -38,9 +38,7 @@ def add_error_handlers(app: Flask) -> None:
 
 def log_fault(fault: Exception, log: Logger) -> BridgeError:
     """Logs a fault, notes its code in the request's trace, and returns the error that the client sees.
-
-    A fault that is not a BridgeError is a defect of the bridge. The client sees an InternalFailure then, and only the
-    log has the details.
+    A fault that is not a BridgeError is a defect of the bridge: only the log has the details.
     """
     current_trace().failure = _failure_code(fault)
     if isinstance(fault, BridgeError):
@@ -53,15 +51,10 @@ def log_fault(fault: Exception, log: Logger) -> BridgeError:
 
 
 def _failure_code(fault: Exception) -> str:
-    """Returns the code by which the metrics and the trace count the fault.
-
-    An error without a code is counted by its type, any other exception as "internal_error".
-    """
     return fault.code or fault.type if isinstance(fault, BridgeError) else "internal_error"
 
 
 def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
-    """Returns the bridge's error for an exception of Flask. `limit` is the most bytes that a request body may have."""
     if isinstance(fault, RequestEntityTooLarge):
         return TooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
@@ -76,10 +69,7 @@ def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
 
 
 def _error_response(failure: BridgeError) -> Response:
-    """Returns the response for an error, with the headers that its status needs.
-
-    The body has the form of the route's dialect. On a route without a dialect, it has OpenAI's form.
-    """
+    """Returns the error in the form of the route's dialect; in OpenAI's form on a route without a dialect."""
     dialect: Dialect | None = g.get("dialect")
     response = jsonify(dialect.error(failure) if dialect else error_object(failure))
     response.status_code = failure.status

@@ -1,5 +1,4 @@
 """Finds out from a client's socket whether the client is still connected, and breaks connections.
-
 A write does not show it: the first write after the client has left succeeds, only the second one fails.
 """
 
@@ -14,11 +13,7 @@ from typing import Any
 
 
 def client_is_gone(environ: Mapping[str, Any]) -> bool:
-    """Returns whether the client has closed its connection, or the connection is broken.
-
-    `environ` is the WSGI environment of the request. Returns False over TLS and under another server than gunicorn,
-    where this can't be found out.
-    """
+    """Returns whether the client has left. False where this is unknown: over TLS, and without gunicorn."""
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket) or isinstance(connection, ssl.SSLSocket):
         return False
@@ -29,18 +24,13 @@ def client_is_gone(environ: Mapping[str, Any]) -> bool:
 
 
 def is_ready(connection: socket.socket, event: int) -> bool:
-    """Returns whether the connection can be read (POLLIN) or written (POLLOUT) now."""
     waiting = select.poll()  # select() fails for file numbers above 1,023
     waiting.register(connection, event)
     return bool(waiting.poll(0))
 
 
 def break_connection(environ: Mapping[str, Any]) -> bool:
-    """Breaks the connection, so that the client sees an incomplete reply. Returns whether it is broken.
-
-    `environ` is the WSGI environment of the request. Returns False under another server than gunicorn: the connection
-    stays open.
-    """
+    """Breaks the connection, so that the client sees an incomplete reply. False under another server than gunicorn."""
     connection = environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket):
         return False

@@ -19,10 +19,8 @@ OK = "ok"
 
 
 class Readiness:
-    """Checks the parts that the service needs. `parts` has the check of each part, by the name of the part.
-
-    A check raises a BridgeError if the part does not answer. After a check has ended, its result is used for
-    KEPT_SECONDS. states() takes at most `longest` seconds.
+    """Checks the parts that the service needs. A check raises a BridgeError if its part does not answer.
+    The result of a check is used for KEPT_SECONDS. states() takes at most `longest` seconds.
     """
 
     def __init__(self, parts: Mapping[str, Callable[[], object]], longest: float = LONGEST_SECONDS) -> None:
@@ -30,10 +28,7 @@ class Readiness:
         self._longest = longest
 
     def states(self) -> dict[str, str]:
-        """Returns the state of each part, by its name. Runs the checks that are due at the same time.
-
-        The state is "ok", the code of the error, "failed" for an error without a code, or "timeout".
-        """
+        """Returns for each part "ok", the code of its error, "failed" for an error without a code, or "timeout"."""
         deadline = time.monotonic() + self._longest
         for probe in self._probes.values():
             probe.start_check()
@@ -41,7 +36,7 @@ class Readiness:
 
 
 class _Probe:
-    """The check of one part, which runs in a thread of its own, and the result of the last run of the check."""
+    """The check of one part, which runs in a thread of its own, and the result of its last run."""
 
     def __init__(self, check: Callable[[], object]) -> None:
         self._check = check
@@ -51,7 +46,6 @@ class _Probe:
         self._good_until = 0.0
 
     def start_check(self) -> None:
-        """Starts the check in a thread, unless the check is running or its last result is still used."""
         with self._changed:
             if self._running or time.monotonic() < self._good_until:
                 return
@@ -59,16 +53,12 @@ class _Probe:
             self._running = True  # set after the start, which fails if there is no thread left
 
     def wait_for_state(self, deadline: float) -> str:
-        """Waits until the check has ended, and returns its result; "timeout" if it is running at the deadline."""
         with self._changed:
             ended = self._changed.wait_for(lambda: not self._running, max(0.0, deadline - time.monotonic()))
             return self._state if ended else "timeout"
 
     def _run_check(self) -> None:
-        """Runs the check, keeps its result, and wakes the requests that wait for the result.
-
-        The thread has no trace, so that the check's calls to Letta count for no request.
-        """
+        """Runs the check without a trace, so that its calls to Letta count for no request."""
         trace.set_current_trace(None)
         state = "failed"
         try:
@@ -85,7 +75,6 @@ class _Probe:
 
 def health_routes(readiness: Readiness) -> Blueprint:
     """Returns the routes /healthz (200 if the worker is alive) and /readyz (200 if all parts answer, otherwise 503).
-
     Everybody may request these routes, so they show only the codes of errors.
     """
     routes = Blueprint("health", __name__)

@@ -14,11 +14,9 @@ DEEPEST = 72
 
 
 def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
-    """Returns the body as a JSON object. Raises TooDeep if the object has more than `deepest` levels of nesting.
-
-    Raises InvalidRequest if the body is empty, is not valid JSON or is not an object, and for JSON that parsers
-    understand differently: NaN, Infinity, numbers that are too large for a float, and objects with two fields of one
-    name, of which some parsers take the first field and some the last.
+    """Returns the body as a JSON object of at most `deepest` levels.
+    JSON that parsers understand differently is refused: NaN, Infinity, numbers too large for a float, and objects with
+    two fields of one name, of which some parsers take the first and some the last.
     """
     if not body.strip():
         raise InvalidRequest(
@@ -43,10 +41,8 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
 
 
 def _is_nested_deeper(value: Any, deepest: int) -> bool:
-    """Returns whether the value has more than `deepest` levels of nesting. The value itself is the first level.
-
-    The function does not use recursion, which would fail for a very deep value. All other code may use recursion,
-    because it gets only values that were checked here.
+    """Returns whether the value has more than `deepest` levels. The value itself is the first level.
+    Does not use recursion, which fails for a very deep value. All other code gets only values that were checked here.
     """
     waiting = [(value, 1)]
     while waiting:
@@ -63,10 +59,6 @@ def _too_deep_error(deepest: int) -> TooDeep:
 
 
 def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns the fields of a JSON object as a dict. Raises ValueError if two fields have the same name.
-
-    json.loads() calls it for each object, with the names and values of the fields.
-    """
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
@@ -76,7 +68,6 @@ def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_finite_number(digits: str) -> float:
-    """Returns a JSON number as a float. Raises ValueError if it is too large. json.loads() calls it for each float."""
     value = float(digits)
     if math.isinf(value):
         raise ValueError(f"{digits:.20} is out of range")
@@ -84,5 +75,4 @@ def _parse_finite_number(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Raises ValueError. json.loads() calls it for NaN, Infinity and -Infinity, which are not JSON."""
     raise ValueError(f"{name} is not a JSON value")

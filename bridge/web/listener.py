@@ -1,5 +1,4 @@
 """Sends the reply of a turn to the client that waits for it, as a stream or whole.
-
 While the client waits, the listener checks whether the client has left and whether the worker has to end.
 """
 
@@ -27,10 +26,7 @@ TICK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Sends one client the reply to its request. `part` is the part of this request in a turn.
-
-    `reply` writes the turn's events in the form of the dialect. `environ` is the WSGI environment of the request.
-    """
+    """Sends one client the reply to its request. `part` is the part of this request in a turn."""
 
     part: Part
     reply: Reply
@@ -40,9 +36,7 @@ class Listener:
 
     def wait_before_headers(self, seconds: float) -> None:
         """Waits until the stream has something to send, at most `seconds`. Raises a failure that happens before that.
-
-        A failure that is raised here gets its own HTTP status. Later, the status 200 has been sent. Also raises
-        ClientGone if the client leaves, and ShuttingDown if the worker has to end.
+        Such a failure gets its own HTTP status. Later, the status 200 has been sent.
         """
         deadline = time.monotonic() + seconds
         while not self.part.wait_for_first_event(min(TICK, max(0.0, deadline - time.monotonic()))):
@@ -52,19 +46,14 @@ class Listener:
                 return
 
     def whole_reply(self, seconds: float) -> bytes:
-        """Waits for the end of the turn, and returns the unstreamed reply as JSON. Raises the failure of the turn.
-
-        Raises StillRunning after `seconds`, ClientGone if the client leaves, ShuttingDown if the worker has to end.
-        """
+        """Returns the unstreamed reply as JSON when the turn has ended. Raises StillRunning after `seconds`."""
         body = self.reply.body(self._events_until(time.monotonic() + seconds))
         self._check_client()
         return json.dumps(body).encode()
 
     def send_whole(self, body: bytes) -> Iterator[bytes]:
-        """Yields the unstreamed reply, then notes that the client got it, or that the request has given up the turn.
-
-        gunicorn asks for a second item when the first one was sent. gunicorn closes the generator, which raises
-        GeneratorExit here, if the client has left.
+        """Yields the unstreamed reply, then notes that the client got it.
+        gunicorn asks for a second item when the first was sent, and closes the generator if the client has left.
         """
         try:
             yield body
@@ -75,9 +64,7 @@ class Listener:
 
     def stream_frames(self, ping_interval: float) -> Iterator[bytes]:
         """Yields the streamed reply, with a comment after each `ping_interval` seconds in which nothing was sent.
-
-        After a failure, logs it and yields the end of the stream. If the client leaves, notes that the request has
-        given up the turn. gunicorn closes the generator, which raises GeneratorExit here, if it can't send a frame.
+        gunicorn closes the generator if it can't send a frame.
         """
         try:
             yield from self._event_frames(ping_interval)
@@ -90,10 +77,6 @@ class Listener:
             yield from self._failure_frames(log_fault(fault, self.log))
 
     def _event_frames(self, ping_interval: float) -> Iterator[bytes]:
-        """Yields the frames of the turn's events and the end of the stream, then notes that the client got the reply.
-
-        Raises the failure of the turn, ClientGone if the client leaves, and ShuttingDown if the worker has to end.
-        """
         # The headers are sent with the first byte. So the first comment comes after one tick without an event.
         quiet_since = time.monotonic() - ping_interval
         for event in self.part.read(TICK):
@@ -113,7 +96,6 @@ class Listener:
 
     def _failure_frames(self, failure: BridgeError) -> Iterator[bytes]:
         """Yields the end of a stream that failed, or breaks the connection if the failure is temporary.
-
         Coding clients send the request again after a broken connection, but not after an error event.
         """
         if failure.is_temporary and break_connection(self.environ):
@@ -121,11 +103,7 @@ class Listener:
         yield from self.reply.failure(failure)
 
     def _events_until(self, deadline: float) -> Iterator[AgentEvent]:
-        """Yields the turn's events, for an unstreamed reply. Raises the failure of the turn.
-
-        At the deadline, raises StillRunning, and the turn goes on without this request. Raises ClientGone if the client
-        leaves, and ShuttingDown if the worker has to end.
-        """
+        """Yields the turn's events. Raises StillRunning at the deadline: the turn goes on without this request."""
         for event in self.part.read(TICK):
             self._check_shutdown()
             if event is not None:
@@ -140,7 +118,6 @@ class Listener:
                 )
 
     def _check_shutdown(self) -> None:
-        """Raises ShuttingDown if the worker can't wait for the turn any longer. The request gives up the turn then."""
         try:
             self.shutdown.check()
         except ShuttingDown:
@@ -148,7 +125,6 @@ class Listener:
             raise
 
     def _check_client(self) -> None:
-        """Raises ClientGone if the client has closed its connection. The request gives up the turn then."""
         if client_is_gone(self.environ):
             self.part.give_up()
             raise ClientGone("The client closed the connection before the agent had finished.")

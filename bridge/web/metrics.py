@@ -1,5 +1,4 @@
 """The metrics for Prometheus. Every worker counts, and any worker can show the counts of all workers.
-
 If PROMETHEUS_MULTIPROC_DIR is set before this module is imported (gunicorn.conf.py sets it), the workers keep their
 counts in files of that folder. So the counts of a worker that died stay. Clients can't choose the value of any label.
 """
@@ -85,10 +84,7 @@ class Metrics:
         info.labels(__version__).set(1)
 
     def count_turn(self, turn: TurnRecord) -> None:
-        """Counts a turn that ended: its outcome, its times, its tools and its calls.
-
-        The results and pending calls are counted only for a turn that no error ended and that is not a request aside.
-        """
+        """Counts a turn that ended; its results and pending calls only if no error ended it and it is not aside."""
         kind = turn.agent_type if turn.agent_type in AGENT_TYPES else "other" if turn.agent_type else "none"
         self._turns.labels(kind, turn.method or "none", turn.outcome).inc()
         parts = {
@@ -107,19 +103,13 @@ class Metrics:
             self._pending.inc(turn.called - turn.closed_calls)
 
     def observe_letta_call(self, call: str, seconds: float) -> None:
-        """Counts a call to Letta, such as "GET /v1/tools/", whose answer began after so many seconds."""
         self._letta_seconds.labels(call).observe(seconds)
 
     def count_open_stream(self) -> None:
-        """Counts a streamed reply that begins. count_request() counts its end."""
         self._streams.inc()
 
     def count_request(self, route: str, method: str, status: int, trace: Trace, *, streamed: bool) -> None:
-        """Counts a request that was answered, by its route, HTTP method and status, and the failure in its trace.
-
-        `route` is the rule of the Flask route, such as "/v1/models"; "" for an unknown path. With `streamed`, the reply
-        that count_open_stream() counted as open has ended.
-        """
+        """Counts an answered request. `route` is the rule of the Flask route; "" for an unknown path."""
         self._requests.labels(route or "none", method if method in VERBS else "other", str(status)).inc()
         if streamed:
             self._streams.dec()
@@ -127,7 +117,6 @@ class Metrics:
             self._errors.labels(trace.failure).inc()
 
     def exposition_text(self) -> bytes:
-        """Returns the metrics of all workers, or of the only process, in Prometheus' text format."""
         if not self._folder:
             return generate_latest(self._registry)
         collected = CollectorRegistry()
@@ -136,10 +125,8 @@ class Metrics:
 
 
 def metrics_routes(metrics: Metrics, token: str, *, open_to_all: bool) -> Blueprint:
-    """Returns the route /metrics, which needs `token` as a bearer token and otherwise answers 401.
-
-    `token` is "" if the settings have none. Then everybody may read the metrics if the service is `open_to_all`, and
-    otherwise /metrics answers 403.
+    """Returns the route /metrics, which needs `token` as a bearer token.
+    If `token` is "", everybody may read the metrics if the service is `open_to_all`, and otherwise nobody.
     """
     routes = Blueprint("metrics", __name__)
 

@@ -14,10 +14,7 @@ from bridge.web.security import client_key
 
 
 def openai_routes(settings: Settings, directory: Directory, answers: Answers, chat: Dialect) -> Blueprint:
-    """Returns the routes of models and chat completions. `chat` is the dialect of chat completions.
-
-    If the settings have clients' keys, each request needs one of them, except preflight requests (OPTIONS).
-    """
+    """Returns the routes of models and chat completions. They need a client's key if the settings have keys."""
     api = Blueprint("openai", __name__, url_prefix="/v1")
 
     @api.before_request
@@ -43,5 +40,4 @@ def openai_routes(settings: Settings, directory: Directory, answers: Answers, ch
 
 
 def _visible_agents() -> Visible:
-    """Returns the names and ids of the agents that the client's key may see; ALL if the service runs without keys."""
     return g.client_key.agents if g.client_key else ALL

@@ -8,7 +8,6 @@ Schema = dict[str, Any]
 
 
 def _object_schema(*required: str, **properties: Schema) -> Schema:
-    """Returns the JSON Schema of an object. `required` are the names of the properties that the object must have."""
     return {"type": "object", "required": list(required), "properties": properties}
 
 
@@ -17,7 +16,6 @@ def _array_schema(items: Schema) -> Schema:
 
 
 def _json_content(schema: Schema) -> Schema:
-    """Returns the part of an OpenAPI description that says that a request or response body is JSON of this schema."""
     return {"content": {"application/json": {"schema": schema}}}
 
 

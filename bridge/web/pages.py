@@ -9,7 +9,6 @@ from bridge.web.openapi import DESCRIPTION
 
 
 def home_routes() -> Blueprint:
-    """Returns the routes of the home page and of the OpenAPI description."""
     routes = Blueprint("pages", __name__)
 
     @routes.get("/")

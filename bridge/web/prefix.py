@@ -10,10 +10,7 @@ Wsgi = Callable[[Environ, Any], Iterable[bytes]]
 
 
 def serve_below_prefix(prefix: str, inner: Wsgi) -> Wsgi:
-    """Returns a WSGI app that calls `inner` and accepts paths with and without the prefix: some proxies remove it.
-
-    Links in the pages begin with the prefix. If the prefix is "", returns `inner` itself.
-    """
+    """Returns a WSGI app that accepts paths with and without the prefix: some proxies remove it. "" means no prefix."""
 
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")

@@ -22,9 +22,7 @@ PROBES = frozenset({"/healthz", "/readyz"})
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
     """Returns the one of `keys` that the request sends as its bearer token. None if `keys` is empty.
-
-    Raises Unauthorized if the request sends no key or an unknown one. The duration of the comparison does not depend on
-    the key that was sent.
+    The duration of the comparison does not depend on the key that was sent.
     """
     if not keys:
         return None
@@ -37,31 +35,23 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
 
 
 def bearer_token_matches(request: Request, key: str) -> bool:
-    """Returns whether the request sends `key` as its bearer token.
-
-    The duration of the comparison does not show how much of the token was right.
-    """
+    """Returns whether the request sends `key` as its bearer token, in a time that does not show how much was right."""
     shown = _bearer_token(request)
     return hmac.compare_digest((shown or "").encode(), key.encode()) and shown is not None
 
 
 def _bearer_token(request: Request) -> str | None:
-    """Returns the token of the header `Authorization: Bearer`. None if the request has no such header."""
     scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
     return shown.strip() if scheme.lower() == "bearer" else None
 
 
 def password_matches(shown: str | None, password: str) -> bool:
-    """Returns whether `shown`, which the client sent, is the password. None counts as an empty text."""
     return hmac.compare_digest((shown or "").encode(), password.encode())
 
 
 def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
-    """Adds security headers to every response, and makes the app refuse requests for hosts not in `trusted_hosts`.
-
-    The headers forbid frames, caches and scripts. Without `trusted_hosts`, every host name is accepted. `proxies` is
-    the number of proxies before the service: the app believes the headers X-Forwarded-For and X-Forwarded-Proto of that
-    many proxies.
+    """Adds security headers to every response. The app refuses requests for hosts not in `trusted_hosts`, if any.
+    The app believes the X-Forwarded-For and X-Forwarded-Proto of as many proxies as `proxies`.
     """
     if trusted_hosts:
         app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]
@@ -86,8 +76,6 @@ def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
 
 
 def _accept_probes_for_any_host(inner: Wsgi) -> Wsgi:
-    """Returns a WSGI app that gives requests to PROBES the host name localhost, which is always accepted."""
-
     def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         if environ.get("PATH_INFO") in PROBES:
             environ["HTTP_HOST"] = THIS_MACHINE[0]

@@ -17,18 +17,12 @@ class Shutdown:
         self._since: float | None = None
 
     def begin(self) -> None:
-        """Starts the `seconds` that turns still have. Later calls have no effect.
-
-        The handler of SIGTERM calls it, so it must not wait for anything.
-        """
+        """Starts the `seconds` that turns still have. It must not wait: the handler of SIGTERM calls it."""
         if self._since is None:
             self._since = time.monotonic()
 
     def check(self) -> None:
-        """Raises ShuttingDown if begin() was called at least `seconds` ago, otherwise does nothing.
-
-        Threads that wait for a turn call it again and again.
-        """
+        """Raises ShuttingDown if the `seconds` since begin() have passed."""
         since = self._since
         if since is not None and time.monotonic() - since >= self._seconds:
             raise ShuttingDown("The bridge is being restarted, and the agent had not finished. Send the request again.")

@@ -20,10 +20,8 @@ _ASKED_OFTEN = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 def trace_requests(app: Flask, metrics: Metrics) -> None:
-    """Makes the app begin a trace for each request, and report the trace when the response was made.
-
-    The request is counted and logged then; a streamed one when its stream has ended. A client may name its request in
-    the headers X-Request-Id and traceparent. The bridge sends both headers to Letta, too.
+    """Makes the app begin a trace for each request, and log and count the request when its reply was sent.
+    A client may name its request in the headers X-Request-Id and traceparent. The bridge sends both to Letta, too.
     """
 
     @app.before_request
@@ -56,11 +54,7 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
 
 
 def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
-    """Returns the level and the fields of the log line of the current request.
-
-    The level is DEBUG for successful requests of paths in _ASKED_OFTEN, otherwise INFO. The fields have the path
-    without the query: a client may have put a key into the query.
-    """
+    """Returns the level and the fields of the request's log line. The query is left out: it may have a key in it."""
     level = logging.DEBUG if request.path in _ASKED_OFTEN and response.status_code < 400 else logging.INFO
     return level, {
         "method": request.method[:20],
@@ -71,10 +65,7 @@ def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
 
 
 def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> None:
-    """Logs the request with `fields` and the costs in its trace. This thread has no current trace after that.
-
-    Requests for turns are not logged here: log_turn() writes a longer line for them.
-    """
+    """Logs the request and ends this thread's trace. Requests for turns are not logged here: log_turn() does it."""
     if not trace.is_turn:
         costs = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
         log.log(level, "request", extra={"fields": {**fields, **costs}})
@@ -82,10 +73,7 @@ def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> No
 
 
 def _server_timing(trace: Trace) -> str:
-    """Returns the value of the Server-Timing header: milliseconds in the bridge, in Letta, waiting, and in total.
-
-    For a stream, these are the durations until the headers were sent.
-    """
+    """Returns the Server-Timing header in milliseconds; for a stream, until its headers were sent."""
     total, letta, waited = trace.seconds, trace.letta_seconds, trace.waited_seconds
     parts = {"bridge": max(0.0, total - letta - waited), "letta": letta, "wait": waited, "total": total}
     return ", ".join(f"{name};dur={seconds * 1000:.1f}" for name, seconds in parts.items())

@@ -36,12 +36,9 @@ CHECK_INTERVAL = 1.0
 
 class Worker(ThreadWorker):  # type: ignore[misc]
     """gunicorn's threaded worker, changed so that clients that send slowly or not at all do not delay other clients.
-
-    - A request gets a thread when all of it has arrived. So no thread waits for bytes of a client.
-    - A request gets a thread when its reply can be written. A client that does not read its earlier replies waits.
+    - A request gets a thread when all of it has arrived and its reply can be written. So no thread waits for a client.
     - The event loop does not wait until a client closes its connection.
     - While no further connection can be opened, new clients wait. gunicorn's own worker would end, with all its turns.
-
     Over TLS the arriving bytes are encrypted, so gunicorn reads the requests itself then.
     tests/web/test_gunicorn_hooks.py lists all parts of gunicorn on which this class depends.
     """
@@ -58,10 +55,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return cast(Settings, self.wsgi.extensions["parts"].settings)
 
     def accept(self, listener: socket) -> None:
-        """Accepts a new connection. The event loop calls it when a client connects to the port.
-
-        If no further connection can be opened, waits ACCEPT_PAUSE seconds, and the client waits, too.
-        """
+        """Accepts a new connection. If no further connection can be opened, waits, and the client waits, too."""
         try:
             super().accept(listener)
         except OSError as fault:
@@ -71,10 +65,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             time.sleep(ACCEPT_PAUSE)
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Starts to receive a request on the connection. Only a complete request gets a thread.
-
-        gunicorn calls this for new connections, and for kept connections on which bytes have arrived. The parser of a
-        kept connection may have read the first bytes of this request already, together with the previous request.
+        """Starts to receive a request on a connection that is new, or that was kept and has bytes again.
+        The parser of a kept connection may have read the first bytes of this request together with the previous one.
         """
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
@@ -84,10 +76,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self.receive_bytes(conn, ahead)
 
     def watch_connection(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
-        """Makes the event loop call `callback` when bytes arrive on the connection, or when the client closes it.
-
-        Returns True. If the connection is broken, closes the connection and returns False.
-        """
+        """Makes the event loop call `callback` when bytes arrive or the client leaves. Closes a broken connection."""
         try:
             conn.sock.setblocking(False)
             self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
@@ -97,10 +86,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def stop_watching(self, conn: TConn) -> bytearray:
-        """Takes the connection out of the event loop, out of `receiving` and out of `lingering`.
-
-        Returns the bytes that have arrived of the connection's request; no bytes if it was not receiving a request.
-        """
+        """Takes the connection out of the event loop, and returns the bytes of its request that have arrived."""
         self.poller.unregister(conn.sock)
         self.lingering.pop(conn, None)
         arrival = self.receiving.pop(conn, None)
@@ -109,7 +95,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return received
 
     def drop_connection(self, conn: TConn) -> None:
-        """Takes the connection out of the event loop, and closes it."""
         self.stop_watching(conn)
         self.close_connection(conn)
 
@@ -119,10 +104,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.close()
 
     def on_readable(self, conn: TConn, sock: socket) -> None:
-        """Reads the bytes that have arrived on a connection in `receiving`. The event loop calls it.
-
-        If the client has closed the connection, the request is cut off. A broken connection is closed.
-        """
+        """Reads the bytes that have arrived. If the client has closed the connection, its request is cut off."""
         if conn not in self.receiving:  # the request was cut off in this round of events, to free memory
             return
         try:
@@ -138,11 +120,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self.cut_off_request(conn)
 
     def receive_bytes(self, conn: TConn, piece: bytes) -> None:
-        """Adds bytes to the connection's request. Gives the request to a thread if it is complete.
-
-        If the reply to a complete request can't be written yet, the request waits for on_writable(). If the client
-        waits for "100 Continue" before it sends the body, sends that. If the worker keeps too many bytes of incomplete
-        requests, cuts off the largest of these requests.
+        """Adds bytes to the connection's request. Gives a complete request to a thread when its reply can be written.
+        If too many bytes of incomplete requests are kept, cuts off the largest of these requests.
         """
         arrival = self.receiving[conn]
         arrival.add(piece, time.monotonic())
@@ -159,15 +138,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.cut_off_request(max(self.receiving, key=lambda one: len(self.receiving[one].received)))
 
     def on_writable(self, conn: TConn, sock: socket) -> None:
-        """Gives a complete request to a thread, as its reply can be written now. The event loop calls it."""
         if conn in self.receiving:
             self.give_to_thread(conn)
 
     def cut_off_request(self, conn: TConn) -> None:
-        """Stops waiting for the rest of a request. The app gets the part that has arrived, and answers with an error.
-
-        A client that is still sending reads the error only when it has finished. So on_rest() goes on reading. If
-        nothing has arrived, or if no reply can be written, the connection is closed without a reply.
+        """Gives the app the part of a request that has arrived, so that the app answers with an error.
+        Without such a part, or if no reply can be written, the connection is closed without a reply.
         """
         if self.receiving[conn].received and can_write(conn.sock):
             self.give_to_thread(conn)
@@ -175,7 +151,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.drop_connection(conn)
 
     def give_to_thread(self, conn: TConn) -> None:
-        """Gives the connection's request to a thread. Closes the connection if no thread can be started."""
         received = ReceivedBytes(self.stop_watching(conn))
         try:
             served = self.tpool.submit(self.serve_in_thread, conn, received)
@@ -186,12 +161,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn))
 
     def serve_in_thread(self, conn: TConn, received: ReceivedBytes) -> bool:
-        """Serves a request in the thread that calls this, which is one of the pool, and not the event loop's.
-
-        Returns whether the connection can be used for another request.
-
-        `received` are the bytes of the request, and maybe of the next one, which the parser keeps for later. After a
-        request that ended too early, returns False: it is unknown where the next request begins.
+        """Serves a request in a thread of the pool. Returns whether the connection can be used for another request.
+        After a request that ended too early, returns False: it is unknown where the next request begins.
         """
         conn.init()
         unreader = conn.parser.unreader
@@ -204,21 +175,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def handle_request(self, req: Request, conn: TConn) -> object:
-        """Serves a parsed request as gunicorn does, but does not send "100 Continue", except over TLS.
-
-        handle() of gunicorn calls it in a thread. Without TLS, receive_bytes() has already sent "100 Continue" if the
-        body was not too large. gunicorn would send it again, also for a body that is too large.
+        """Serves a parsed request. Without TLS, gunicorn must not send "100 Continue": receive_bytes() has sent it.
+        gunicorn would also send it for a body that is too large.
         """
         if not self.cfg.is_ssl:
             req._expected_100_continue = False
         return super().handle_request(req, conn)
 
     def on_served(self, conn: TConn, served: Future[bool]) -> None:
-        """Keeps the connection for another request, or ends it. The event loop calls it after serve_in_thread().
-
-        `served` has the value that serve_in_thread() returned, or its exception, which ends the connection. A
-        connection that ends is not closed yet: on_rest() reads from it for at most LINGER seconds. gunicorn's
-        finish_request() would wait here until the client closes the connection, and all other clients would wait, too.
+        """Keeps the connection for another request, or ends it: on_rest() reads from it for at most LINGER seconds.
+        gunicorn's finish_request() would keep all clients waiting until this client closes the connection.
         """
         if not served.exception() and served.result():
             self.finish_request(conn, served)
@@ -229,22 +195,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.lingering[conn] = time.monotonic() + LINGER
 
     def on_rest(self, conn: TConn, sock: socket) -> None:
-        """Reads and ignores what the client still sends after the worker wrote the last reply of this connection.
-
-        Closes the connection when the client has closed it. If the worker closed it first, the client could lose the
-        end of the reply. The event loop calls it when bytes arrive. After LINGER seconds, murder_pending() closes the
-        connection.
+        """Ignores what the client still sends after its last reply, and closes the connection when the client has.
+        If the worker closed it first, the client could lose the end of the reply.
         """
         with suppress(OSError):  # after a broken connection's error, the next recv() reports the end
             if not sock.recv(PIECE):
                 self.drop_connection(conn)
 
     def murder_pending(self) -> None:
-        """Cuts off requests that arrive too slowly, and closes the connections whose time in `lingering` is over.
-
-        gunicorn calls it between events. `silence` limits the seconds before the first byte of a request, `pause` the
-        seconds without a byte after that. Both are only CHECK_INTERVAL while the worker has as many connections as it
-        may have. While the worker ends, `silence` is STOP_KEEPALIVE_LINGER.
+        """Cuts off requests that arrive too slowly, and closes lingering connections. gunicorn calls it between events.
+        While the worker has as many connections as it may have, a client may pause for CHECK_INTERVAL only.
         """
         super().murder_pending()
         now = time.monotonic()
@@ -264,5 +224,5 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def can_write(sock: socket) -> bool:
-    """Returns whether a reply can be written to the client now: the client has read enough of its earlier replies."""
+    """Returns whether a reply can be written now: the client has read enough of its earlier replies."""
     return is_ready(sock, POLLOUT)
