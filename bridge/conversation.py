@@ -31,10 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """Runs turns. Gives each turn's agent what the agent has not heard yet, and yields what the agent does.
-
-    Each worker has one Conversation for all its turns. The locks in `shared` keep apart turns of the same agent.
-    """
+    """Runs the turns of one worker: gives each agent what it has not heard yet, and yields what the agent does."""
 
     def __init__(
         self, gateway: Gateway, directory: Directory, offering: Offering, shared: SharedParts, settings: Settings
@@ -50,11 +47,8 @@ class Conversation:
         )
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
-        """Runs the turn and returns an iterator over its events. The turn runs while the caller reads the events.
-
-        `gone` is set when no client waits for the turn any more. If the turn still waits for its agent then, reading
-        the events raises ClientGone. A turn `aside` does not wait for its agent. A turn with nothing but empty results
-        of an ending tool asks no agent.
+        """Returns the turn's events; the turn runs while they are read. `gone` is set when no client waits any more: if
+        the turn still waits for its agent then, ClientGone is raised. A turn `aside` does not wait for its agent.
         """
         if turn.aside:
             return self._answer_aside(turn)
@@ -64,10 +58,8 @@ class Conversation:
         return self._with_ending_call(turn, self._run_when_agent_is_free(turn, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
-        """Cancels the Letta run of a turn that no client waits for, if the server can cancel runs.
-
-        If `run_id` is "", cancels every run of the agent that is under way. If `run_id` is "" and the turn is `aside`,
-        cancels nothing: the turn has a helper agent, and the runs of the agent itself belong to other turns.
+        """Cancels the Letta run of a turn that no client waits for; if `run_id` is "", every run of the agent. Not for
+        a turn `aside` without `run_id`: it has a helper agent, and the agent's own runs belong to other turns.
         """
         if not self._gateway.features().cancels_runs:
             return
@@ -75,12 +67,9 @@ class Conversation:
             self._gateway.cancel_runs(self._directory.find_id(turn.model), run_id)
 
     def _run_when_agent_is_free(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
-        """Waits until the agent is free, and runs the turn while this worker holds the lock on the agent.
-
-        Yields the events of the turn. The agent is free when it has no other turn and no open call of another client
-        for which the settings tell this turn to wait. Looks up the agent again under the lock, because the name may
-        mean another agent by then. Before the lock is freed, notes the calls that the turn leaves open. Raises Busy if
-        the agent is not free in time, and ClientGone if `gone` is set before the turn begins.
+        """Waits until the agent has no other turn, and no open call of another client for which the settings tell this
+        turn to wait. Then runs the turn under the lock on the agent. Under the lock, looks up the agent again, because
+        the name may mean another agent by then, and at the end notes the calls that the turn leaves open.
         """
         deadline = self._locks.deadline()
         while not gone.is_set():
@@ -102,11 +91,8 @@ class Conversation:
         raise ClientGone.before_its_turn()  # an error, so that a repeat of the request makes a new attempt
 
     def _run_while_held(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
-        """Adds the operator's tools to the turn, and runs the turn with an agent that is locked. Returns the events.
-
-        If the previous turn of the agent was broken off, first waits until no run of that turn is under way, and
-        fetches the agent again. Raises ClientGone if `gone` is set during this wait. If this worker loses
-        the lock during the turn, the next call to Letta raises HoldLost.
+        """Runs the turn with a locked agent, with the operator's tools added. If the agent's previous turn was broken
+        off, first waits for its runs. If this worker loses the lock, the next call to Letta raises HoldLost.
         """
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
@@ -118,20 +104,12 @@ class Conversation:
         return self._run_turn(gateway, turn, agent, hold.previous_turn_ended)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
-        """Returns the events with the agent's text as a call of the ending tool, if the turn has an ending tool.
-
-        That is a tool that a client expects to be called at the end of a task. The setting BRIDGE_FINAL_TOOLS has the
-        names of such tools. Without such a tool, returns `events`.
-        """
+        """Makes the agent's text a call of the ending tool (BRIDGE_FINAL_TOOLS), if the turn has such a tool."""
         tool = find_ending_tool(turn.tools, self._settings.final_tools)
         return end_with_call(events, tool, turn.call_ids) if tool else events
 
     def _answer_aside(self, turn: Turn) -> Iterator[TurnEvent]:
-        """Runs a turn that must not reach the agent's memory, with a helper agent that is deleted afterwards.
-
-        Yields the events of the turn. The helper agent has the same model as the agent, and the client's instructions
-        as its system prompt. No other turn can use the helper agent, so no lock is needed.
-        """
+        """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
         helper = self._gateway.make_helper(self._directory.find(turn.model).id, turn.new_input.instructions)
         turn = replace(turn, new_input=replace(turn.new_input, instructions=""))
         try:
@@ -148,12 +126,7 @@ class Conversation:
             log.warning("a helper agent could not be removed: %s", fault.message)
 
     def _run_turn(self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool) -> Iterator[TurnEvent]:
-        """Chooses the interception method, gives the agent the stubs and instructions, and runs the method.
-
-        Yields the events of the turn. In a repeated turn, leaves out the messages that an earlier attempt delivered.
-        `previous_turn_ended` is false if the agent's previous turn may have left something half done. Raises
-        InvalidRequest for a picture if the Letta server accepts no pictures.
-        """
+        """Chooses the interception method, gives the agent the stubs and instructions, and runs the method."""
         current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
         chosen = offering.choose_method(agent, turn.tool_choice, turn.methods)
@@ -184,11 +157,8 @@ class Conversation:
             yield self._with_last_prompt(event) if isinstance(event, Used) else event
 
     def _opening_messages(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
-        """Returns the system messages to send before the user's messages: at most one.
-
-        With BRIDGE_SYSTEM_PROMPT=block, there is none, because the instructions go into a memory block. With "message",
-        the first turn of a conversation sends the client's instructions. Other turns, and all turns with "ignore", send
-        only the text that says which form the reply must have, if there is one.
+        """Returns the system message to send first, if any. BRIDGE_SYSTEM_PROMPT=block: none, as a memory block has the
+        instructions; "message": the instructions, to open a conversation. Otherwise only the form of the reply.
         """
         if self._settings.system_prompt == "block" or not new_input.instructions:
             return ()
@@ -197,12 +167,9 @@ class Conversation:
         return (Say("system", text),) if text else ()
 
     def _with_last_prompt(self, used: Used) -> Used:
-        """Returns the usage with the prompt tokens of the last step instead of the sum over all steps.
-
-        From the tokens of the last prompt, a client sees how full the context is. They are fetched from Letta if the
-        run has more than one step. Some Letta servers do not know the tokens of a step, and Letta 0.12 to 0.15 gives
-        the sum so far for a step. Then, or if the fetch fails, the mean of the steps is used, which is near enough for
-        a client to compact its transcript in time. The completion tokens stay the sum.
+        """Returns the usage with the prompt tokens of the last step, not the sum, to show how full the context is. Some
+        Letta servers do not know them, and Letta 0.12 to 0.15 gives the sum so far: then the mean of the steps is used,
+        which is near enough for a client to compact its transcript in time.
         """
         if used.steps <= 1:
             return used

@@ -1,7 +1,4 @@
-"""The values that the packages of the bridge pass to each other: requests, tools, stubs and what an agent does.
-
-A value is checked where it is made. The packages that get the value trust it.
-"""
+"""The values that the packages of the bridge pass to each other. Checked where they are made, and trusted then."""
 
 from __future__ import annotations
 
@@ -27,11 +24,8 @@ ASIDE_SUFFIX = ":aside"
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the client described it.
-
-    `parameters` is the JSON Schema of the tool's arguments, unchanged; None if the client sent no schema. `strict`: the
-    client asks for OpenAI's strict mode. `schema_key` identifies a schema that was checked (see stubs/cache.py); it is
-    empty before the check.
+    """A client's tool. `parameters` is its JSON Schema, None if there was none. `strict`: the client asks for OpenAI's
+    strict mode. `schema_key` identifies a schema that was checked (see stubs/cache.py), b"" before the check.
     """
 
     name: str
@@ -43,10 +37,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Which tools the model may or must call in this turn: OpenAI's `tool_choice`.
-
-    `name` is the tool that the model must call with the mode "function". It is "" with the other modes.
-    """
+    """OpenAI's `tool_choice`. `name` is the tool that the mode "function" asks for, "" with other modes."""
 
     mode: Literal["auto", "none", "required", "function"] = "auto"
     name: str = ""
@@ -54,10 +45,7 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a client's tool, which the client has to run.
-
-    The tool and its arguments have the names that the client gave them. `arguments` is always a JSON text.
-    """
+    """A call that the client has to run, with the client's names. `arguments` is always a JSON text."""
 
     id: str
     name: str
@@ -66,11 +54,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a client's tool returned for the call `call_id`.
-
-    `is_error`: the tool failed. `name` and `arguments` are those of the call in the client's transcript; "" if the
-    transcript does not say them.
-    """
+    """What a client's tool returned for a call. `name` and `arguments` are "" if the transcript does not say them."""
 
     call_id: str
     text: str
@@ -81,10 +65,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture in a message: either `data`, in base64, with `media_type`, or `url`.
-
-    `detail` is OpenAI's field for how exactly the model looks at the picture: "low", "high" or "auto".
-    """
+    """A picture: base64 `data` with `media_type`, or `url`. `detail` is OpenAI's field: "low", "high" or "auto"."""
 
     media_type: str = ""
     data: str = ""
@@ -94,18 +75,14 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """One message of the user: its text and its pictures."""
-
     text: str
     images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NewInput:
-    """The part of a client's transcript that the agent has not heard yet.
-
-    `results` are what the client's tools returned. `instructions` are the system and developer messages of the whole
-    transcript, joined; "" if there are none. `opens_conversation`: the transcript has no assistant message yet.
+    """The part of a client's transcript that the agent has not heard yet. `instructions` are all system and developer
+    messages of the transcript, joined. `opens_conversation`: the transcript has no assistant message yet.
     """
 
     user_messages: tuple[UserMessage, ...]
@@ -115,31 +92,28 @@ class NewInput:
 
 
 class CallIds(Protocol):
-    """Makes and reads the ids that a dialect gives to calls.
-
-    The id of a call contains the id of the Letta message with the call or with its return. So the bridge finds that
-    message again without any data of its own. Letta's own call ids can't be used: they come from the model and may
-    occur twice in a conversation. Letta's message ids are unique.
+    """Makes and reads a dialect's call ids. An id contains the id of the Letta message with the call or its return, so
+    the bridge finds that message without data of its own. Letta's call ids come from the model and may occur twice.
     """
 
     def id_in_message(self, message_id: str, index: int) -> str:
-        """Returns the client's id of a call: the call number `index`, from 0, of the Letta message `message_id`."""
+        """Returns the client's id of the call number `index`, from 0, of the Letta message."""
 
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
-        """Returns the message id and the index that the call id contains, None if `id_in_message` did not make it."""
+        """Returns what `id_in_message` put into the id, None for any other id."""
 
     def new_id_without_message(self) -> str:
-        """Returns a new id for a call that is in no Letta message, because the bridge read it from the agent's text."""
+        """Returns a new id for a call that the bridge read from the agent's text."""
 
     def new_ending_id(self) -> str:
-        """Returns a new id for a call that the bridge made of the agent's plain text (see interception/ending.py)."""
+        """Returns a new id for a call that the bridge made of the agent's text (see interception/ending.py)."""
 
     def is_ending_id(self, call_id: str) -> bool:
         """Returns whether `new_ending_id` made this id."""
 
 
 class PlainCallIds:
-    """Implements `CallIds` for turns that no client's API asked for, such as the turns of the doctor."""
+    """The call ids of turns that no client's API asked for, such as the turns of the doctor."""
 
     def id_in_message(self, message_id: str, index: int) -> str:
         return f"{message_id}/{index}"
@@ -163,22 +137,17 @@ PLAIN_CALL_IDS = PlainCallIds()
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one request of a client asks of an agent, checked, and in the same form for every dialect.
+    """What one request of a client asks of an agent, in the same form for every dialect.
 
-    - `model`: the name or the id of the agent.
-    - `aside`: the request must not reach the agent's memory. `side_rule` is the name of the `SideRule` that recognised
-      such a request; it is "" if the client itself said `aside`.
+    - `model`: the agent's name or id. `client`: the name of the client's key, "" without a key.
+    - `aside`: the request must not reach the agent's memory. `side_rule`: the rule that said so, "" if the client did.
     - `reply_format`: a text that tells the agent which form its reply must have, "" for any form.
-    - `parallel_tool_calls`: the client takes several calls in one reply.
-    - `stream`: the client wants the reply as a stream.
     - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
     - `closed_calls`: the number of calls in the last assistant message of the transcript.
     - `ends_with_result`: the transcript ends with a tool's result. The agent makes a call only once, so a second
       request with the same results is always a repeat of the first.
-    - `call_ids`: makes and reads the ids of calls for this turn.
     - `methods`: the interception methods by which the calls may be caught; empty for all methods.
-    - `client`: the name of the client's key, "" without a key.
-    - `id`: names this turn. Every attempt at the turn has the same id. It is "" until an attempt begins.
+    - `id`: the same for every attempt at this turn, "" until an attempt begins.
     - `repeated`: there was an earlier attempt, and it is not known whether its messages reached the agent.
     """
 
@@ -203,12 +172,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class SideRule:
-    """Recognises requests that must not reach the agent's memory, such as a client's request for a title or a summary.
-
-    `name` is the name of the rule in records. A request fits if all of this is true: the first message with this `role`
-    begins with `begins`; each text of `contains` is in some message; with `tools` false, the request offers no tools.
-    With `last`, the last message of the transcript must have the role and the beginning, instead of the first message
-    with the role. With `alone`, the transcript has at most one message apart from system prompts.
+    """Recognises requests that must not reach the agent's memory, such as a request for a title. The first message with
+    `role` (with `last`: the last message of all) begins with `begins`; each text of `contains` is in some message.
+    `alone`: there is at most one message apart from system prompts. `tools` false: the request offers no tools.
     """
 
     name: str
@@ -225,18 +191,14 @@ class SideRule:
 
 @dataclass(frozen=True, slots=True)
 class SchemaForm:
-    """The form that a stub's schema must have on a certain Letta server, so that the model sees the whole schema.
+    """The form that a stub's schema must have on a Letta server, so that the model sees the whole schema.
 
-    bridge/letta/capabilities.py chooses the form, bridge/stubs/ writes the schema in it.
-
-    - `as_sent`: the schema can reach the model as the client sent it. If not, the server converts every schema to
-      OpenAI's strict mode: one type for each property, every property required, and no references, alternatives, maps
-      or constraints. The bridge then says in the description what strict mode can't express.
-    - `letta_converts`: the server converts every schema that it can to strict mode, and passes only the others on
-      unchanged. Used only with `as_sent`.
-    - `nullable_types`: a type such as `"type": ["string", "null"]` reaches the model. Used only without `as_sent`.
-    - `python_names`: the server runs the stub in a script that uses the names of the tool and of its parameters as
-      Python names. These names must be identifiers that the script does not use itself.
+    - `as_sent`: the schema can reach the model as sent. If not, the server converts every schema to OpenAI's strict
+      mode: one type for each property, every property required, no references, alternatives, maps or constraints.
+    - `letta_converts`, with `as_sent`: the server converts the schemas that it can to strict mode, not the others.
+    - `nullable_types`, without `as_sent`: a type such as `["string", "null"]` reaches the model.
+    - `python_names`: a script on the server uses the names of the tool and its parameters as Python names, so they must
+      be identifiers that the script does not use itself.
     """
 
     as_sent: bool = True
@@ -253,17 +215,13 @@ ArgumentPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """The Python tool on the Letta server that represents a client's tool. It never does the work of the client's tool.
+    """The Python tool on the Letta server that represents a client's tool and never does that tool's work.
 
-    - `spec`: the client's tool. `name`: the name of the stub on the server, which the model sees.
-    - `digest`: a hash of the client's name, the schema that Letta gets, and the template of the code. It identifies the
-      stub under any name.
-    - `json_schema`: what Letta gives the model: name, description and parameters.
-    - `source_code`: the Python code of the stub. `kind` says what the code returns.
+    - `name`, `json_schema`: what the model sees. `changes`: sentences that say what differs from the client's tool.
+    - `digest`: hash of the client's name, the schema and the code's template; identifies the stub under any name.
     - `renamed`: maps the names of parameters that the model sees to the client's names.
-    - `as_text`: the places of arguments for which the model writes JSON text, because the schema could not describe
-      their values. The places have the client's names, and "*" for any item of a list.
-    - `changes`: sentences that say what differs from the client's tool.
+    - `as_text`: the places, with the client's names and "*" for any item of a list, where the model writes JSON text,
+      because the schema could not describe the values.
     """
 
     spec: ToolSpec
@@ -283,10 +241,7 @@ class Stub:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A stub, under the name that the agent's model sees, and the id of its tool on the Letta server.
-
-    `tool_id` is "" if the interception method sends the tools with each message: then no stub is on the server.
-    """
+    """A stub and the id of its tool on the Letta server; "" if the method sends the tools with each message."""
 
     stub: Stub
     tool_id: str
@@ -297,20 +252,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MethodChosen:
-    """The bridge chose the interception method `method` for this turn. Always the first event of a turn.
-
-    `method` is "none" if no agent is asked.
-    """
+    """Always the first event of a turn: its interception method, "none" if no agent is asked."""
 
     method: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsOffered:
-    """The agent has the tools in `bindings` from now on. `results` are the client's results that came with the request.
-
-    This event is for the record of the turn. The client does not get it.
-    """
+    """The agent's tools from now on, and the client's results: for the record of the turn, not for the client."""
 
     agent_id: str
     agent_name: str
@@ -320,7 +269,7 @@ class ToolsOffered:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A piece of the agent's thoughts. `item_id` is the id of the Letta message that contains the piece."""
+    """A piece of the agent's thoughts, in the Letta message `item_id`."""
 
     text: str
     item_id: str = ""
@@ -328,27 +277,20 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of what the agent says to the user. `item_id` is the id of the Letta message that contains the piece."""
+    """A piece of what the agent says to the user, in the Letta message `item_id`."""
 
     text: str
     item_id: str = ""
 
 
 def separated_text(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
-    """Returns the text of `piece`, with an empty line before the text if `last` belongs to another message.
-
-    `last` is the piece that came before, None if `piece` is the first. Without `last`, there is no empty line.
-    """
+    """Returns the text of `piece`, after an empty line if `last`, the piece before, is of another message."""
     return piece.text if last is None or last.item_id == piece.item_id else f"\n\n{piece.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """The agent calls a tool on the Letta server, which may be a stub.
-
-    `call_id`, `name` and `arguments` are as Letta has them. `held`: the call waits for an approval and has not run.
-    `index` is the number of the call in its message, from 0.
-    """
+    """The agent calls a tool on the Letta server. `held`: the call waits for approval. `index`: its place, from 0."""
 
     message_id: str
     call_id: str
@@ -370,17 +312,13 @@ class AgentReturn:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """Letta started the run `run_id`. By this id, the run can be cancelled or looked up."""
-
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The tokens that a run used, as Letta counts them: the sum over all steps of the run.
-
-    A step is one call of the model, and `steps` is their number. `last_step_id` is Letta's id of the last step, "" if
-    the id is not known. For the client, `Conversation` replaces `prompt_tokens` by those of the last step.
+    """The tokens of a run. `last_step_id` is "" if it is not known. A step is one call of the model. For the client,
+    `Conversation` replaces `prompt_tokens`, the sum over all steps, by those of the last step.
     """
 
     prompt_tokens: int
