@@ -58,11 +58,8 @@ FORMER_VARIABLES = {
 
 
 def setting(variable: str, default: str | None, meaning: str, parse: Callable[[str], Any], secret: bool = False) -> Any:
-    """Returns a dataclass field for Settings that is read from an environment variable.
-
-    `default` is the variable's text if the variable is not set or empty; None: the variable must be set. `meaning` is
-    shown in the README and on the admin page. `parse` makes the field's value from the text, or raises ValueError. The
-    value of a `secret` is never shown.
+    """Returns a field of Settings for an environment variable. `default` is the text for an empty or missing one; None:
+    it must be set. `meaning` is for the README and the admin page. A `secret` is never shown.
     """
     metadata = {"variable": variable, "default": default, "meaning": meaning, "parse": parse, "secret": secret}
     return field(metadata=metadata)
@@ -245,40 +242,28 @@ class Settings:
     ignored_variables: tuple[str, ...] = ()
 
     def secrets(self) -> list[str]:
-        """Returns the values that must never be logged or shown: passwords and tokens of the bridge itself.
-
-        That includes the password in `redis_url`. Empty settings are left out. The keys of clients are not in the list,
-        because the bridge keeps only their hashes.
-        """
+        """Returns the passwords and tokens that must never be shown. Of clients' keys, the bridge has only hashes."""
         password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
         found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
         return [secret for secret in found if secret]
 
     @property
     def threads(self) -> int:
-        """The number of threads of one worker. Each thread serves one request at a time.
-
-        The number is at least `least_threads`. Turns take at most 7/8 of the threads, so a high BRIDGE_MAX_TURNS adds
-        threads.
-        """
+        """One worker's threads, each for one request at a time. Turns take at most 7/8 of them."""
         return max(self.least_threads, math.ceil(self.max_turns * 8 / 7))
 
     @property
     def turns_at_once(self) -> int:
-        """The number of turns that one worker may run at once: BRIDGE_MAX_TURNS, or 7/8 of the threads if that is 0.
-
-        At least one thread stays free, for quick requests: health, models, the admin page.
-        """
+        """The turns that one worker may run at once. A thread stays free for health, models, the admin page."""
         return self.max_turns or self.threads - max(1, self.threads // 8)
 
 
 def _environment_fields() -> Iterator[Field[Any]]:
-    """Returns the fields of Settings that an environment variable sets."""
     return (item for item in fields(Settings) if item.metadata)
 
 
 def variable_rows() -> list[dict[str, str]]:
-    """Returns the rows of the README's table of settings, each with the keys `variable`, `default` and `meaning`."""
+    """Returns the rows of the README's table of settings."""
     return [
         {
             "variable": item.metadata["variable"],
@@ -290,10 +275,8 @@ def variable_rows() -> list[dict[str, str]]:
 
 
 def read_settings(environment: Mapping[str, str], *, serving: bool = True, **parameters: Any) -> Settings:
-    """Returns the settings of the environment. Raises one SettingsError that lists all wrong variables.
-
-    A variable that is not set or empty has its default. With `serving` false, as in commands, the keys of clients need
-    not be set. `parameters` set the fields of Settings that have no environment variable.
+    """Returns the settings of the environment, or raises one SettingsError that lists all wrong variables. `serving`
+    false, as in commands: clients' keys need not be set. `parameters` set fields that have no environment variable.
     """
     values: dict[str, Any] = {}
     faults: list[str] = []
@@ -320,7 +303,6 @@ def read_settings(environment: Mapping[str, str], *, serving: bool = True, **par
 
 
 def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns one sentence for each variable of earlier versions that is still set in the environment."""
     return tuple(
         f"{variable} is not a setting any more and is ignored: {now}."
         for variable, now in FORMER_VARIABLES.items()
@@ -329,11 +311,7 @@ def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Returns the environment with the variables of the `.env` file in `folder` added, if there is such a file.
-
-    A variable that is also in the environment keeps the environment's value. On Heroku, which sets DYNO, the file is
-    not read.
-    """
+    """Adds the variables of the folder's `.env` file that the environment lacks; not on Heroku, which sets DYNO."""
     if "DYNO" in environment:
         return dict(environment)
     from_file = {
@@ -343,10 +321,7 @@ def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dic
 
 
 def make_data_folder(settings: Settings) -> None:
-    """Makes the folder BRIDGE_DATA_DIR if it is missing, and writes a file that is removed at once.
-
-    Raises SettingsError if the folder can't be made or written. gunicorn.conf.py calls this before the service starts.
-    """
+    """Makes the folder BRIDGE_DATA_DIR, and checks before the service starts that files can be written there."""
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=settings.data_dir):

@@ -17,11 +17,8 @@ MIN_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A client's key: a name for logs and limits, and the SHA-256 of the key, never the key itself.
-
-    `agents` are the names and ids of the agents that the client may see; empty means all. `methods` are the
-    interception methods by which the client's tool calls may be caught; empty means all. `rate` limits the requests in
-    a minute, `turns` the turns at once. For both, None means the limit of the settings, and 0 means no limit.
+    """A client's key: its name for logs and limits, and its SHA-256, never the key itself. `agents` (names or ids) and
+    `methods`: what it allows, empty for all. `rate` (a minute), `turns` (at once): None: see Settings, 0: no limit.
     """
 
     name: str
@@ -33,20 +30,13 @@ class ApiKey:
 
 
 def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
-    """Parses BRIDGE_API_KEYS: keys with commas or blanks between. Raises ValueError if one of them is invalid.
-
-    Two keys with one name belong to one client, which may use either.
-    """
+    """Parses BRIDGE_API_KEYS: keys with commas or blanks between. Two keys with one name belong to one client."""
     items = [item for item in re.split(r"[,\s]+", value.strip()) if item]
     return tuple(_parse_key(item, number) for number, item in enumerate(items, start=1))
 
 
 def _parse_key(item: str, number: int) -> ApiKey:
-    """Parses one entry of BRIDGE_API_KEYS. `number` is the place of the entry in the list, from 1.
-
-    A plain key gets the name `key-NUMBER`. Raises ValueError for an invalid entry; the error names the number, never
-    the key.
-    """
+    """Parses one entry; a plain key gets the name `key-NUMBER`. An error names the number from 1, never the key."""
     hashed = _HASHED.fullmatch(item)
     if hashed:
         name, digest, agents, options = hashed.groups()
@@ -64,20 +54,13 @@ def _parse_key(item: str, number: int) -> ApiKey:
 
 
 def _parse_agents(text: str) -> frozenset[str]:
-    """Parses the agents of a key: names or ids with `|` between. Returns an empty set, which means all, for `*` or "".
-
-    In a name, blanks, commas and colons must be escaped as in a URL: `%20`, `%2C`, `%3A`.
-    """
+    """Parses the agents of a key, with `|` between and escaped as in a URL. `*` or "" is the empty set: all agents."""
     agents = {unquote(agent) for agent in text.split("|") if agent}
     return frozenset() if "*" in agents else frozenset(agents)
 
 
 def _parse_options(text: str, number: int) -> dict[str, Any]:
-    """Parses the options of a key, such as `rate=60;turns=4;methods=native|relay`, into fields of ApiKey.
-
-    Returns only the fields that the text has. Raises ValueError for an unknown option; `number` is the key's place in
-    the list, which the error names.
-    """
+    """Parses the options of a key, such as `rate=60;turns=4;methods=native|relay`, into fields of ApiKey."""
     found: dict[str, Any] = {}
     for option in filter(None, text.split(";")):
         name, _, value = option.partition("=")

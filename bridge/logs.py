@@ -25,10 +25,8 @@ _QUIET_LOGGERS = ("httpx", "httpcore", "letta_client", "urllib3", "werkzeug")
 
 
 def log_config(level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
-    """Returns the configuration for `logging.config.dictConfig`. `secrets` are texts that are logged as ***.
-
-    All lines go to stdout, as text at a terminal and as JSON elsewhere. gunicorn's lines go there too, but gunicorn's
-    list of requests is not logged.
+    """Returns the configuration for `logging.config.dictConfig`. All lines go to stdout, also gunicorn's; its list of
+    requests is not logged. `secrets` are texts that are logged as ***.
     """
     lines = {"()": TextLines if sys.stdout.isatty() else JsonLines, "secrets": tuple(secrets)}
     return {
@@ -54,18 +52,14 @@ def log_config(level: LogLevel, secrets: Sequence[str]) -> dict[str, Any]:
 
 
 class StoppedClientFilter(logging.Filter):
-    """Drops the record with a traceback that gunicorn logs for each client that stopped in the middle of its request.
-
-    The exception is a BlockingIOError, because the timeout of the client's socket has passed.
-    """
+    """Drops gunicorn's traceback for a client that stopped within its request: its socket's timeout has passed."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Returns False if the record has the exception of a stopped client. `logging` calls this for each record."""
         return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
 class _LineFormatter(logging.Formatter):
-    """Base of both forms of a log line. Writes *** in place of each of the `secrets` with 4 characters or more."""
+    """Base of both forms of a log line. Secrets of fewer than 4 characters are not hidden."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         super().__init__()
@@ -74,17 +68,13 @@ class _LineFormatter(logging.Formatter):
         self._secrets = list(dict.fromkeys(form for secret in known for form in (secret, repr(secret)[1:-1])))
 
     def hide_secrets(self, text: str) -> str:
-        """Returns the text with *** in place of the secrets, and of anything that looks like a key or token."""
+        """Writes *** in place of the secrets, and of anything that looks like a key or token."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return _KEY_PATTERN.sub(r"\1***", text)
 
     def record_details(self, record: logging.LogRecord) -> dict[str, Any]:
-        """Returns the details that are logged after a record's message, without secrets.
-
-        The details are `request_id` and `trace_id` of the current request, the record's own `fields`, and the traceback
-        as `error`. A detail that the record does not have is left out.
-        """
+        """Returns what is logged after a record's message: the request's ids, the record's `fields`, a traceback."""
         trace = current_trace_or_none()
         found: dict[str, Any] = {"request_id": trace.request_id} if trace else {}
         if trace and trace.trace_id:
@@ -95,10 +85,7 @@ class _LineFormatter(logging.Formatter):
         return {name: self._plain_value(value) for name, value in found.items()}
 
     def _plain_value(self, value: Any) -> Any:
-        """Returns the value of a logged field as a JSON value. Texts are cut after LONGEST characters.
-
-        Secrets are hidden. A value that JSON does not know is logged as its text.
-        """
+        """Returns a logged value as JSON without secrets, its texts cut after LONGEST characters."""
         if isinstance(value, Mapping):
             return {str(name): self._plain_value(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
@@ -107,13 +94,9 @@ class _LineFormatter(logging.Formatter):
 
 
 class JsonLines(_LineFormatter):
-    """Writes each log record as one line of JSON."""
+    """Writes each log record as one line of JSON. A detail never replaces a fixed field, such as "time"."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the record as one line of JSON. A detail with the name of a fixed field, such as "time", is left out.
-
-        `logging` calls this for each record.
-        """
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -126,13 +109,9 @@ class JsonLines(_LineFormatter):
 
 
 class TextLines(_LineFormatter):
-    """Writes each log record as one line of text, with its traceback in indented lines below."""
+    """Writes each log record as one line of text without its request id, the traceback in indented lines below."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the record as text, with its details. The request id and empty details are left out.
-
-        `logging` calls this for each record.
-        """
         details = self.record_details(record)
         error = str(details.pop("error", ""))
         details.pop("request_id", None)
@@ -150,18 +129,12 @@ class TextLines(_LineFormatter):
 
 
 def escape_to_one_line(text: str) -> str:
-    """Returns the text with every unprintable character escaped, for example a line end as \\n.
-
-    Such characters could begin a line, move the terminal's cursor or hide text.
-    """
+    """Escapes every unprintable character: it could begin a line, move the terminal's cursor or hide text."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _value_as_text(value: Any) -> str:
-    """Returns the value of a logged field as text. A list becomes its items with commas between.
-
-    A text with blanks, commas or equals signs is in quotes.
-    """
+    """Returns a logged value as text, in quotes if it has blanks, commas or equals signs."""
     if isinstance(value, list):
         return ",".join(_value_as_text(item) for item in value)
     if isinstance(value, float):

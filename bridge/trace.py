@@ -23,10 +23,8 @@ _TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0
 
 
 class Trace:
-    """The ids of one client request, its calls to Letta and its times. Many threads write to one trace.
-
-    `request_id` is the client's X-Request-Id, or a new id if the client sent none or an invalid one. `traceparent` is
-    the client's header of this name (W3C Trace Context), "" if missing; `trace_id` is the id in it, "" if invalid.
+    """One client request: its ids, calls to Letta and times. Many threads write to it. A missing or invalid
+    `request_id` is replaced. `trace_id` is that of the W3C header `traceparent`, "" if invalid.
     """
 
     def __init__(self, request_id: str = "", traceparent: str = "") -> None:
@@ -48,15 +46,11 @@ class Trace:
 
     @property
     def traceparent(self) -> str:
-        """The `traceparent` header (W3C Trace Context) for calls to Letta, with the bridge as the parent.
-
-        "" if the client sent no valid `traceparent`.
-        """
+        """The `traceparent` header for calls to Letta, with the bridge as the parent; "" if the client's is invalid."""
         return f"00-{self.trace_id}-{self._span}-{self._flags}" if self.trace_id else ""
 
     @property
     def letta_calls(self) -> int:
-        """The number of calls to Letta so far."""
         return sum(self.calls.copy().values())
 
     @property
@@ -66,10 +60,7 @@ class Trace:
 
     @property
     def letta_seconds(self) -> float:
-        """The seconds in which at least one call to Letta was under way, including the model's work.
-
-        Calls at the same time count once.
-        """
+        """The seconds with at least one call to Letta under way, including the model's work."""
         return self._letta.seconds
 
     @property
@@ -78,11 +69,10 @@ class Trace:
         return self._waits.seconds
 
     def set_agent(self, agent_id: str, name: str, agent_type: str) -> None:
-        """Stores the agent that the request is for."""
         self.agent_id, self.agent_name, self.agent_type = agent_id, name, agent_type
 
     def count_letta_call(self, call: str) -> None:
-        """Adds one to the number of calls to Letta of this kind, such as "GET /v1/tools/": HTTP method and path."""
+        """Counts a call to Letta of this kind, such as "GET /v1/tools/"."""
         self.calls[call] += 1
 
     def measure_letta_call(self) -> AbstractContextManager[None]:
@@ -95,7 +85,7 @@ class Trace:
 
 
 class _BusyTime:
-    """Counts the seconds in which at least one thread was busy. Time in which several threads are busy counts once."""
+    """Counts the seconds in which at least one thread is busy."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -105,7 +95,6 @@ class _BusyTime:
 
     @contextmanager
     def measure(self) -> Iterator[None]:
-        """Counts this thread as busy inside the `with` block."""
         with self._lock:
             if self._inside == 0:
                 self._since = time.perf_counter()
@@ -120,7 +109,6 @@ class _BusyTime:
 
     @property
     def seconds(self) -> float:
-        """The busy seconds so far, including those of threads that are still busy."""
         with self._lock:
             return self._sum + (time.perf_counter() - self._since if self._inside else 0.0)
 
@@ -129,28 +117,20 @@ _CURRENT: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
 def current_trace() -> Trace:
-    """Returns the trace of the request that this thread works for.
-
-    If the thread works for no request, returns a new trace, which is not kept or reported.
-    """
+    """Returns the trace of this thread's request; a new one, which is not kept or reported, if there is no request."""
     return _CURRENT.get() or Trace()
 
 
 def current_trace_or_none() -> Trace | None:
-    """Returns the trace of the request that this thread works for, None if it works for no request."""
     return _CURRENT.get()
 
 
 def set_current_trace(trace: Trace | None) -> None:
-    """Sets the trace of the request that this thread works for from now on. None: it works for no request."""
     _CURRENT.set(trace)
 
 
 def bind_to_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], Result]:
-    """Returns a function that does the same as `action`, with the present trace of the calling thread.
-
-    So another thread may run the function for the same request. That thread's own trace does not change.
-    """
+    """Returns `action` as a function for other threads, with the present trace of this thread."""
     trace = current_trace_or_none()
 
     def run_in_trace(item: Item) -> Result:
@@ -162,11 +142,7 @@ def bind_to_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], 
 
 @contextmanager
 def count_as_waiting(held: AbstractContextManager[Result]) -> Iterator[Result]:
-    """Enters the context manager `held`, such as a lock on an agent, for the `with` block. Yields what `held` yields.
-
-    Adds the time until `held` is entered, or raises, to the current trace's `waited_seconds`. The time inside the block
-    is not added.
-    """
+    """Enters `held`, such as a lock on an agent, and yields its value. Counts only the time to enter as waiting."""
     with ExitStack() as stack:
         with current_trace().measure_waiting():
             value = stack.enter_context(held)

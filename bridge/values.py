@@ -1,8 +1,4 @@
-"""Parsers for settings. Each parser takes the text of an environment variable and returns the setting's value.
-
-A parser raises ValueError if the text is wrong. The error's words, such as "must be 1 or 0", are reported after
-"VARIABLE: 'text'".
-"""
+"""Parsers for settings. A ValueError's message, such as "must be 1 or 0", is reported after "VARIABLE: 'text'"."""
 
 from __future__ import annotations
 
@@ -19,32 +15,22 @@ from bridge.turn import Method, SideRule
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """The interception methods, by which the bridge catches tool calls, as BRIDGE_METHOD names them.
-
-    `default` is for all agents that are not in `by_agent`. The keys of `by_agent` are names and ids of agents.
-    """
+    """The interception methods that BRIDGE_METHOD names; the keys of `by_agent` are names and ids of agents."""
 
     default: Method
     by_agent: Mapping[str, Method]
 
     def for_agent(self, agent_id: str, agent_name: str) -> Method:
-        """Returns the interception method that the setting names for this agent, otherwise the default.
-
-        If the agent's id and name both have an entry, the id's entry is used.
-        """
+        """Returns the method for this agent: by its id, otherwise by its name, otherwise the default."""
         return self.by_agent.get(agent_id) or self.by_agent.get(agent_name) or self.default
 
 
 def parse_text(value: str) -> str:
-    """Returns the text of the setting unchanged. Accepts any text."""
     return value
 
 
 def parse_flag(value: str) -> bool:
-    """Returns whether a setting is switched on, as 1, true, yes and on are. An empty text is off.
-
-    Raises ValueError for anything but 0, false, no and off then.
-    """
+    """Returns whether a setting is switched on; "" is off."""
     if value.lower() in ("1", "true", "yes", "on"):
         return True
     if value.lower() in ("", "0", "false", "no", "off"):
@@ -53,7 +39,7 @@ def parse_flag(value: str) -> bool:
 
 
 def whole_number_parser(least: int, most: int) -> Callable[[str], int]:
-    """Returns a parser for settings that are a whole number from `least` to `most`, both included."""
+    """Returns a parser for whole numbers from `least` to `most`, both included."""
 
     def parse(value: str) -> int:
         if not re.fullmatch(r"-?\d{1,12}", value) or not least <= int(value) <= most:
@@ -64,7 +50,7 @@ def whole_number_parser(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds_parser(least: float, most: float) -> Callable[[str], float]:
-    """Returns a parser for settings that are a number of seconds, such as 0.5, from `least` to `most`."""
+    """Returns a parser for a number of seconds, such as 0.5, from `least` to `most`, both included."""
 
     def parse(value: str) -> float:
         if not re.fullmatch(r"\d{1,9}(\.\d+)?", value) or not least <= float(value) <= most:
@@ -75,7 +61,7 @@ def seconds_parser(least: float, most: float) -> Callable[[str], float]:
 
 
 def choice_parser(choices: Any) -> Callable[[str], str]:
-    """Returns a parser for settings whose value is one of the words of `choices`, a Literal type."""
+    """Returns a parser for the words of `choices`, a Literal type."""
 
     def parse(value: str) -> str:
         if value not in get_args(choices):
@@ -86,11 +72,7 @@ def choice_parser(choices: Any) -> Callable[[str], str]:
 
 
 def parse_methods(value: str) -> Methods:
-    """Parses BRIDGE_METHOD: an interception method for all agents, and others for single agents.
-
-    In `auto, my-agent=prompt`, only the agent with the name or id `my-agent` has the method `prompt`. Without a method
-    for all agents, that is `auto`.
-    """
+    """Parses BRIDGE_METHOD, such as `auto, my-agent=prompt`. Without a method for all agents, that is `auto`."""
     default: Method = "auto"
     by_agent: dict[str, Method] = {}
     for item in value.split(","):
@@ -104,22 +86,19 @@ def parse_methods(value: str) -> Methods:
 
 
 def parse_folder(value: str) -> Path | None:
-    """Returns the path of a folder, None for an empty setting. Raises ValueError if there is no such folder."""
+    """Returns the path of a folder that exists, None for an empty setting."""
     if value and not Path(value).is_dir():
         raise ValueError("must be a folder")
     return Path(value) if value else None
 
 
 def parse_names(value: str) -> frozenset[str]:
-    """Returns the names in a setting that lists them with commas between."""
+    """Returns the names in a list with commas."""
     return frozenset(name.strip() for name in value.split(",") if name.strip())
 
 
 def parse_hosts(value: str) -> frozenset[str]:
-    """Returns the host names of BRIDGE_TRUSTED_HOSTS. Raises ValueError if one of them is not a host name.
-
-    A name that no request can have would shut out all clients, so it must be reported before the service starts.
-    """
+    """Returns the host names of BRIDGE_TRUSTED_HOSTS. A wrong name would shut out all clients, so it is an error."""
     found = parse_names(value.lower())
     if not all(re.fullmatch(r"\.?\w[\w.-]*(:\d{1,5})?|\[[0-9a-f:.]+\]", host) for host in found):
         raise ValueError("must be host names such as bridge.example.com, or .example.com for all below it")
@@ -127,17 +106,12 @@ def parse_hosts(value: str) -> frozenset[str]:
 
 
 def parse_side_rules(value: str) -> tuple[SideRule, ...]:
-    """Returns the rules that recognise side requests: the bridge's own rules, then the rules of the file `value`.
-
-    `value` is the path of the file, "" for none. A side request is not for the agent's memory, such as a client's
-    request for a title of the conversation. Raises ValueError if the file or one of its rules is invalid.
-    """
+    """Returns the bridge's own rules for side requests, then those of the file `value` ("" for no file)."""
     files = [Path(__file__).parent / "side_requests.json", *([Path(value)] if value else [])]
     return tuple(_parse_side_rule(row, file) for file in files for row in _read_rules(file))
 
 
 def _read_rules(file: Path) -> list[Any]:
-    """Returns the JSON array of rules in a file, without checking the rules. Raises ValueError if it is no array."""
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
@@ -148,10 +122,7 @@ def _read_rules(file: Path) -> list[Any]:
 
 
 def _parse_side_rule(row: Any, file: Path) -> SideRule:
-    """Returns the rule of one item (`row`) of the file's JSON array. Raises ValueError if the rule is invalid.
-
-    A rule needs a role and at least 8 characters in `begins`: a shorter beginning would fit too many messages.
-    """
+    """Returns the rule of one item. A beginning of fewer than 8 characters would fit too many messages."""
     try:
         rule = SideRule(**{**row, "contains": tuple(row.get("contains", ()))})
     except (TypeError, AttributeError):
@@ -166,10 +137,7 @@ def _parse_side_rule(row: Any, file: Path) -> SideRule:
 
 
 def _has_right_types(row: dict[str, Any]) -> bool:
-    """Returns whether the values of a side rule have the right types: texts, a list of texts, true or false.
-
-    A text in place of the list `contains` would count as a list of its letters, which any message contains.
-    """
+    """Returns whether all types are right. A text in place of the list `contains` would count as its letters."""
     contains = row.get("contains", [])
     words = [row["name"], row["begins"], *(contains if isinstance(contains, list) else [None])]
     flags = [row.get(name, False) for name in ("last", "alone", "tools")]
@@ -177,10 +145,7 @@ def _has_right_types(row: dict[str, Any]) -> bool:
 
 
 def parse_base_url(value: str) -> str:
-    """Returns the Letta server's address without a slash at the end. Raises ValueError for an invalid address.
-
-    The address may have a path, but no query and no user name.
-    """
+    """Returns the Letta server's address, which may have a path, without a slash at the end."""
     match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
     if match is None or int(match[2] or 0) > 65535:
         raise ValueError("must be a URL such as http://localhost:8283, without query or user name")
@@ -188,27 +153,21 @@ def parse_base_url(value: str) -> str:
 
 
 def parse_url_prefix(value: str) -> str:
-    """Returns the path under which a proxy serves the bridge, without a slash at the end; "" for no path.
-
-    Raises ValueError if the path does not begin with a slash or has other characters than a plain path.
-    """
+    """Returns the path under which a proxy serves the bridge, without a slash at the end; "" for no path."""
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
         raise ValueError("must be a path such as /bridge")
     return value.rstrip("/")
 
 
 def parse_token(value: str) -> str:
-    """Returns the token unchanged, also "". Raises ValueError if an HTTP header cannot carry the token."""
+    """Returns the token unchanged, also "", if an HTTP header can carry it."""
     if not re.fullmatch(r"[!-~]*", value):
         raise ValueError("has characters that a header cannot carry")
     return value
 
 
 def parse_redis_url(value: str) -> str:
-    """Returns the address of a Redis server unchanged; "" if Redis is not used.
-
-    Raises ValueError for an invalid address, and for a password with a bare /, # or ?.
-    """
+    """Returns the address of a Redis server unchanged; "" if Redis is not used."""
     if value and not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise ValueError("must begin with redis:// or rediss://")
     if not _is_password_escaped(value):
@@ -217,11 +176,7 @@ def parse_redis_url(value: str) -> str:
 
 
 def _is_password_escaped(url: str) -> bool:
-    """Returns whether the host and the port of a URL can be read in spite of the URL's password.
-
-    A bare / # or ? in a password ends the host part there. Then the port is invalid, or the @ is not in the host part.
-    Returns True for a URL without a password, and for every unix:// URL.
-    """
+    """Returns False if a bare / # or ? in the password ends the host part: the port is invalid, or the @ outside."""
     try:
         parts = urlsplit(url)
         _ = parts.port
