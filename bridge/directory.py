@@ -20,28 +20,17 @@ LIST_KEPT_SECONDS = 1.0
 
 
 def model_names(agents: Sequence[AgentSummary]) -> list[str]:
-    """Returns the model name of each agent, in the same order.
-
-    A model has its agent's name, or the id if several agents have the name or a client could not use it as a model.
-    """
+    """Returns each agent's model name: its name, or its id if the name is not unique or no client could use it."""
     names = Counter(agent.name for agent in agents)
     return [agent.name if names[agent.name] == 1 and _can_be_model_name(agent.name) else agent.id for agent in agents]
 
 
 def _can_be_model_name(name: str) -> bool:
-    """Returns whether a client can use an agent's name as a model.
-
-    A client cannot use a name that is empty, begins or ends with white space, looks like an agent's id, or ends in
-    ASIDE_SUFFIX.
-    """
     return bool(name) and name == name.strip() and not AGENT_ID.fullmatch(name) and not name.endswith(ASIDE_SUFFIX)
 
 
 class Directory:
-    """Finds the agent that a request's model means. Keeps the id that belongs to a name, to save calls to Letta.
-
-    `clock` returns seconds; only differences count.
-    """
+    """Finds the agent that a request's model means. Keeps the ids of names, to save calls to Letta."""
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float] = time.monotonic) -> None:
         self._gateway = gateway
@@ -50,10 +39,7 @@ class Directory:
         self._models: tuple[Sequence[tuple[str, AgentSummary]], float] = ((), -inf)
 
     def models(self, visible: Visible = ALL) -> Sequence[tuple[str, int]]:
-        """Returns the model name and the creation time, a Unix time, of every visible agent.
-
-        The list may be LIST_KEPT_SECONDS old: it is kept so long, because clients ask for it often.
-        """
+        """Returns each visible agent's model name and Unix time of creation. The list may be LIST_KEPT_SECONDS old."""
         models, until = self._models
         if self._clock() >= until:
             models = self._read_models()
@@ -61,16 +47,12 @@ class Directory:
         return _visible_models(models, visible)
 
     def _read_models(self) -> list[tuple[str, AgentSummary]]:
-        """Fetches all agents from Letta, without the bridge's own helper agents. Returns model names and agents."""
+        """Fetches all agents with their model names, without the bridge's own helper agents."""
         agents = [agent for agent in self._gateway.agents() if not agent.name.startswith(HELPER_PREFIX)]
         return list(zip(model_names(agents), agents, strict=True))
 
     def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
-        """Returns the model name and the creation time, a Unix time, of the agent with this name or id.
-
-        Both are fetched from Letta now, not from the list that `models` keeps. Raises UnknownModel if there is no such
-        agent, if the agent is not visible, or if several agents have the name.
-        """
+        """Returns what `models` has for the agent with this name or id, fetched now."""
         self.check_visible(model, visible)
         found = self.find(model)
         for name, created in _visible_models(self._read_models(), visible):
@@ -79,20 +61,11 @@ class Directory:
         raise _unknown_model(model)
 
     def check_visible(self, model: str, visible: Visible) -> None:
-        """Raises UnknownModel if the client may not see the agent with this name or id.
-
-        The error is the same as for an agent that does not exist. If `visible` is empty, never raises. Asks Letta only
-        if `model` is not in `visible`, because `visible` may have an agent's id while `model` is its name.
-        """
+        """Raises UnknownModel, as for a missing agent, if `visible` is not empty and lacks the agent's name and id."""
         if visible and model not in visible and not self._is_visible(model, visible):
             raise _unknown_model(model)
 
     def _is_visible(self, model: str, visible: Visible) -> bool:
-        """Returns whether the agent with this name or id, fetched from Letta, is one of the visible agents.
-
-        Used if `model` itself is not in `visible`: an agent's id is visible if the agent's name is in `visible`, and a
-        name is visible if the agent's id is. Raises UnknownModel if `model` is an id that no agent has.
-        """
         if AGENT_ID.fullmatch(model):
             return self._agent_by_id(model).name in visible
         named = self._gateway.agents_named(model)
@@ -100,20 +73,13 @@ class Directory:
         return bool(named) and all(agent.id in visible for agent in named)
 
     def find_id(self, model: str) -> str:
-        """Returns the id of the agent with this name or id. Calls Letta only if the id of the name is not kept yet.
-
-        An id is returned as it is, without a check that the agent exists. The kept id of a name may be out of date if
-        agents were renamed. Raises UnknownModel if not exactly one agent has the name.
-        """
+        """Returns the id of the agent with this name, maybe from before it was renamed. An id is returned unchecked."""
         if AGENT_ID.fullmatch(model):
             return model
         return self._ids.get(model) or self._id_by_name(model)
 
     def find(self, model: str) -> Agent:
-        """Fetches the agent with this name or id from Letta. Raises UnknownModel if there is not exactly one.
-
-        If the agent with the kept id of a name was deleted or renamed, looks up the name again.
-        """
+        """Fetches the agent with this name or id. Looks up a name again if its kept agent was deleted or renamed."""
         if AGENT_ID.fullmatch(model):
             return self._agent_by_id(model)
         known = self._ids.get(model)
@@ -125,17 +91,13 @@ class Directory:
         return self._agent_by_id(self._id_by_name(model))
 
     def _agent_by_id(self, agent_id: str) -> Agent:
-        """Fetches the agent from Letta. Raises UnknownModel if there is no agent with the id."""
         try:
             return self._gateway.agent(agent_id)
         except LettaNotFound:
             raise _unknown_model(agent_id) from None
 
     def _id_by_name(self, name: str) -> str:
-        """Asks Letta for the agent with this name. Returns the agent's id and keeps it for `find_id` and `find`.
-
-        Forgets the id that was kept before. Raises UnknownModel if not exactly one agent has the name.
-        """
+        """Asks Letta for the only agent with this name, and keeps its id. Forgets the id that was kept before."""
         self._ids.pop(name, None)
         found = self._gateway.agents_named(name)
         if not found:
@@ -150,10 +112,7 @@ class Directory:
 
 
 def _visible_models(models: Sequence[tuple[str, AgentSummary]], visible: Visible) -> list[tuple[str, int]]:
-    """Returns the model name and the creation time (Unix time) of those models whose agent the client may see.
-
-    `visible` has names and ids of agents; if it is empty, the client may see all agents.
-    """
+    """Returns name and creation time of the models that the client may see."""
     return [
         (name, agent.created) for name, agent in models if not visible or agent.id in visible or agent.name in visible
     ]

@@ -41,9 +41,8 @@ from __future__ import annotations
 
 
 class BridgeError(Exception):
-    """A failure that is reported to the client, with the HTTP status and the fields of OpenAI's error object.
-
-    `param` names the wrong field of the request. `code` and `retry_after` (seconds) replace those of the class.
+    """A failure that the client gets as an HTTP status and OpenAI's error object. `param` names the wrong field of the
+    request; `code` and `retry_after` (seconds) replace those of the class.
     """
 
     status = 500
@@ -171,7 +170,6 @@ class ClientGone(BridgeError):
 
     @classmethod
     def before_its_turn(cls) -> ClientGone:
-        """Returns the error for a client that closed the connection before its turn began."""
         return cls("The client closed the connection before its turn began.")
 
 

@@ -24,10 +24,7 @@ AUTO = ToolChoice()
 
 @dataclass(frozen=True, slots=True)
 class MethodChoice:
-    """The interception method that catches one agent's calls in a turn, with what the method depends on.
-
-    `features` are those of the Letta server, `loop` is the code in Letta that runs the agent.
-    """
+    """The interception method of a turn, with what it depends on. `loop` is the code in Letta that runs the agent."""
 
     features: ServerFeatures
     loop: Loop
@@ -35,8 +32,6 @@ class MethodChoice:
 
 
 class Offering:
-    """Makes the stubs of a request's tools and gives them to the agent. Also stores the client's instructions."""
-
     def __init__(
         self, gateway: Gateway, registry: Registry, shared: SharedParts, stubs: StubCache, settings: Settings
     ) -> None:
@@ -50,21 +45,14 @@ class Offering:
     def choose_method(
         self, agent: Agent, choice: ToolChoice = AUTO, allowed: frozenset[Method] = frozenset()
     ) -> MethodChoice:
-        """Chooses the interception method that catches the calls of a turn with this agent.
-
-        `choice` is the request's `tool_choice`. `allowed` are the methods that the client's key allows; empty for all.
-        Raises InvalidRequest or Forbidden if no method is possible (see interception/choose.py).
-        """
+        """Chooses the method that catches the agent's calls. `allowed`: the methods of the client's key; empty: all."""
         features = features_for_agent(self._gateway.features(), sleeptime=agent.sleeptime)
         loop = agent_loop(features.version, agent.type)
         wanted = self._settings.methods.for_agent(agent.id, agent.name)
         return MethodChoice(features, loop, choose_method(features, loop, wanted, choice, allowed))
 
     def make_stubs(self, agent: Agent, chosen: MethodChoice, specs: Sequence[ToolSpec]) -> list[Stub]:
-        """Returns a stub for each tool, in the form that the Letta server and the agent's model need.
-
-        Raises InvalidRequest if a tool can't be made into a stub.
-        """
+        """Returns a stub for each tool, in the form that the Letta server and the agent's model need."""
         method = chosen.method
         form = schema_form(chosen.features, chosen.loop, agent.model, runs_stubs=method.runs_stubs)
         return [
@@ -75,11 +63,8 @@ class Offering:
     def offer_stubs(
         self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, choice: ToolChoice
     ) -> tuple[Agent, Sequence[Binding]]:
-        """Attaches these stubs to the agent, and detaches all other stubs.
-
-        If the interception method sends the tools with each message, attaches no stubs and only detaches. Returns the
-        agent after the change, and the bindings of `stubs` in both cases. `choice` is the request's `tool_choice`: the
-        tool rules of the agent change with it.
+        """Attaches exactly these stubs to the agent, or none if the method sends the tools with each message, and sets
+        the tool rules. Returns the changed agent, and in both cases the bindings of `stubs`.
         """
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
@@ -88,22 +73,14 @@ class Offering:
         return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
 
     def store_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
-        """Writes the client's system prompt to a memory block of the agent, if BRIDGE_SYSTEM_PROMPT is "block".
-
-        With another setting, or without a system prompt, removes the block that an earlier turn wrote. Calls Letta
-        through `gateway` and only if something changes.
-        """
+        """Writes the system prompt to a memory block, or removes the block. Calls Letta only if something changes."""
         wanted = new_input.instructions if self._settings.system_prompt == "block" else ""
         apply_instructions(gateway, agent, plan_instructions(agent, wanted))
 
     # --- outside of a turn ----------------------------------------------------------------------------
 
     def resync_tools(self, agent_id: str, specs: Sequence[ToolSpec]) -> int:
-        """Makes the stubs of these tools again, and attaches exactly them to the agent.
-
-        Returns the number of attached stubs: 0 if the interception method sends the tools with each message. Locks the
-        agent; see `AgentLocks.hold_outside_turn`.
-        """
+        """Makes the stubs of these tools again and attaches exactly them. Returns the number of attached stubs."""
         with self._locks.hold_outside_turn(agent_id):
             agent = self._gateway.agent(agent_id)
             chosen = self.choose_method(agent)
@@ -113,10 +90,8 @@ class Offering:
             return len(bindings) if chosen.method.offers_stubs else 0
 
     def close_held_calls(self, agent_id: str) -> list[str]:
-        """Closes the calls of clients' tools that the agent waits for. Returns the names of the called stubs.
-
-        Also removes the note in the store that these calls are open. Raises LettaConflict if no call holds the agent,
-        or if a call of the agent's own tool does.
+        """Closes the clients' calls that hold the agent, and returns the names of their stubs. Raises LettaConflict if
+        nothing holds the agent, or a call of its own tool.
         """
         with self._locks.hold_outside_turn(agent_id):
             names = close_held_calls(self._gateway, self._gateway.agent(agent_id))
@@ -124,8 +99,5 @@ class Offering:
             return names
 
     def detached_stub_names(self, agent: Agent) -> set[str]:
-        """Returns the names of stubs that are detached from the agent although the agent still has their tool rules.
-
-        This happens if somebody detaches a stub by hand. May ask Letta for tools by name.
-        """
+        """Returns the names of stubs that are detached although their tool rules remain: somebody did it by hand."""
         return self._registry.detached_stub_names(agent)

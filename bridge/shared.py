@@ -1,7 +1,4 @@
-"""Makes the parts that the workers share: store, locks and heartbeat.
-
-They are in a Redis server if REDIS_URL names one, otherwise in the folder BRIDGE_DATA_DIR of this machine.
-"""
+"""The parts that the workers share: in Redis if REDIS_URL names a server, otherwise in the folder BRIDGE_DATA_DIR."""
 
 from __future__ import annotations
 
@@ -21,19 +18,13 @@ from bridge.store.sqlite import LocalStore
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """The parts that read and write what all workers share."""
-
     store: Store
     locks: AgentLocks
     heartbeat: Heartbeat
 
 
 def make_shared_parts(settings: Settings) -> SharedParts:
-    """Returns the store, locks and heartbeat that the settings ask for: in Redis if `redis_url` is set, else in files.
-
-    Makes the folder BRIDGE_DATA_DIR, but opens no file and no connection. Raises SettingsError if the folder can't be
-    made.
-    """
+    """Makes the parts and the folder BRIDGE_DATA_DIR, but opens no file and no connection."""
     folder = _make_folder(settings.data_dir)
     if settings.redis_url:
         server = RedisServer(settings.redis_url, verify=settings.redis_verify)
@@ -46,7 +37,6 @@ def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedPa
 
 
 def _make_folder(path: Path) -> Path:
-    """Makes the folder if it is missing, and returns its path. Raises SettingsError if it can't be made."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as fault:

@@ -18,16 +18,13 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def encode_event(value: Any) -> bytes:
-    """Returns one server-sent event whose data is the value as JSON."""
+    """Returns the event with this value as JSON."""
     return b"data: " + _ENCODER.encode(value).encode("utf-8", "replace") + b"\n\n"
 
 
 def decode_events(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:
-    """Yields (event name, data) of each server-sent event, however the bytes are cut into pieces.
-
-    The name is "" if the event has none. As WHATWG's rules say, lines end in LF, CR or CRLF, data lines are joined with
-    LF, comments and unknown fields are ignored, and events without data are dropped. An event without its blank line
-    (the connection broke) is dropped, too. Raises ValueError if one event or line has more than `limit` bytes.
+    """Yields each event's name ("" if none) and data. As WHATWG's rules say, data lines are joined with LF, and events
+    without data or without their blank line are dropped. ValueError: an event or line has more than `limit` bytes.
     """
     event, lines = _PartialEvent(limit), _LineSplitter(limit)
     for piece in pieces:
@@ -39,7 +36,7 @@ def decode_events(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterat
 
 
 class _PartialEvent:
-    """The name and data of the server-sent event whose lines are arriving now."""
+    """The server-sent event whose lines are arriving now."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -47,14 +44,10 @@ class _PartialEvent:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no line of the next event has arrived yet, apart from comments and unknown fields."""
         return not (self._name or self._data)
 
     def add_line(self, line: str) -> tuple[str, str] | None:
-        """Adds a line to the event. A blank line ends the event: returns (event name, data) then, otherwise None.
-
-        Returns None also for an event without data. Raises ValueError if the event is larger than the limit.
-        """
+        """Returns the event that a blank line ends, None if the event goes on or has no data."""
         if not line:
             whole = (self._name, "\n".join(self._data)) if self._data else None
             self._name, self._data, self._size = "", [], 0
@@ -72,10 +65,7 @@ class _PartialEvent:
 
 
 class _LineSplitter:
-    """Splits a stream of bytes into lines, without their line ends.
-
-    A CR that ends a piece waits for the next piece, which may begin with the LF of the same line end.
-    """
+    """Splits a stream of bytes into lines. A CR at a piece's end waits, because an LF may follow in the next piece."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -84,11 +74,7 @@ class _LineSplitter:
         self._mark = _BYTE_ORDER_MARK
 
     def is_whole_event(self, piece: bytes) -> bool:
-        """Returns whether the piece is exactly one event with one line of data. The caller need not split it then.
-
-        Servers send most events in this form. If True, the piece counts as split, so no byte order mark is expected
-        after it. False if an earlier piece left the beginning of a line.
-        """
+        """Returns whether the piece is one event with one line of data, as most are, and so need not be split."""
         if self._rest or not (piece.startswith(_FIELD) and piece.endswith(b"\n\n")):
             return False
         if piece.count(b"\n") != 2 or b"\r" in piece or len(piece) > self._limit:
@@ -97,11 +83,7 @@ class _LineSplitter:
         return True
 
     def split(self, piece: bytes) -> Iterator[str]:
-        """Yields the lines that end in this piece, and keeps the rest for the next piece.
-
-        Removes a byte order mark from the first line of the stream. Raises ValueError if the rest is larger than the
-        limit.
-        """
+        """Yields the lines that end in this piece, and keeps the rest. Removes the stream's byte order mark."""
         rest, start = self._rest, 0
         rest += piece
         for match in _LINE_END.finditer(rest, self._searched):
@@ -115,9 +97,6 @@ class _LineSplitter:
             raise ValueError(f"a line of more than {self._limit} bytes")
 
     def last_line(self) -> Iterator[str]:
-        """Yields the last line if the stream ended with a CR. Must be called after the last piece.
-
-        A last line without any line end is dropped.
-        """
+        """Yields the last line if the stream ended with a CR; without any line end, the line is dropped."""
         if self._rest.endswith(b"\r"):
             yield self._rest[:-1].removeprefix(self._mark).decode("utf-8", "replace")

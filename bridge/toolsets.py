@@ -22,22 +22,15 @@ Specs = tuple[ToolSpec, ...]
 
 @dataclass(frozen=True, slots=True)
 class Toolsets:
-    """The tools of the operator's files.
-
-    `for_all` are the tools for every request. `for_agents` maps the name or id of an agent to the tools for that agent.
-    `for_keys` maps the name of a client's key to the tools for requests with that key.
-    """
+    """The tools of the operator's files, by name or id of an agent and by name of a client's key."""
 
     for_all: Specs = ()
     for_agents: Mapping[str, Specs] = field(default_factory=dict)
     for_keys: Mapping[str, Specs] = field(default_factory=dict)
 
     def add_to_turn(self, turn: Turn, agent_names: Iterable[str], most: int) -> Turn:
-        """Returns the turn with the tools of the files added.
-
-        `agent_names` are the id and the name of the turn's agent. Of several tools with one name, the client's is used,
-        otherwise the one for all requests, otherwise the key's, otherwise the agent's. With `tool_choice: none`,
-        nothing is added. Raises InvalidRequest if the turn has more than `most` tools after tools were added.
+        """Returns the turn with these tools added. Of tools with one name, the client's counts, then the one for all
+        requests, then the key's, then the agent's. `agent_names` are the agent's id and name.
         """
         added = [self.for_all, self.for_keys.get(turn.client, ()), *(self.for_agents.get(n, ()) for n in agent_names)]
         if turn.tool_choice.mode == "none" or not any(added):
@@ -55,11 +48,7 @@ class Toolsets:
 
 
 def read_toolsets(folder: Path | None, most: int, limits: SchemaLimits = USUAL_LIMITS) -> Toolsets:
-    """Reads the tools of all files in the folder (BRIDGE_TOOLSETS). Returns no tools if `folder` is None.
-
-    Each file may have at most `most` tools. `limits` says how large the schema of a tool may be. Raises a SettingsError
-    that names the first wrong file. Files that are missing are not an error.
-    """
+    """Reads the folder BRIDGE_TOOLSETS; None means no tools. Raises a SettingsError that names the first wrong file."""
     if folder is None:
         return Toolsets()
     for_all = folder / "all.json"
@@ -71,11 +60,7 @@ def read_toolsets(folder: Path | None, most: int, limits: SchemaLimits = USUAL_L
 
 
 def _read_tools(file: Path, most: int, limits: SchemaLimits) -> Specs:
-    """Reads the tools of one file: an array, or an object with the array in its field `tools`.
-
-    Raises SettingsError if the file or one of its tools is invalid. A stub is made of each tool to check the tool, and
-    thrown away: with an invalid tool, every request to which the tool is added would fail.
-    """
+    """Reads the tools of one file. A stub is made of each only as a check: an invalid tool would fail every request."""
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
         tools = value.get("tools") if isinstance(value, dict) else value
