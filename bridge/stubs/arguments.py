@@ -34,11 +34,8 @@ class _Integer(_Number):
 
 
 def restore_arguments(stub: Stub, arguments: str) -> str:
-    """Returns the JSON text of a call's arguments as the client's schema asks for them.
-
-    Removes Letta's own arguments and nulls that mean "left out", and restores the client's names and values. A text
-    that is not a JSON object is returned unchanged, because the client has its own way to complain to the model. An
-    empty text becomes `{}`.
+    """Returns the JSON text of a call's arguments as the client's schema asks for them; `{}` for an empty text. A text
+    that is not a JSON object is returned unchanged: the client has its own way to complain to the model.
     """
     if not arguments.strip():
         return "{}"
@@ -51,10 +48,6 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
 
 
 def _restore_object(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a call under the client's names, with values as the client's schema asks for them.
-
-    `given` are the arguments that the model gave. Letta's own arguments are removed.
-    """
     own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
     named = {stub.renamed.get(key, key): value for key, value in own.items()}
     client = normalise_schema(stub.spec.parameters or {})
@@ -64,21 +57,13 @@ def _restore_object(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _ArgumentRestorer:
-    """Restores the values of one call's arguments as the client's schema asks for them.
-
-    `definitions` finds the targets of references in the client's schema. `as_text` are the paths of the values that the
-    model was asked to give as JSON text.
-    """
+    """Restores one call's arguments. `as_text` are the paths of values that the model gives as JSON text."""
 
     definitions: Definitions
     as_text: frozenset[ArgumentPath]
 
     def restore(self, value: Any, schemas: list[Any], path: ArgumentPath) -> Any:
-        """Returns the value at `path` as the client expects it.
-
-        `schemas` are the client's schemas for the value; an empty list allows any value. In `path`, "*" is any item of
-        a list.
-        """
+        """Returns the value as the client expects it. No schemas: any value. In `path`, "*" is any item of a list."""
         if isinstance(value, str):
             return self._read_json_text(value, schemas, path) if path in self.as_text else value
         if not isinstance(value, (dict, list)):
@@ -93,11 +78,7 @@ class _ArgumentRestorer:
     def _restore_members(
         self, value: Mapping[str, Any], possible: list[Schema], path: ArgumentPath
     ) -> Iterator[tuple[str, Any]]:
-        """Yields the name and the restored value of each member of an object.
-
-        Leaves out a member that is null if the client's schemas name it, do not require it, and do not allow null for
-        it. `possible` are all schemas that may apply to the object.
-        """
+        """Yields an object's members, except nulls in optional properties whose schemas do not allow null."""
         for name, inner in value.items():
             schemas = list(_member_schemas(possible, name))
             declared = any(name in schema.get("properties", {}) for schema in possible)
@@ -111,11 +92,8 @@ class _ArgumentRestorer:
         return any("null" in self.definitions.possible_kinds(schema) for schema in schemas)
 
     def _read_json_text(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
-        """Returns the value of an argument that the model was asked to give as JSON text.
-
-        Returns the text itself if the text is not JSON, if the schemas do not allow the JSON Schema type of its value,
-        or if an `enum` lists the text and not the value. If the schemas allow only strings, only the text `null` is
-        read as JSON, and None is returned.
+        """Returns the value in JSON text. Returns the text itself if the text is not JSON, or if the schemas do not
+        allow the value's type, or list the text and not the value. For strings, only `null` is read.
         """
         wanted = frozenset[str]().union(*map(self.definitions.possible_kinds, schemas or [True]))
         if wanted <= {"string", "null"}:
@@ -132,10 +110,7 @@ class _ArgumentRestorer:
         return value if isinstance(value, str) else self.restore(value, schemas, path)
 
     def _applicable_parts(self, schema: Any) -> Iterator[Schema]:
-        """Yields the schema, and all schemas to which its `$ref`, `allOf`, `anyOf` and `oneOf` lead, at any depth.
-
-        All of them say something about the same value. Each reference is followed once. True and False are left out.
-        """
+        """Yields all schemas for the same value: through `$ref`, `allOf`, `anyOf` and `oneOf`, at any depth."""
         waiting, followed = [schema], set[str]()
         while waiting:
             part = waiting.pop()
@@ -151,10 +126,7 @@ class _ArgumentRestorer:
 
 
 def _member_schemas(possible: list[Schema], name: str) -> Iterator[Any]:
-    """Yields what each possible schema of an object says about the member called `name`.
-
-    That is the member's schema in `properties`, or else the schema in `additionalProperties`, if there is one.
-    """
+    """Yields the schemas for a member: those in `properties`, or else in `additionalProperties`."""
     for schema in possible:
         if name in schema.get("properties", {}):
             yield schema["properties"][name]
@@ -163,26 +135,19 @@ def _member_schemas(possible: list[Schema], name: str) -> Iterator[Any]:
 
 
 def _item_schemas(possible: list[Schema], index: int) -> list[Any]:
-    """Returns what the possible schemas of a list say about the item at `index`.
-
-    These are the schemas in `prefixItems` for this index, or, if there are none, the schemas in `items`.
-    """
+    """Returns the schemas for an item: those in `prefixItems`, or else in `items`."""
     tuples = [schema["prefixItems"][index] for schema in possible if index < len(schema.get("prefixItems", ()))]
     return tuples or [schema["items"] for schema in possible if "items" in schema]
 
 
 def _kind_of_argument(value: Any) -> str:
-    """Returns the JSON Schema type of a value that `_parse_json` read."""
     if isinstance(value, _Integer):
         return "integer"
     return "number" if isinstance(value, _Number) else kind_of_value(value)
 
 
 def _parse_json(text: str) -> Any:
-    """Reads JSON text, and keeps the literal of each number.
-
-    Raises ValueError for other text, also for NaN and Infinity.
-    """
+    """Reads JSON text, and keeps the literal of each number. Refuses NaN and Infinity."""
     return json.loads(
         text, parse_int=_Integer.from_literal, parse_float=_Number.from_literal, parse_constant=_refuse_constant
     )
@@ -204,8 +169,5 @@ def _write_json(value: Any) -> str:
 
 
 def _write_string(text: str) -> str:
-    """Returns the JSON text of a string.
-
-    Letters beyond ASCII are escaped only in a string with half a surrogate pair, which UTF-8 can't encode.
-    """
+    """Escapes letters beyond ASCII only in a string with half a surrogate pair, which UTF-8 can't encode."""
     return json.dumps(text, ensure_ascii=bool(_HALF_PAIR.search(text)))

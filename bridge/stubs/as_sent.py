@@ -1,9 +1,9 @@
 """Prepares schemas for Letta servers that can show a schema to the model almost as the client sent it.
 
 Letta marks schemas of MCP tools that do not fit OpenAI's strict mode, and does not change schemas with this mark. Letta
-0.13.0 to 0.16.2 nevertheless converts every schema to OpenAI's strict mode: each optional parameter becomes a required
-one, and keywords that strict mode lacks are dropped. Letta passes a schema on unchanged if this conversion fails, so
-the bridge makes one parameter fail.
+0.13.0 to 0.16.2 nevertheless converts every schema: each optional parameter becomes a required one, and keywords that
+strict mode lacks are dropped. If this conversion fails, the schema is passed on unchanged, so the bridge makes one
+parameter fail.
 """
 
 from __future__ import annotations
@@ -27,12 +27,7 @@ _SPECIAL_TOKEN = re.compile(r"<\|(endoftext|fim_prefix|fim_middle|fim_suffix|end
 
 
 def keep_schema_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list[str]]:
-    """Returns the schema that Letta gets so that the model sees `top`, and a sentence about each difference.
-
-    Wraps each parameter whose tokens Letta can't count in `oneOf`. `letta_converts`: this Letta converts every schema
-    that it can to OpenAI's strict mode. There one parameter is wrapped in `oneOf` to make the conversion fail, unless
-    the schema is in strict mode already or the conversion fails anyway.
-    """
+    """Returns the schema for Letta, with some parameters wrapped in `oneOf`, and a sentence about each of these."""
     properties = {
         name: inner if is_token_countable(inner) else _wrap_in_one_of(inner)
         for name, inner in top["properties"].items()
@@ -56,20 +51,13 @@ def keep_schema_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list
 
 
 def is_strict_schema(top: Schema) -> bool:
-    """Whether a tool's schema already fits OpenAI's strict mode.
-
-    In such a schema every property is required, and every `type` is one name, not a list of names. Objects have no
-    properties beyond those that are named, and there are no other keywords than those of strict mode.
-    """
+    """Whether a schema fits strict mode already: every property required, one type each, and no other keywords."""
     return _is_strict_node({key: value for key, value in top.items() if key not in _IGNORED_AT_THE_TOP})
 
 
 def is_token_countable(schema: Schema) -> bool:
-    """Whether Letta can count the tokens of a parameter's schema.
-
-    Letta's count fails on a value in `enum` that is not text, on items of several types, and on special tokens of a
-    tokenizer; the message to the agent then fails, too. Letta 0.6 and 0.7 count for every message; Letta also counts
-    when it streams from LM Studio.
+    """Whether Letta can count the tokens of a parameter's schema; if not, the message to the agent fails. Letta 0.6 and
+    0.7 count for every message; Letta also counts when it streams from LM Studio.
     """
     items = schema.get("items")
     return (
@@ -89,16 +77,13 @@ def break_special_tokens(text: str) -> str:
 
 
 def _wrap_in_one_of(schema: Schema) -> Schema:
-    """Returns a schema of the same meaning that has only its description and title outside of a `oneOf`.
-
-    For such a schema, Letta's conversion to strict mode fails, and Letta's token count does not fail.
-    """
+    """Returns a schema of the same meaning, for which Letta's conversion fails and Letta's token count does not."""
     notes = {key: schema[key] for key in _NOTES if key in schema}
     return {**notes, "oneOf": [{key: value for key, value in schema.items() if key not in _NOTES}]}
 
 
 def _letta_can_convert(schema: Any) -> bool:
-    """Whether the conversion to OpenAI's strict mode in Letta 0.13.0 to 0.16.2 succeeds for the schema of a value."""
+    """Whether the conversion to strict mode in Letta 0.13.0 to 0.16.2 succeeds for the schema of a value."""
     if "type" not in schema:
         return "anyOf" in schema and (_letta_flattens(schema["anyOf"]) or all(map(_letta_can_convert, schema["anyOf"])))
     if schema["type"] == "object":
@@ -109,19 +94,13 @@ def _letta_can_convert(schema: Any) -> bool:
 
 
 def _letta_flattens(alternatives: list[Schema]) -> bool:
-    """Whether Letta's conversion to strict mode turns the `anyOf` alternatives into one list of types.
-
-    Letta then does not look into the alternatives.
-    """
+    """Whether Letta's conversion turns the alternatives into one list of types, without looking into them."""
     named = [inner["type"] for inner in alternatives if "type" in inner]
     return bool(named) and "object" not in named and "array" not in named
 
 
 def _is_strict_node(schema: Schema, level: int = 0) -> bool:
-    """Whether a schema, with all schemas inside it, fits OpenAI's strict mode.
-
-    `level` is the number of schemas around this one; more than `MAX_STRICT_LEVELS` do not fit.
-    """
+    """Whether a schema fits strict mode. `level` is the number of schemas around it."""
     kind = schema.get("type")
     if not isinstance(kind, str) or not schema.keys() <= _STRICT_KEYWORDS.get(kind, _STRICT_SCALAR_KEYWORDS):
         return False

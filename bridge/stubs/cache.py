@@ -1,7 +1,6 @@
-"""Keeps the checked tools of earlier requests and their stubs in memory.
+"""Keeps checked tools and their stubs in memory, because clients send the same tools with every request.
 
-Clients send the same tools with every request. Checking them and making their stubs would take longer than everything
-else that the bridge does for a request.
+To make them again would take longer than everything else that the bridge does for a request.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MAX_TOOL_SIZE = 16_000
 
 @dataclass(frozen=True, slots=True)
 class _CachedTool:
-    """A tool whose schema was checked, and the stubs that were made for the tool. `spec` has its `schema_key`."""
+    """A checked tool with its `schema_key`, and the stubs made for the tool."""
 
     spec: ToolSpec
     stubs: dict[tuple[SchemaForm, StubKind], Stub] = field(default_factory=dict)
@@ -39,17 +38,10 @@ class StubCache:
         self._lock = threading.Lock()
 
     def check_tool(self, spec: ToolSpec, where: str) -> ToolSpec:
-        """Returns the same tool with its `schema_key`. Raises what `check_schema` raises for an invalid schema.
-
-        `where` is the place of the schema in the request. An error names that place, so errors are not cached.
-        """
+        """Returns the tool with its `schema_key`, or raises as `check_schema` does. Errors name `where`: not cached."""
         return self._find_or_check(spec, where).spec
 
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
-        """Returns the stub of a tool from the cache, or makes the stub with `make_stub`.
-
-        `where` is the place of the tool in the request.
-        """
         tool = self._find_or_check(spec, f"{where}.parameters")
         stub = tool.stubs.get((form, kind))
         if stub is None:
@@ -58,11 +50,7 @@ class StubCache:
         return stub
 
     def _find_or_check(self, spec: ToolSpec, where: str) -> _CachedTool:
-        """Returns the tool from the cache. Checks a tool that is not there, and adds it unless it is too large.
-
-        A tool that has a `schema_key` was checked before and is not checked again. `where` is the place of the schema
-        in the request.
-        """
+        """Returns a tool from the cache, or checks and adds it. A tool with a `schema_key` was checked before."""
         schema_key = spec.schema_key or _schema_key(spec.parameters)
         key = spec.name, spec.description, spec.strict, schema_key
         with self._lock:

@@ -1,8 +1,4 @@
-"""Checks that the parameters of a client's tool are a usable JSON Schema.
-
-An InvalidRequest names the place of the fault in the request. Letta itself accepts a malformed schema and then fails at
-every message to the agent.
-"""
+"""Checks that a tool's parameters are a usable JSON Schema: Letta takes a malformed one, and fails at every message."""
 
 from __future__ import annotations
 
@@ -24,10 +20,8 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class SchemaLimits:
-    """How large a tool's schema may be. `depth` counts nested JSON arrays and objects, `size` characters of JSON.
-
-    `converted_size` counts the characters of the schema that Letta gets. That schema may repeat a definition at each
-    reference.
+    """Limits for nested arrays and objects, and for characters of the client's schema and of the one that Letta gets.
+    The latter may repeat a definition at each reference.
     """
 
     depth: int = 64
@@ -36,19 +30,12 @@ class SchemaLimits:
 
 
 def schema_limits(depth: int, size: int) -> SchemaLimits:
-    """Returns the limits for the depth and the size that the operator allows for a tool's schema.
-
-    The schema that Letta gets may be four times as large as the client's.
-    """
+    """Returns the limits that the operator allows. Letta's schema may be four times as large as the client's."""
     return SchemaLimits(depth, size, 4 * size)
 
 
 def check_schema(parameters: Any, where: str, limits: SchemaLimits) -> None:
-    """Raises an InvalidRequest if a tool's parameters are not a JSON Schema that the bridge and Letta can use.
-
-    Raises TooDeep or TooLarge if the parameters are larger than the limits. The error names `where`, the place of the
-    parameters in the request. None and `{}` are valid: a tool without parameters.
-    """
+    """Refuses a schema that is unusable or beyond the limits. None and `{}` are valid: a tool without parameters."""
     _check_json(parameters, where, limits)
     size = len(json.dumps(parameters, ensure_ascii=False))
     if size > limits.size:
@@ -60,10 +47,7 @@ def check_schema(parameters: Any, where: str, limits: SchemaLimits) -> None:
 
 
 def is_well_formed(schema: dict[str, Any]) -> bool:
-    """Whether each keyword of a schema, and of the schemas inside it, has a value of the right type.
-
-    For an object to which a reference leads, in a place that `check_schema` did not look into.
-    """
+    """Whether all keywords have values of the right type. For a place that `check_schema` did not look into."""
     try:
         _check_keywords(schema, "")
     except InvalidRequest:
@@ -72,7 +56,7 @@ def is_well_formed(schema: dict[str, Any]) -> bool:
 
 
 def check_converted_size(schema: dict[str, Any], where: str, limits: SchemaLimits) -> None:
-    """Raises TooLarge if the schema that Letta would get is too large. `where` is the place of the client's schema."""
+    """Raises TooLarge if the schema that Letta would get is too large."""
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > limits.converted_size:
         raise TooLarge(
@@ -88,10 +72,7 @@ def remove_unstorable(text: str) -> str:
 
 
 def _check_json(value: Any, where: str, limits: SchemaLimits) -> None:
-    """Raises an InvalidRequest if a value is nested too deep, or holds something that JSON or Letta can't keep.
-
-    Works without recursion, because the depth is not known yet.
-    """
+    """Refuses what is nested too deep or can't be stored. Does not recurse, because the depth is not known yet."""
     waiting = [(value, 0)]
     while waiting:
         item, depth = waiting.pop()
@@ -107,7 +88,6 @@ def _check_json(value: Any, where: str, limits: SchemaLimits) -> None:
 
 
 def _check_scalar(value: Any, where: str) -> None:
-    """Raises an InvalidRequest for text that Letta can't store, and for a value that is not a JSON value."""
     if isinstance(value, str) and _UNSTORABLE.search(value):
         _refuse_schema(where, f"holds text with NUL or half a surrogate pair, which can't be stored: {value!r:.80}")
     if isinstance(value, float) and not math.isfinite(value):
@@ -117,7 +97,7 @@ def _check_scalar(value: Any, where: str) -> None:
 
 
 def _check_keywords(schema: dict[str, Any], where: str) -> None:
-    """Raises an InvalidRequest if a keyword of a schema, or of a schema inside it, has a value of a wrong type."""
+    """Checks the types of all keywords of a schema and of the schemas inside it."""
     for key, (fits, wanted) in _KEYWORDS.items():
         if schema.get(key) is not None and not fits(schema[key]):
             _refuse_schema(f"{where}.{key}", f"must be {wanted}")
@@ -135,7 +115,6 @@ def _check_keywords(schema: dict[str, Any], where: str) -> None:
 
 
 def _check_property(name: str, schema: Any, where: str) -> None:
-    """Raises an InvalidRequest if a property has no name, or a schema that is not well formed."""
     if not name:
         _refuse_schema(where, "has an empty name")
     if not is_schema(schema):

@@ -25,11 +25,7 @@ def make_stub(
     where: str = "tools[0].function",
     limits: SchemaLimits = USUAL_LIMITS,
 ) -> Stub:
-    """Returns the stub for a client's tool, with its schema in the form that the Letta server needs.
-
-    `kind` says what the stub's code returns: a fixed text, or the client's result ("relay"). Raises an InvalidRequest
-    for an invalid tool. The error names `where`, the place of the tool in the request.
-    """
+    """Returns a tool's stub. Its code returns a fixed text ("placeholder"), or the client's result ("relay")."""
     check_tool_name(spec.name, where)
     conversion = convert_schema(spec.parameters, form, f"{where}.parameters", limits)
     name = server_name(spec.name, form.python_names)
@@ -65,10 +61,7 @@ def rename_stub(stub: Stub, name: str) -> Stub:
 
 
 def _stub_description(spec: ToolSpec, name: str, sentences: tuple[str, ...]) -> str:
-    """Returns the description that the model sees: the client's own text, then the sentences about the schema.
-
-    It is never empty, because some model providers refuse a tool without a description.
-    """
+    """Returns the client's text and the sentences; never "", because some model providers refuse such a tool."""
     given = remove_unstorable(spec.description)
     has_text = bool(given.strip())
     paragraphs = [given if has_text else f"Calls the client's tool {spec.name}.", *sentences]
@@ -78,10 +71,7 @@ def _stub_description(spec: ToolSpec, name: str, sentences: tuple[str, ...]) -> 
 
 
 def _stub_digest(client_name: str, json_schema: JsonObject, kind: StubKind) -> str:
-    """Returns the digest that identifies a stub, whatever its name on the server.
-
-    The digest changes with the client's name, the schema that Letta gets, the kind, and the template of the code.
-    """
+    """Returns the digest that identifies a stub, whatever its name on the server."""
     unnamed = {key: value for key, value in json_schema.items() if key != "name"}
     whole = {"client_name": client_name, "schema": unnamed, "kind": kind, "template": template_digest()}
     return hashlib.sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -36,18 +36,12 @@ _ORDER = {keyword: place for place, keyword in enumerate(_PHRASES)}
 
 
 def compact_json(value: Any) -> str:
-    """Returns a value as JSON text without blanks and with sorted keys.
-
-    Keys are sorted so that a tool does not look new when a client only changes their order.
-    """
+    """Returns JSON text without blanks, with sorted keys: a tool must not look new if only their order changes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def keyword_phrases(schema: Schema, except_for: frozenset[str] = frozenset()) -> list[str]:
-    """Returns a phrase for each keyword of a schema, except those in `except_for` and those that a model does not need.
-
-    The last phrase quotes all keywords that have no phrase of their own as JSON Schema.
-    """
+    """Returns a phrase for each keyword that a model needs. The last one quotes all without a phrase as JSON Schema."""
     phrases: list[str] = []
     rest = {}
     for key in sorted(schema, key=lambda keyword: (_ORDER.get(keyword, -1), keyword)):
@@ -66,10 +60,7 @@ def keyword_phrases(schema: Schema, except_for: frozenset[str] = frozenset()) ->
 
 
 def describe_schema(schema: Schema, *phrases: str) -> str:
-    """Returns a description: the schema's own one, or else its title, followed by the phrases in brackets.
-
-    Empty phrases are left out. Returns "" if there is no text at all.
-    """
+    """Returns the schema's description, or else its title, with the phrases in brackets; "" if there is no text."""
     text: str = schema.get("description") or schema.get("title") or ""
     addition = "; ".join(phrase for phrase in phrases if phrase)
     if not addition:

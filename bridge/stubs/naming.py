@@ -1,9 +1,8 @@
 """Turns a client's names of tools and parameters into names that Letta and every model provider accept.
 
-A tool keeps the client's name wherever that is possible. A parameter keeps the client's name, except for the three
-names of Letta's own arguments and for names that Anthropic refuses as property keys: those of more than 64 characters,
-or with other characters than letters, digits, `_`, `.` and `-`. Letta writes the names of parameters unchanged into the
-script in which it runs a tool, so this rule also keeps code out of that script.
+A client's name is kept where possible. Parameters can't have the names of Letta's own arguments, nor names that
+Anthropic refuses as property keys: over 64 characters, or others than letters, digits, `_`, `.` and `-`. Letta writes
+these names unchanged into the script in which it runs a tool, so this rule also keeps code out of that script.
 """
 
 from __future__ import annotations
@@ -35,11 +34,7 @@ _DIGEST_LENGTH = 8
 
 
 def check_tool_name(name: str, where: str) -> None:
-    """Raises an InvalidRequest if a client's tool has an invalid name. `where` is the place of the tool in the request.
-
-    Valid are names that OpenAI allows and names that real clients send: with dots, slashes, colons, letters of any
-    alphabet, and up to 128 characters.
-    """
+    """Refuses an invalid name. Valid are OpenAI's names and those of real clients: with . / : and any alphabet."""
     if not _CLIENT_NAME.match(name):
         raise InvalidRequest(
             f"`{where}.name` is {name!r:.160}. A tool's name is made of 1 to 128 letters, digits and any of _ - . : /",
@@ -48,10 +43,8 @@ def check_tool_name(name: str, where: str) -> None:
 
 
 def server_name(client_name: str, python_names: bool) -> str:
-    """Returns the name that a client's tool gets on the Letta server, if no other tool there has this name.
-
-    That is the client's name if the server accepts it; otherwise the ASCII letters of the client's name, and a part of
-    the SHA-256 digest of that name. `python_names`: the name must be a Python name that Letta's scripts do not use.
+    """Returns the client's name if the server accepts it, or else its ASCII letters and a part of its SHA-256 digest.
+    `python_names`: the name must be a Python name that Letta's scripts do not use.
     """
     if _SERVER_NAME.match(client_name) and (not python_names or is_script_safe(client_name)):
         return client_name
@@ -60,10 +53,7 @@ def server_name(client_name: str, python_names: bool) -> str:
 
 
 def append_digest(name: str, digest: str) -> str:
-    """Returns the name with the first digits of the digest, for a stub whose own name another tool has.
-
-    Cuts the name so that the result has at most `MAX_SERVER_NAME` characters.
-    """
+    """Returns the name, cut, with the first digits of the digest, for a stub whose own name another tool has."""
     return _cut_and_append_digest(name, digest, MAX_SERVER_NAME)
 
 
@@ -78,10 +68,8 @@ def function_name(server_name: str) -> str:
 
 
 def parameter_names(names: Iterable[str], python_names: bool) -> dict[str, str]:
-    """Returns, for each parameter's name in the client's schema, the name that the model sees.
-
-    The model sees the client's name where that is possible, and never the same name twice. `python_names`: Letta's
-    scripts must be able to use each name as a variable.
+    """Maps each of the client's names to the name that the model sees, which no other parameter has. `python_names`:
+    Letta's scripts must be able to use each name as a variable.
     """
     fits = is_script_safe if python_names else _is_sendable_parameter
     given = list(names)
@@ -94,15 +82,11 @@ def parameter_names(names: Iterable[str], python_names: bool) -> dict[str, str]:
 
 
 def _is_sendable_parameter(name: str) -> bool:
-    """Whether every model provider accepts the name of a parameter, and Letta has no argument of this name."""
     return bool(_PARAMETER_NAME.match(name)) and name not in LETTA_PARAMETERS
 
 
 def is_script_safe(name: str) -> bool:
-    """Whether a name can be a Python variable in Letta's scripts: an ASCII identifier that no script uses itself.
-
-    Python normalises other identifiers than ASCII ones, after which two of them may be equal.
-    """
+    """Whether a name can be a variable in Letta's scripts. ASCII only: Python may make other identifiers equal."""
     return (
         name.isascii()
         and name.isidentifier()
@@ -115,10 +99,7 @@ def is_script_safe(name: str) -> bool:
 
 
 def _wanted_parameter_name(name: str, python_names: bool) -> str:
-    """Returns a usable name for a parameter whose own name can't be used.
-
-    Does not check whether another parameter has the same name.
-    """
+    """Returns a usable name for a parameter, which another parameter may have already."""
     if not python_names:
         base = re.sub(r"[^A-Za-z0-9_.-]+", "_", _remove_accents(name)).strip("_") or "parameter"
         return base + "_" if base in LETTA_PARAMETERS else base
@@ -127,7 +108,7 @@ def _wanted_parameter_name(name: str, python_names: bool) -> str:
 
 
 def _unused_name(base: str, taken: set[str]) -> str:
-    """Returns a name that is not in `taken`: the base, or the base with the first number that is free."""
+    """Returns the base, or the base with the first number that is free."""
     candidate, number = base[:MAX_SERVER_NAME], 2
     while candidate in taken:
         tail = f"_{number}"
@@ -136,11 +117,7 @@ def _unused_name(base: str, taken: set[str]) -> str:
 
 
 def _ascii_name(name: str, prefix: str) -> str:
-    """Returns the ASCII letters and digits of a name, with underscores between them.
-
-    Accents and letters of other alphabets are dropped. A name that does not begin with a letter, or begins like the
-    script's own variables, gets the prefix.
-    """
+    """Returns a name's ASCII letters and digits with underscores between them, after the prefix where one is needed."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", _remove_accents(name)).strip("_")
     fits = plain[:1].isalpha() and not plain.startswith(_SCRIPT_PREFIXES)
     return plain if fits else f"{prefix}_{plain}".rstrip("_")

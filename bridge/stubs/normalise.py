@@ -11,10 +11,9 @@ _MAY_BE_BOOLEAN = ("additionalProperties", "unevaluatedProperties", "unevaluated
 
 
 def normalise_schema(schema: Any) -> Schema:
-    """Returns a schema of the same meaning in which keywords are not null and schemas are not true or false.
-
-    `additionalProperties` and similar keywords may stay true or false, `const` and `default` may stay null. A schema of
-    a list always has `items`. A list in `items`, from an older draft of JSON Schema, becomes `prefixItems`.
+    """Returns a schema of the same meaning, without keywords that are null and schemas that are true or false. Only
+    `const` and `default` may be null, only `additionalProperties` and the like booleans. A schema of a list always has
+    `items`; a list in `items`, from an older draft of JSON Schema, becomes `prefixItems`.
     """
     if not isinstance(schema, dict):
         return {"not": {}} if schema is False else {}

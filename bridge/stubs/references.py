@@ -1,7 +1,6 @@
-"""Handles the references (`$ref`) in a client's schema: finds their targets, and replaces references by their targets.
+"""Finds the targets of references (`$ref`) in a client's schema, and replaces references by copies of their targets.
 
-The targets are mostly definitions beside the properties of a schema. Letta and model providers often pass on only the
-properties.
+The targets are mostly definitions beside the properties. Letta and model providers often pass on the properties only.
 """
 
 from __future__ import annotations
@@ -40,18 +39,13 @@ class Definitions:
     _recursive: frozenset[str] | None = None
 
     def lookup(self, reference: str) -> Any:
-        """Returns the schema to which a reference leads.
-
-        If the reference leads nowhere, returns True: the JSON Schema that allows any value.
-        """
+        """Returns the target of a reference; True, the schema that allows any value, if there is no target."""
         found = self.find(reference)
         return True if found is None else found
 
     def find(self, reference: str) -> Any:
-        """Returns the schema to which a reference leads; None if the reference leads nowhere.
-
-        Follows only JSON Pointers into the client's own schema, such as `#/$defs/File`. For a reference to an anchor or
-        to another document, returns None. The schema may be True or False.
+        """Returns the schema (also True or False) at a JSON Pointer into the client's schema, such as `#/$defs/File`.
+        Returns None if the pointer leads nowhere, and for references to anchors and to other documents.
         """
         if not reference.startswith("#") or reference[1:2] not in ("", "/"):
             return None
@@ -63,23 +57,16 @@ class Definitions:
         return self._found[reference]
 
     def _schema_from_unexpected_place(self, found: Schema) -> Any:
-        """Returns the normalised schema for an object where no schema is expected, as in OpenAPI's `components`.
-
-        Returns None if the object is not well formed, or after `MAX_REFERENCES` such objects.
-        """
+        """Normalises an object in OpenAPI's `components`, say; None if malformed, or after `MAX_REFERENCES` objects."""
         self._unexpected += 1
         return normalise_schema(found) if self._unexpected <= MAX_REFERENCES and is_well_formed(found) else None
 
     def possible_kinds(self, schema: Any) -> frozenset[str]:
-        """Returns the JSON Schema types of the values that can satisfy a schema. Follows the schema's references."""
+        """Returns the JSON Schema types of the values that can satisfy a schema, following its references."""
         return possible_kinds(schema, self._kinds_at)
 
     def _kinds_at(self, reference: str) -> frozenset[str]:
-        """Returns the JSON Schema types of the values that can satisfy the schema at a reference.
-
-        A reference counts as every type while its target is being read, so that circles end. From the reference number
-        `MAX_REFERENCES` on, new references count as every type, too.
-        """
+        """Returns the types at a reference; all types while the target is being read, so that circles end."""
         if reference not in self._kinds:
             self._kinds[reference] = KINDS
             if len(self._kinds) < MAX_REFERENCES:
@@ -87,10 +74,7 @@ class Definitions:
         return self._kinds[reference]
 
     def is_recursive(self, reference: str) -> bool:
-        """Whether the target of a reference contains the same reference again, directly or through other references.
-
-        A reference on a way from one such circle to another counts as well.
-        """
+        """Whether the target contains the reference again, or the reference leads from one such circle to another."""
         if self._recursive is None:
             reachable = self._reachable_references(self.root)
             before_circles = _nodes_up_to_circles(reachable)
@@ -102,10 +86,7 @@ class Definitions:
         return reference in self._recursive
 
     def needed_definitions(self, schema: Schema) -> dict[str, Any]:
-        """Returns the definitions that a schema needs: the targets of its references, and of the references in them.
-
-        The definitions are under `$defs` or `definitions`, as in the client's schema.
-        """
+        """Returns all definitions to which a schema's references lead, under `$defs` or `definitions` as sent."""
         result: dict[str, Any] = {}
         for reference in filter(is_definition, self._reachable_references(schema)):
             keyword, name = map(_unescape_pointer, reference[2:].split("/")[:2])
@@ -114,10 +95,7 @@ class Definitions:
         return result
 
     def _reachable_references(self, schema: Schema) -> dict[str, set[str]]:
-        """Returns all references in a schema, in the targets of these references, and so on.
-
-        Maps each reference to the references in its target.
-        """
+        """Maps each reference in a schema, in their targets, and so on, to the references in its target."""
         result: dict[str, set[str]] = {}
         waiting = _references_in(schema)
         while waiting:
@@ -129,7 +107,7 @@ class Definitions:
 
 
 def _references_in(schema: Any) -> set[str]:
-    """Returns the references in a schema and in the schemas inside it. Does not look into their targets."""
+    """Returns the references in a schema and in the schemas inside it, but not those in their targets."""
     found: set[str] = set()
 
     def collect(inner: Any) -> Any:
@@ -157,12 +135,9 @@ def _nodes_up_to_circles(graph: dict[str, set[str]]) -> set[str]:
 
 @dataclass(slots=True)
 class Inlining:
-    """Replaces the references (`$ref`) in one schema by copies of the schemas to which they lead.
-
-    `keep` says which references to definitions stay: all, those whose definitions contain themselves ("recursive"), or
-    none. If none stay, definitions that contain themselves are repeated to a limited depth. `changes` gets a sentence
-    for each reference that loses some of its meaning. `nodes` counts the schemas that were processed, copies included,
-    so that the result stays small (`MAX_NODES`).
+    """Replaces the references in one schema by copies of their targets. `keep` says which references to definitions
+    stay; if none stay, definitions that contain themselves ("recursive") are repeated to a limited depth. `nodes`
+    counts the schemas processed, copies included, so that the result stays small.
     """
 
     definitions: Definitions
@@ -171,12 +146,7 @@ class Inlining:
     nodes: int = 0
 
     def inline(self, schema: Any, path: tuple[str, ...] = (), depth: int = 0) -> Any:
-        """Returns the schema with each reference replaced by a copy of its target, unless `keep` says that it stays.
-
-        Also replaces the references inside the copies. `path` holds the references whose copies are around this schema;
-        `depth` is the number of schemas and references around it. `path` and `depth` limit the copies of a definition
-        that contains itself (`MAX_REPEATS`, `MAX_DEPTH`). A schema that is True or False is returned unchanged.
-        """
+        """Returns the schema with copies for references. `path` holds the references whose copies are around it."""
         if not isinstance(schema, dict):
             return schema
         self.nodes += 1
@@ -185,11 +155,7 @@ class Inlining:
         return self._inline_reference(inner, reference, path, depth) if isinstance(reference, str) else inner
 
     def _inline_reference(self, siblings: Schema, reference: str, path: tuple[str, ...], depth: int) -> Schema:
-        """Returns the schema that takes the place of a reference and of `siblings`, the other keywords beside it.
-
-        `path` and `depth` are as in `inline`. If the reference leads nowhere, the result asks only for what `siblings`
-        ask for. If a limit for copies is reached, the result allows any value, and `siblings` are dropped.
-        """
+        """Returns what replaces a reference and the keywords beside it. At a limit for copies, any value is allowed."""
         found = self.definitions.find(reference)
         if found is None or found is False:
             self.changes.append(f"The reference {reference!r} leads nowhere in the client's schema: any value will do.")
@@ -204,22 +170,17 @@ class Inlining:
         return _join_siblings(target, siblings)
 
     def _is_kept(self, reference: str) -> bool:
-        """Whether a reference stays in the schema, as `keep` says. Only references to definitions can stay."""
         if self.keep == "none" or not is_definition(reference):
             return False
         return self.keep == "all" or self.definitions.is_recursive(reference)
 
 
 def is_definition(reference: str) -> bool:
-    """Whether a reference leads to a place in `$defs` or `definitions`."""
     return reference.startswith(_DEFINITIONS)
 
 
 def _join_siblings(target: Schema, siblings: Schema) -> Schema:
-    """Returns one schema for the target of a reference and the keywords beside the reference.
-
-    A value must fit both. Descriptions and other annotations beside the reference replace those of the target.
-    """
+    """Joins a reference's target and the keywords beside the reference, whose descriptions and annotations win."""
     if siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys():
         return {**target, **siblings}
     return {**siblings, "allOf": [*siblings.get("allOf", ()), target]}

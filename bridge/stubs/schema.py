@@ -1,7 +1,4 @@
-"""Converts the JSON Schema of a client's tool to the one that a Letta server gets.
-
-The result also has what is needed to turn the model's arguments back into the client's form.
-"""
+"""Converts the JSON Schema of a client's tool to the one that a Letta server gets."""
 
 from __future__ import annotations
 
@@ -23,11 +20,9 @@ from bridge.turn import ArgumentPath, JsonObject, SchemaForm
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A client's schema in the form for Letta (`parameters`), and what the bridge must know about the conversion.
-
-    `sentences` are to be added to the tool's description. `renamed` maps the names of parameters that the model sees to
-    the client's names. `as_text` are the paths of the values that the model gives as JSON text. `changes` are sentences
-    that say what differs from the client's schema.
+    """A schema in the form for Letta, and what turns the model's arguments back into the client's form. `renamed` maps
+    names that the model sees to the client's; `as_text` are the paths of values given as JSON text. `sentences` are to
+    be added to the tool's description; `changes` say what differs from the client's schema.
     """
 
     parameters: Schema
@@ -38,11 +33,7 @@ class Conversion:
 
 
 def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, limits: SchemaLimits) -> Conversion:
-    """Checks a client's schema, and returns it in the form that a Letta server needs (`form`).
-
-    `parameters` is None for a tool without parameters. Raises an InvalidRequest if the schema is invalid, too large, or
-    too large after the conversion. The error names `where`, the place of the schema in the request.
-    """
+    """Checks a client's schema (None: no parameters), and returns it in the form that a Letta server needs."""
     check_schema(parameters, where, limits)
     client = normalise_schema(parameters or {})
     definitions = Definitions(client)
@@ -70,10 +61,9 @@ def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, 
 
 
 def _references_to_keep(form: SchemaForm) -> Literal["all", "recursive", "none"]:
-    """Returns which references to definitions stay in the schema that Letta gets.
-
-    Letta drops all keywords beside the properties when it converts a schema to OpenAI's strict mode, and when it sends
-    a schema to Anthropic. The bridge's own conversion to strict mode handles definitions that contain themselves.
+    """Returns which references to definitions stay. Letta drops all keywords beside the properties when it converts a
+    schema to strict mode, and when it sends one to Anthropic. The bridge's strict mode handles recursive definitions
+    itself.
     """
     if not form.as_sent:
         return "recursive"
@@ -81,19 +71,12 @@ def _references_to_keep(form: SchemaForm) -> Literal["all", "recursive", "none"]
 
 
 def _remove_definitions(schema: Schema, kept: str) -> Schema:
-    """Returns the schema without OpenAPI's `components`, and without definitions unless `kept` is "all".
-
-    `kept` is `Inlining.keep`. The removed definitions are not lost: `Definitions` finds them in the client's schema.
-    """
+    """Removes `components`, and definitions unless `kept` is "all". `Definitions` finds them in the client's schema."""
     removed = ("components",) if kept == "all" else ("$defs", "definitions", "components")
     return {key: value for key, value in schema.items() if key not in removed}
 
 
 def _rename_parameters(schema: Schema, names: Mapping[str, str]) -> Schema:
-    """Returns the schema with its parameters under the names that the model sees.
-
-    `names` maps the client's name of each parameter to the name that the model sees.
-    """
     return {
         **schema,
         "properties": {
@@ -104,11 +87,7 @@ def _rename_parameters(schema: Schema, names: Mapping[str, str]) -> Schema:
 
 
 def _describe_renaming(schema: Schema, client_name: str, server_name: str) -> Schema:
-    """Returns a parameter's schema with a description that the model can read.
-
-    If the model sees another name than the client's, the description mentions the client's name. Special tokens of a
-    tokenizer in the description are broken up.
-    """
+    """Adds a client's other name to the description, and breaks up a tokenizer's special tokens there."""
     if client_name != server_name:
         schema = {**schema, "description": describe_schema(schema, f'the tool itself calls it "{client_name}"')}
     return {**schema, "description": break_special_tokens(schema["description"])} if "description" in schema else schema

@@ -1,7 +1,7 @@
 """Renders a stub's Python source from a template, and proves that the source does only what it should.
 
-The only text of a client in the source is the name of the tool, at most twice, and only after the name passed an
-allow-list. The source is compared with a syntax tree that is built without the template.
+The only text of a client in the source is the tool's name, after it passed an allow-list. The source is compared with a
+syntax tree that is built without the template.
 """
 
 from __future__ import annotations
@@ -41,11 +41,7 @@ class UnsafeSource(Exception):
 
 @lru_cache(maxsize=1024)
 def stub_source(server_name: str, kind: StubKind = "placeholder") -> str:
-    """Returns the Python source of a stub with this name.
-
-    A stub of the kind "placeholder" returns a fixed text, a "relay" the client's result. Raises UnsafeSource if the
-    name is not allowed in source code, or if the source does anything else than it should.
-    """
+    """Returns the source of a stub that returns a fixed text ("placeholder") or the client's result ("relay")."""
     if not is_server_name(server_name):
         raise UnsafeSource(f"{server_name!r} is not a name that may stand in source code")
     function = function_name(server_name)
@@ -66,7 +62,7 @@ def template_digest() -> str:
 
 @cache
 def _template_environment() -> Environment:
-    """Returns the Jinja environment for stubs. Its filter `literal` writes a text as a Python string in ASCII."""
+    """Returns the Jinja environment, whose filter `literal` writes a text as a Python string in ASCII."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
@@ -80,7 +76,7 @@ def _template_environment() -> Environment:
 
 
 def _expected_tree(function: str, kind: StubKind) -> ast.Module:
-    """Returns the syntax tree that a stub's source should have. It is built without the template."""
+    """Returns the syntax tree that a stub's source should have, built without the template."""
     module = ast.parse("def f(**kwargs): pass")
     definition = module.body[0]
     assert isinstance(definition, ast.FunctionDef)

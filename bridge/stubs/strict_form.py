@@ -1,9 +1,8 @@
 """Converts schemas for Letta servers that force every schema into OpenAI's strict mode.
 
-Strict mode gives every value one type and has no other constraints: those are said in words in the description. Maps,
-tuples, alternatives, values of any kind, definitions that contain themselves, and values that strict mode does not
-allow to be left out are asked for as JSON text. Their own schema is then in the description, and arguments.py reads the
-text.
+Strict mode gives every value one type and has no other constraints: the description says those in words. Maps, tuples,
+alternatives, values of any kind, definitions that contain themselves, and values that strict mode does not allow to be
+left out are asked for as JSON text: the description quotes their schema, and arguments.py reads the text.
 """
 
 from __future__ import annotations
@@ -32,11 +31,9 @@ _NULL = ({"type": "null"}, {"const": None}, {"enum": [None]})
 
 @dataclass(slots=True)
 class StrictFormBuilder:
-    """Builds the schema of one tool for OpenAI's strict mode.
-
-    `definitions` finds the targets of references. `nullable_types`: a type such as `["string", "null"]` reaches the
-    model. `build` fills the other fields: `as_text` gets the paths of the values that the model gives as JSON text,
-    `sentences` what must be added to the tool's description, and `changes` what differs from the client's schema.
+    """Builds one tool's schema for strict mode. `nullable_types`: a type such as `["string", "null"]` reaches the
+    model. `build` fills `as_text` (paths of values that the model gives as JSON text), `sentences` (for the tool's
+    description) and `changes` (what differs from the client's schema).
     """
 
     definitions: Definitions
@@ -46,11 +43,7 @@ class StrictFormBuilder:
     changes: list[str] = field(default_factory=list)
 
     def build(self, top: Schema) -> Schema:
-        """Returns the schema of all arguments for strict mode, and fills `as_text`, `sentences` and `changes`.
-
-        `top` is the schema from `make_top_level` after `Inlining.inline`: the only references in `top` are those to
-        definitions that contain themselves.
-        """
+        """Returns the schema of all arguments. `top` refers only to definitions that contain themselves."""
         if top.get("additionalProperties") not in (None, False):
             self.changes.append("Arguments beyond those that the client names can't be given.")
         phrases = keyword_phrases(top, frozenset({"default"}))
@@ -60,7 +53,6 @@ class StrictFormBuilder:
         return {"type": "object", "properties": self._property_schemas(top, ()), "required": top["required"]}
 
     def _property_schemas(self, schema: Schema, path: ArgumentPath) -> Schema:
-        """Returns the strict mode schema of each property of an object. `path` is the path of the object."""
         required = schema.get("required", [])
         return {
             name: self._value_schema(inner, (*path, name), "required" if name in required else "optional")
@@ -68,12 +60,7 @@ class StrictFormBuilder:
         }
 
     def _value_schema(self, schema: Schema, path: ArgumentPath, place: Place) -> Schema:
-        """Returns the strict mode schema for the value at `path`, from the client's schema for this value.
-
-        Returns the schema of a scalar, of a list or of an object, if strict mode can express the value. Otherwise
-        returns a schema by which the model gives the value as JSON text. `place`: the value is a required property, an
-        optional property, or an item of a list.
-        """
+        """Returns the strict mode schema of the value at `path`: that of a string if the model must give JSON text."""
         plain = _remove_null(_merge_all_of(schema))
         nullable = "null" in self.definitions.possible_kinds(schema)
         kind = _only_kind(self.definitions.possible_kinds(plain))
@@ -95,11 +82,7 @@ class StrictFormBuilder:
         return self._text_schema(schema, kind, path, place, absence)
 
     def _scalar_schema(self, plain: Schema, kind: str, path: ArgumentPath, absence: str) -> Schema:
-        """Returns the strict mode schema for a string, a number or a boolean.
-
-        `absence` tells the model what null means; "" if null is not allowed. The allowed values are given as `enum`
-        only for strings that can't be null and whose tokens Letta can count. All others are said in the description.
-        """
+        """Returns the schema of a scalar. `absence` tells the model what null means; "" if null is not allowed."""
         choices = [plain["const"]] if "const" in plain else plain.get("enum")
         listed = bool(choices) and kind == "string" and not absence and is_token_countable({"enum": choices})
         # Letta keeps `enum` only directly in a parameter; further inside, its values are said in words, too.
@@ -111,11 +94,7 @@ class StrictFormBuilder:
         }
 
     def _text_schema(self, schema: Schema, kind: str, path: ArgumentPath, place: Place, absence: str) -> Schema:
-        """Returns the schema of a string in which the model gives the value at `path`. Adds `path` to `as_text`.
-
-        Strings, numbers and booleans are described in words, all other values by their JSON Schema. `absence` tells the
-        model what null means; "" if null is not allowed. Where the type can't be null, the model writes null as text.
-        """
+        """Returns the schema of a string with a value as text. Where the type can't be null, null is text, too."""
         self.as_text.add(path)
         nullable = bool(absence) and self.nullable_types and place != "item"
         if kind != "string":
@@ -129,10 +108,7 @@ class StrictFormBuilder:
         return {"type": ["string", "null"] if nullable else "string", **_description_keyword(schema, *phrases, absence)}
 
     def _json_text_phrase(self, schema: Schema) -> str:
-        """Returns the phrase that tells the model which JSON text to give for a value of this schema.
-
-        The phrase quotes the schema with the definitions that it needs, up to `MAX_QUOTED` characters.
-        """
+        """Returns the phrase that quotes the JSON Schema which the text must fit, up to `MAX_QUOTED` characters."""
         bare = {key: value for key, value in schema.items() if key not in ("description", "title", "$schema")}
         kinds = self.definitions.possible_kinds(schema)
         if kinds == KINDS and not bare.keys() - _NOTES:
@@ -142,10 +118,7 @@ class StrictFormBuilder:
         return f"plain text, or JSON text {text}" if "string" in kinds else f"as JSON text {text}"
 
     def _note_phrases(self, schema: Schema, path: ArgumentPath, except_for: frozenset[str] = frozenset()) -> list[str]:
-        """Returns a phrase for each keyword of a schema, except those in `except_for`.
-
-        Adds a sentence with the phrases to `changes`. `path` names the value in that sentence.
-        """
+        """Returns a phrase for each keyword except those in `except_for`, and adds the phrases to `changes`."""
         phrases = keyword_phrases(schema, except_for)
         if phrases:
             self.changes.append(f"{_dotted_path(path)}: said in words: {'; '.join(phrases)}.")
@@ -153,17 +126,14 @@ class StrictFormBuilder:
 
 
 def _absence_phrase(place: Place, nullable: bool) -> str:
-    """Returns the phrase that tells the model what null means for a value; "" if null is not allowed."""
+    """Returns what null means for a value; "" if null is not allowed."""
     if nullable:
         return "null if there is none"
     return "optional: null leaves it out" if place == "optional" else ""
 
 
 def _only_kind(kinds: frozenset[str]) -> str:
-    """Returns the only JSON Schema type in `kinds` beside null; "" if there are several or none.
-
-    "number" and "integer" together count as "number".
-    """
+    """Returns the only type beside null; "" if there is not exactly one. Number and integer together are "number"."""
     kinds -= {"null"}
     if kinds == {"number", "integer"}:
         return "number"
@@ -171,11 +141,7 @@ def _only_kind(kinds: frozenset[str]) -> str:
 
 
 def _has_fixed_properties(schema: Schema) -> bool:
-    """Whether strict mode can express the schema of an object: a list of properties, and no constraints.
-
-    Properties that the schema does not list may be allowed (`additionalProperties: true`), but the model can't give
-    such properties.
-    """
+    """Whether strict mode can express an object. Properties that are allowed but not listed can't be given then."""
     return (
         bool(schema.get("properties"))
         and schema.keys() <= _OBJECT_KEYWORDS | _NOTES
@@ -184,7 +150,7 @@ def _has_fixed_properties(schema: Schema) -> bool:
 
 
 def _description_keyword(schema: Schema, *phrases: str) -> Schema:
-    """Returns `{"description": …}` with the schema's own description and the phrases; `{}` if there is no text."""
+    """Returns `{"description": …}`; `{}` if there is no text."""
     text = describe_schema(schema, *phrases)
     return {"description": text} if text else {}
 
@@ -195,10 +161,8 @@ def _dotted_path(path: ArgumentPath) -> str:
 
 
 def _merge_all_of(schema: Schema) -> Schema:
-    """Returns a schema that means the same for all values except null, with fewer schemas inside.
-
-    Merges all schemas in `allOf` into the schema around them, also an alternative that is the only one beside null.
-    Turns alternatives that are all constants into an `enum`. In the last two cases, the alternative null is dropped.
+    """Returns a simpler schema that means the same for all values except null. Merges `allOf` and an alternative that
+    is the only one beside null, and turns constants as alternatives into an `enum`; these two lose null.
     """
     result = dict(schema)
     parts = result.pop("allOf", [])
@@ -216,11 +180,7 @@ def _merge_all_of(schema: Schema) -> Schema:
 
 
 def _add_part(schema: Schema, part: Schema) -> Schema:
-    """Returns `schema` with the keywords of `part` added, so that a value must fit `schema` and `part`.
-
-    If a keyword has different values in `schema` and `part`, the value in `part` goes to `allOf`. But descriptions and
-    other notes of `part` are dropped if `schema` has them already.
-    """
+    """Returns a schema whose values fit both schemas. Keywords that differ go to `allOf`; notes of `schema` win."""
     result = dict(schema)
     rest: Schema = {}
     for key, value in part.items():

@@ -27,10 +27,7 @@ _LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
 
 
 def map_subschemas(schema: Schema, change: Callable[[Any], Any]) -> Schema:
-    """Returns a schema in which every schema directly inside it is replaced by `change` of that schema.
-
-    True and false are schemas, too.
-    """
+    """Returns the schema with `change` applied to each schema directly inside it. True and false are schemas, too."""
     result = dict(schema)
     for key, value in schema.items():
         if key in _BY_NAME and isinstance(value, dict):
@@ -43,10 +40,7 @@ def map_subschemas(schema: Schema, change: Callable[[Any], Any]) -> Schema:
 
 
 def find_at_path(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
-    """Returns the value at a path in a schema, and whether JSON Schema expects a schema there.
-
-    Returns None and False if the path leads nowhere.
-    """
+    """Returns the value at a path, and whether a schema is expected there; None and False if the path leads nowhere."""
     here, expected, holds_schemas = schema, True, False
     for name in path:
         if isinstance(here, dict) and name in here:
@@ -74,11 +68,7 @@ def kind_of_value(value: Any) -> str:
 
 
 def possible_kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozenset[str]:
-    """Returns the JSON Schema types of the values that can satisfy a schema.
-
-    Returns all types if the schema does not restrict them, and no type if the schema is False. `of_reference` returns
-    the types for the target of a reference.
-    """
+    """Returns the JSON Schema types that can satisfy a schema. `of_reference` returns those of a reference's target."""
     if not isinstance(schema, dict):
         return frozenset() if schema is False else KINDS
     result = _declared_kinds(schema)
@@ -93,7 +83,7 @@ def possible_kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -
 
 
 def _declared_kinds(schema: Schema) -> frozenset[str]:
-    """Returns the JSON Schema types of the values that the keywords `type`, `enum` and `const` of a schema allow."""
+    """Returns the JSON Schema types that `type`, `enum` and `const` allow."""
     result = KINDS
     named = schema.get("type")
     if named is not None:
@@ -108,6 +98,6 @@ def _declared_kinds(schema: Schema) -> frozenset[str]:
 
 
 def _add_integer(names: Iterable[str]) -> frozenset[str]:
-    """Returns the JSON Schema types, with "integer" if "number" is one of them: every integer is a number."""
+    """Adds "integer" if "number" is there: every integer is a number."""
     found = frozenset(names)
     return found | {"integer"} if "number" in found else found

@@ -23,11 +23,7 @@ MAX_SEARCHED = 200
 
 @dataclass(slots=True)
 class TopLevel:
-    """The schema of all arguments of a tool, as one object with properties.
-
-    `sentences` are for the tool's description: they say what `schema` can't express. `changes` say what differs from
-    the client's schema.
-    """
+    """The schema of all arguments, sentences for the tool's description that say what it can't express, and changes."""
 
     schema: Schema
     sentences: list[str] = field(default_factory=list)
@@ -35,12 +31,7 @@ class TopLevel:
 
 
 def make_top_level(parameters: Schema, definitions: Definitions, where: str) -> TopLevel:
-    """Returns the schema of all arguments as one object that has `properties` and `required`.
-
-    Merges references, `allOf` and alternatives at the top of the client's schema into one list of properties. Raises an
-    InvalidRequest if `type` does not allow an object; the error names `where`, the place of `parameters` in the
-    request.
-    """
+    """Returns the schema as one object, into which references, `allOf` and alternatives at the top are merged."""
     top = TopLevel({"type": "object", **_flatten_schema(parameters, definitions)})
     if "object" not in declared_types(top.schema):
         raise InvalidRequest(
@@ -61,10 +52,7 @@ def make_top_level(parameters: Schema, definitions: Definitions, where: str) -> 
 
 
 def _flatten_schema(schema: Any, definitions: Definitions) -> Schema:
-    """Returns the schema merged with the targets of its references and with the schemas in its `allOf`.
-
-    In the result, `anyOf` and `oneOf` each hold a list of all the lists of alternatives that were found.
-    """
+    """Merges a schema with its references and `allOf`. `anyOf` and `oneOf` then hold lists of lists of alternatives."""
     result: Schema = {}
     waiting, followed = [schema], set[str]()
     while waiting:
@@ -81,10 +69,7 @@ def _flatten_schema(schema: Any, definitions: Definitions) -> Schema:
 
 
 def _merge_part(result: Schema, part: Schema) -> None:
-    """Adds the keywords of `part` to `result`, in place.
-
-    Properties, required names and alternatives of both are joined. Of any other keyword, `result` keeps its own value.
-    """
+    """Adds `part` to `result`, in place: joins properties, required names and alternatives, and keeps all else."""
     # Each part knows only its own properties. Only the outermost part can say whether there may be others.
     ignored = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
     for key, value in part.items():
@@ -99,11 +84,7 @@ def _merge_part(result: Schema, part: Schema) -> None:
 
 
 def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword: str) -> None:
-    """Adds the properties in `more` to `properties`, in place.
-
-    A property that has different schemas in the two gets both in a list under `keyword`: "allOf" if a value must fit
-    both, "anyOf" if one is enough.
-    """
+    """Adds properties in place. `keyword` joins different schemas: "allOf" (a value must fit both) or "anyOf" (one)."""
     for name, schema in more.items():
         known = properties.get(name, schema)
         if known == schema:
@@ -115,10 +96,7 @@ def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword:
 
 
 def _describe_alternatives(top: TopLevel, definitions: Definitions) -> None:
-    """Replaces the alternatives at the top of a tool's schema by sentences for the tool's description.
-
-    The schema gets the properties of all alternatives. Required are only those that every alternative requires.
-    """
+    """Replaces alternatives by sentences. All their properties stay; required are those that every one requires."""
     found = [(key, members) for key in ALTERNATIVES for members in top.schema.pop(key, ())]
     searched = {id(member) for _, members in found for member in members}
     for key, members in found:
@@ -134,12 +112,7 @@ def _describe_alternatives(top: TopLevel, definitions: Definitions) -> None:
 
 
 def _expand_alternatives(member: Any, definitions: Definitions, searched: set[int]) -> list[Schema]:
-    """Returns schemas without alternatives that together mean the same as `member`, which is one alternative.
-
-    `member` is merged with each of its own alternatives, at any depth. `searched` gets the `id()` of every alternative
-    that is searched. An alternative in `searched` is not searched again, so that circles end. After `MAX_SEARCHED`
-    alternatives, further ones are ignored.
-    """
+    """Returns schemas without alternatives that together mean `member`. `searched` holds ids, so that circles end."""
     found: list[Schema] = []
     waiting: list[tuple[Schema, Any]] = [({}, member)]
     while waiting:
