@@ -1,10 +1,9 @@
 """Removes stubs that no agent has had for a while, and helper agents of requests that have ended long ago.
 
-All that a sweep knows is stored on the Letta server. A stub that no agent has gets a tag with the time, and is deleted
-when this time is long enough ago. A turn may begin to use the stub at that moment, so deleting takes three steps. First
-the stub gets a tag that says that the stub is leaving. Every turn sees this tag in Letta's answer when the turn
-attaches the stub, and then uses another stub. Second, the agents are read again: if a turn attached the stub before the
-stub got the tag, the stub stays. Only then is the stub deleted.
+All that a sweep knows is stored on the Letta server, in tags. A turn may begin to use a stub while a sweep deletes it,
+so deleting takes three steps. First the stub gets a tag that says that it is leaving; every turn that attaches the stub
+then sees this tag, and uses another stub. Second, the agents are read again: a stub that a turn attached before the tag
+stays. Only then is the stub deleted.
 """
 
 from __future__ import annotations
@@ -39,10 +38,8 @@ Outcome = Literal["deleted", "marked", "unmarked", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep will do with the bridge's tools, or what a sweep did.
-
-    `marked` get a tag because no agent has them, `unmarked` lose this tag because an agent has them again, and `kept`
-    stay as they are. `helpers` are agents that the bridge made for requests that were interrupted; they are deleted.
+    """What a sweep does: `marked` tools get a tag because no agent has them, `unmarked` ones lose it as an agent has
+    them. `helpers` are agents that the bridge made for requests that were interrupted; they are deleted.
     """
 
     deleted: tuple[Tool, ...] = ()
@@ -53,10 +50,7 @@ class Sweep:
 
 
 def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float) -> Sweep:
-    """Returns what a sweep at the Unix time `now` will do with each of the bridge's tools. Changes nothing.
-
-    A tool is deleted when no agent has had it for `longest_idle` seconds.
-    """
+    """Plans a sweep at the Unix time `now`: deletes tools that no agent has had for `longest_idle` seconds."""
     tools: defaultdict[Outcome, list[Tool]] = defaultdict(list)
     for own in owned:
         tools[_sweep_outcome(own, now, longest_idle)].append(own.tool)
@@ -72,11 +66,9 @@ def sweep_server(
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
 ) -> Sweep:
-    """Deletes stubs that no agent has had for `longest_idle` seconds, and helper agents older than `HELPER_LIFE`.
-
-    Also adds and removes the tags that say since when no agent has a stub. Returns what was done; with `dry_run`,
-    changes nothing and returns what would be done. Tools that changed since the plan was made are left alone. Sweeps
-    can run at any time, also several at once. Tests replace `clock` and `pause`.
+    """Deletes stubs that no agent has had for `longest_idle` seconds, and left-over helper agents. Returns what was
+    done. With `dry_run`, changes nothing. Tools that changed since the plan are left alone; several sweeps can run at
+    once.
     """
     now = clock()
     left_over = tuple(agent for agent in gateway.helpers() if now - agent.created >= HELPER_LIFE)
@@ -95,11 +87,7 @@ def sweep_server(
 
 
 def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
-    """Returns what a sweep at the Unix time `now` does with one tool of the bridge.
-
-    "marked" means that the tool gets a tag with the time `now`, because no agent has the tool. A time in the future in
-    an existing tag is replaced: the clock was put back.
-    """
+    """Returns what a sweep does with one tool. A time in the future is replaced: the clock was put back."""
     if own.is_used:
         return "unmarked" if has_sweep_tag(own.tool) else "kept"
     since = idle_since(own.tool)
@@ -109,11 +97,7 @@ def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
 
 
 def _delete_unused_stubs(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
-    """Deletes those of the `overdue` stubs that still no agent uses. Returns the deleted stubs.
-
-    First tags the stubs as leaving, so that no turn begins to use them. Waits for `GRACE` seconds and reads the agents
-    again. A stub that an agent has after all stays and loses its tags.
-    """
+    """Deletes and returns those of the `overdue` stubs that still no agent uses. The others lose their tags."""
     leaving = _change_each_tool(overdue, lambda tool: gateway.tag_tool(tool.id, tags_when_leaving(tool)))
     if not leaving:
         return ()
@@ -128,10 +112,7 @@ def _delete_unused_stubs(gateway: Gateway, overdue: Sequence[Tool], pause: Calla
 
 
 def _change_each_tool(tools: Sequence[Tool], change: Callable[[Tool], None]) -> tuple[Tool, ...]:
-    """Applies a change to each tool, and returns the tools that were changed.
-
-    A tool that somebody else changes or removes at the same time is left to the next sweep.
-    """
+    """Returns the tools that were changed. What somebody else changes at the same time is left to the next sweep."""
     changed = []
     for tool in tools:
         try:

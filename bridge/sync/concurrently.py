@@ -15,10 +15,8 @@ Result = TypeVar("Result")
 
 
 def call_concurrently(action: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Calls the action with each item in several threads, and returns the results in the order of the items.
-
-    If a call fails, calls that have not begun are not made. The exception is raised when all calls that have begun have
-    ended. All calls are counted in the trace of the calling thread.
+    """Returns the results in the order of the items. If a call fails, calls that have not begun are not made, and the
+    exception is raised when all others have ended. All calls count in the caller's trace.
     """
     if not items:
         return []

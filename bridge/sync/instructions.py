@@ -1,8 +1,7 @@
 """Keeps the client's system prompt in one read-only memory block of the bridge on the agent.
 
-The block is written only when the system prompt has changed, and removed when a client sends no system prompt. Both are
-done before the agent gets the message of the same turn. The agent's own blocks are never touched: the bridge recognises
-its block by the metadata, not by the label.
+The block is changed before the agent gets the message of the same turn. The agent's own blocks are never touched: the
+bridge recognises its block by the metadata, not by the label.
 """
 
 from __future__ import annotations
@@ -18,11 +17,7 @@ DESCRIPTION = "Instructions of the application the user talks through. They hold
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """What to do with the bridge's memory block on an agent. `label` is the label of that block.
-
-    `add` is the value of a new block, `set` the new value of the existing block; "" means that nothing is added or set.
-    `remove` are blocks of the bridge to be removed.
-    """
+    """What to do with the bridge's block: `add` a value or `set` a new one ("": nothing), and `remove` blocks."""
 
     label: str = ""
     add: str = ""
@@ -31,11 +26,7 @@ class BlockChange:
 
 
 def plan_instructions(agent: Agent, wanted: str) -> BlockChange:
-    """Returns the change after which the bridge's one block on the agent holds `wanted`, the client's system prompt.
-
-    If `wanted` is "", the agent gets no block of the bridge. Other blocks of the bridge are removed. If the block holds
-    `wanted` already, the change is empty.
-    """
+    """Returns the change after which the bridge's only block holds `wanted`; for "", the agent gets no block."""
     ours = tuple(block for block in agent.blocks if is_ours(block))
     if not wanted:
         return BlockChange(remove=ours)
@@ -46,7 +37,6 @@ def plan_instructions(agent: Agent, wanted: str) -> BlockChange:
 
 
 def apply_instructions(gateway: Gateway, agent: Agent, change: BlockChange) -> None:
-    """Makes the change to the agent's blocks on the Letta server."""
     for block in change.remove:
         gateway.remove_block(agent.id, block)
     if change.add:
@@ -61,7 +51,6 @@ def is_ours(block: Block) -> bool:
 
 
 def _free_label(agent: Agent) -> str:
-    """Returns a label for the bridge's block that no block of the agent has."""
     taken = {block.label for block in agent.blocks}
     labels = (LABEL, *(f"{LABEL}_{number}" for number in range(2, len(taken) + 2)))
     return next(label for label in labels if label not in taken)

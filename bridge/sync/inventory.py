@@ -1,7 +1,4 @@
-"""Lists the tools of the bridge on the Letta server.
-
-The list is fetched from Letta each time, and not kept in memory.
-"""
+"""Lists the tools of the bridge on the Letta server. The list is fetched each time, and not kept in memory."""
 
 from __future__ import annotations
 
@@ -16,10 +13,8 @@ from bridge.sync.plan import names_in_rules_without_tool
 
 @dataclass(frozen=True, slots=True)
 class OwnTool:
-    """A tool of the bridge on the Letta server, and the agents that have the tool.
-
-    `ruled` are agents that have only a rule for the tool, because somebody detached the tool by hand. The tool shows
-    that the bridge made the rule, so the tool stays until the agent's next turn has removed the rule.
+    """A tool of the bridge. `ruled` are agents with only a rule for it, because somebody detached the tool by hand. The
+    tool proves that the rule is the bridge's, so it stays until the agent's next turn has removed the rule.
     """
 
     tool: Tool
@@ -28,15 +23,11 @@ class OwnTool:
 
     @property
     def is_used(self) -> bool:
-        """Whether an agent has the tool, or a rule for the tool."""
         return bool(self.agents or self.ruled)
 
 
 def list_own_tools(gateway: Gateway) -> list[OwnTool]:
-    """Returns all tools of the bridge on the Letta server, sorted by name.
-
-    The agents are fetched only if there is such a tool.
-    """
+    """Returns all tools of the bridge, sorted by name. Fetches the agents only if there is such a tool."""
     tools = sorted(filter(is_ours, gateway.tools()), key=lambda tool: tool.name)
     return own_tools_with_agents(tools, gateway.whole_agents()) if tools else []
 

@@ -13,19 +13,12 @@ from bridge.turn import Stub
 
 
 def possible_names(stub: Stub) -> tuple[str, ...]:
-    """Returns the names that a stub may have on the server: its plain name, then names with a part of its digest.
-
-    The names are tried in this order, because another tool or a stub that is about to be deleted may have a name.
-    """
+    """Returns a stub's plain name, then names with a part of its digest, in the order in which they are tried."""
     return stub.name, *(append_digest(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
 
 
 def first_free_name(stub: Stub, tools: Mapping[str, Tool], given: Collection[str] = ()) -> str:
-    """Returns the first of a stub's possible names that no tool has, or only the tool of this stub itself.
-
-    `tools` are the tools on the server by name. `given` are names that other stubs will get. Raises LettaRejected if
-    every possible name is taken.
-    """
+    """Returns the first possible name that no other tool has. `given` are names that other stubs will get."""
     for name in possible_names(stub):
         tool = tools.get(name)
         if name not in given and (tool is None or is_tool_of_stub(tool, rename_stub(stub, name))):

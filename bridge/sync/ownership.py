@@ -1,6 +1,6 @@
 """Recognises the bridge's own tools on the Letta server by their tags, which every Letta keeps, and by their source.
 
-A tool without the bridge's tags belongs to somebody else. The bridge never changes or removes it.
+A tool without the bridge's tags belongs to somebody else: the bridge never changes or removes it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ _LEAVING = f"{OWNER}:leaving"
 
 
 def stub_tags(stub: Stub, now: float | None = None) -> list[str]:
-    """Returns the tags with which a stub is put on the Letta server.
-
-    `now` is the Unix time of the stub's creation; None for the current time.
-    """
+    """Returns the tags of a new stub. `now` is the Unix time of its creation; None for the current time."""
     made = int(time.time() if now is None else now)
     known = [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
     return [*known, f"{_MADE}{made}"]
@@ -37,10 +34,8 @@ def is_ours(tool: Tool) -> bool:
 
 
 def was_replaced(tool: Tool) -> bool:
-    """Whether somebody put another tool under the name of a stub.
-
-    Letta keeps the bridge's tags on that other tool, and agents that had the stub have the other tool now. The source
-    of every stub names the bridge; the source of the other tool does not. A tool without source counts as not replaced.
+    """Whether somebody put another tool under the name of a stub: Letta keeps the bridge's tags on that tool, and the
+    agents have it now, but its source does not name the bridge. A tool without source counts as not replaced.
     """
     return _has_our_tags(tool) and tool.source != "" and OWNER not in tool.source
 
@@ -50,29 +45,22 @@ def _has_our_tags(tool: Tool) -> bool:
 
 
 def digest_of(tool: Tool) -> str:
-    """Returns the digest of the stub from the tags of a tool of the bridge; "" if there is no such tag."""
+    """Returns the digest of the stub from a tool's tags; "" if there is no such tag."""
     return _tag_value(tool, _DIGEST)
 
 
 def client_name_of(tool: Tool) -> str:
-    """Returns the client's name of a tool of the bridge; its name on the server if there is no tag with the name."""
+    """Returns the client's name from a tool's tags; the name on the server if there is no such tag."""
     return _tag_value(tool, _CLIENT_NAME) or tool.name
 
 
 def creation_time(tool: Tool) -> int:
-    """Returns the Unix time at which the bridge made a tool; 0 if the tag with this time is missing or invalid.
-
-    Letta itself does not say when a tool was made.
-    """
+    """Returns the Unix time at which the bridge made a tool, which Letta does not say; 0 without a valid tag."""
     return _time_in_tag(tool, _MADE) or 0
 
 
 def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
-    """Whether a tool on the server can be used as this stub, after an update if the tool differs from the stub.
-
-    The tool must have the stub's digest in its tags, or else the same kind, client's name and schema: then another
-    version of the bridge may have made it. A tool that is about to be deleted can't be used.
-    """
+    """Whether a tool can be this stub, maybe after an update: the digest is the same, or another version made it."""
     if not is_ours(tool) or is_leaving(tool):
         return False
     made_alike = f"{_KIND}{stub.kind}" in tool.tags and client_name_of(tool) == stub.spec.name
@@ -80,7 +68,7 @@ def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
 
 
 def differs_from_stub(tool: Tool, stub: Stub) -> bool:
-    """Whether a tool on the server differs from the stub in digest, schema or source, and so needs an update."""
+    """Whether a tool on the server differs from the stub, and so needs an update."""
     return digest_of(tool) != stub.digest or tool.json_schema != stub.json_schema or tool.source != stub.source_code
 
 
@@ -88,10 +76,7 @@ def differs_from_stub(tool: Tool, stub: Stub) -> bool:
 
 
 def idle_since(tool: Tool) -> int | None:
-    """Returns the Unix time at which a sweep first found that no agent has the tool.
-
-    Returns None if the tool has no tag with this time, or a tag with an invalid time.
-    """
+    """Returns the Unix time at which a sweep first found that no agent has the tool; None without a valid tag."""
     return _time_in_tag(tool, _IDLE_SINCE)
 
 
@@ -106,28 +91,25 @@ def has_sweep_tag(tool: Tool) -> bool:
 
 
 def tags_when_idle(tool: Tool, since: int) -> list[str]:
-    """Returns a tool's tags with the tag that no agent has had the tool since the Unix time `since`."""
+    """Returns the tags with the Unix time since which no agent has had the tool."""
     return [*tags_without_sweep(tool), f"{_IDLE_SINCE}{since}"]
 
 
 def tags_when_leaving(tool: Tool) -> list[str]:
-    """Returns a tool's tags with the tag that the tool is about to be deleted."""
     return [*(tag for tag in tool.tags if tag != _LEAVING), _LEAVING]
 
 
 def tags_without_sweep(tool: Tool) -> list[str]:
-    """Returns a tool's tags without those that sweeps add."""
     return [tag for tag in tool.tags if tag != _LEAVING and not tag.startswith(_IDLE_SINCE)]
 
 
 def _time_in_tag(tool: Tool, prefix: str) -> int | None:
-    """Returns the Unix time in a tag; None if there is no such tag, or if somebody put an invalid time there."""
+    """Returns the Unix time in a tag; None if there is no such tag, or an invalid time that somebody put there."""
     value = _tag_value(tool, prefix)
     return int(value) if value.isdecimal() and len(value) <= MAX_TIME_DIGITS else None
 
 
 def _tag_value(tool: Tool, prefix: str) -> str:
-    """Returns the rest of the first tag that begins with the prefix; "" if there is no such tag."""
     for tag in tool.tags:
         if tag.startswith(prefix):
             return tag.removeprefix(prefix)

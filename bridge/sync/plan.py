@@ -28,13 +28,9 @@ def plan_toolset(
     rules: Sequence[JsonObject],
     detached_names: Collection[str] = (),
 ) -> ToolsetChange | None:
-    """Returns the change after which the agent has its own tools plus `bindings` and its own rules plus `rules`.
-
-    Returns None if the agent has exactly those.
-
-    Also removes old rules of the bridge, which Letta keeps when a stub is gone. `detached_names` are the names of stubs
-    that somebody detached from the agent or deleted. If somebody put another tool under the name of a stub, the stub's
-    rule is removed, too: because of that rule, the agent would wait at each call of the other tool.
+    """Returns the change to the agent's own tools plus `bindings` and own rules plus `rules`; None if there is nothing
+    to do. Removes old rules of the bridge, which Letta keeps when a stub is gone. If somebody put another tool under a
+    stub's name, the stub's rule goes, too: because of that rule, the agent would wait at each call of the other tool.
     """
     own = [tool for tool in agent.tools if not is_ours(tool)]
     attached = [tool for tool in agent.tools if is_ours(tool)]
@@ -49,16 +45,15 @@ def plan_toolset(
 
 
 def names_in_rules_without_tool(agent: Agent) -> set[str]:
-    """Returns the names of tools for which the agent has a rule of the bridge's types, but which the agent lacks."""
+    """Returns the names in an agent's rules of the bridge's types for which the agent has no tool."""
     ruled = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES}
     return ruled - {tool.name for tool in agent.tools}
 
 
 def _remove_our_rules(rules: Sequence[JsonObject], our_names: Collection[str]) -> list[JsonObject]:
-    """Returns the rules without those that the bridge made for tools of these names."""
     return [rule for rule in rules if rule.get("type") not in OUR_RULES or rule.get("tool_name") not in our_names]
 
 
 def _count_rules(rules: Sequence[JsonObject]) -> Counter[tuple[object, object]]:
-    """Counts rules by type and tool. Other fields are ignored, because Letta adds fields of its own to each rule."""
+    """Counts rules by type and tool only, because Letta adds fields of its own to each rule."""
     return Counter((rule.get("type"), rule.get("tool_name")) for rule in rules)

@@ -1,7 +1,4 @@
-"""Puts stubs on the Letta server, and keeps in memory under which id and name each stub is there.
-
-The memory is a cache: all of it can be fetched from Letta again.
-"""
+"""Puts stubs on the Letta server, and keeps their ids and names in a cache that Letta can fill again."""
 
 from __future__ import annotations
 
@@ -25,10 +22,9 @@ MAX_AGENTS = 5_000
 
 
 class Registry:
-    """Puts stubs on the Letta server and keeps their ids and names. A stub never gets a name that another tool has.
-
-    `lock_names` locks the names of tools for all workers while the registry looks names up and takes them, because
-    Letta overwrites a tool when its name is put a second time. Without `lock_names`, the lock is for this worker only.
+    """Puts stubs on the Letta server and keeps their ids and names. A stub never gets a name that another tool has:
+    Letta overwrites a tool when its name is put a second time. So `lock_names` locks names for all workers while the
+    registry looks names up and takes them. Without `lock_names`, the lock is for this worker only.
     """
 
     def __init__(
@@ -43,11 +39,9 @@ class Registry:
         self._lock = threading.Lock()
 
     def place_stubs(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
-        """Puts missing stubs on the Letta server.
-
-        Returns the bindings of all `stubs`, in order, and whether Letta had to be called. Stubs that the agent has, and
-        those that this registry placed before, need no call. The others are looked up by name: those that are missing,
-        and those that the agent has but that were changed or are about to be deleted.
+        """Returns the bindings of all stubs, in order, after putting missing ones on the server, and whether Letta was
+        called. Stubs that the agent has or that were placed before need no call, unless they were changed or are being
+        deleted.
         """
         self._learn_places(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
@@ -63,16 +57,14 @@ class Registry:
         return bindings, bool(missing)
 
     def forget_stubs(self, stubs: Iterable[Stub]) -> None:
-        """Forgets the ids and names of stubs, which may be wrong: the next `place_stubs` looks the stubs up again."""
+        """Forgets ids and names that may be wrong: the next `place_stubs` looks the stubs up again."""
         with self._lock:
             for stub in stubs:
                 self._places.pop(stub.digest, None)
 
     def detached_stub_names(self, agent: Agent) -> set[str]:
         """Returns the names of stubs that somebody detached from the agent by hand, so that only their rules are there.
-
-        A name that this worker has not seen on the agent is looked up on the server. If the server has no stub of this
-        name, the rule is somebody else's, and the name is not looked up again.
+        An unknown name is looked up; if the server has no stub of this name, the rule is somebody else's for good.
         """
         ruled = names_in_rules_without_tool(agent)
         with self._lock:
@@ -87,7 +79,7 @@ class Registry:
         return known | ours
 
     def _learn_places(self, tools: Iterable[Tool]) -> None:
-        """Keeps in memory the ids and names of those tools that are the bridge's stubs. Ignores all other tools."""
+        """Keeps in memory the ids and names of the bridge's stubs among the tools."""
         with self._lock:
             for tool in tools:
                 digest = digest_of(tool) if is_ours(tool) else ""
@@ -97,10 +89,7 @@ class Registry:
             _drop_oldest(self._places, MAX_STUBS)
 
     def _known_bindings(self, stubs: Sequence[Stub]) -> list[Binding]:
-        """Returns the bindings of those stubs whose id and name are in memory.
-
-        A name counts only if it is one of the stub's possible names.
-        """
+        """Returns the bindings of stubs in memory, if the name there is a possible name of the stub."""
         with self._lock:
             found = [(stub, self._places.get(stub.digest)) for stub in stubs]
         return [
@@ -110,11 +99,7 @@ class Registry:
         ]
 
     def _find_or_put_stubs(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:
-        """Returns the bindings of stubs that are not in memory, after putting missing ones on the server.
-
-        Chooses names as if a name that was not looked up were free, looks the chosen names up, and repeats this until
-        all chosen names were looked up. `seen` are tools that need no look-up.
-        """
+        """Returns the bindings of stubs that are not in memory. Chooses names until all chosen ones were looked up."""
         tools = {tool.name: tool for tool in seen}
         looked_up = set(tools)
         while True:
@@ -126,11 +111,7 @@ class Registry:
             looked_up.update(unseen)
 
     def _put_stubs(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
-        """Returns the bindings of stubs, after putting those on the server that are missing there or differ.
-
-        `chosen` are the stubs by name, `tools` the tools on the server by name. The tools that were put are added to
-        `tools`.
-        """
+        """Puts stubs that are missing or differ, adds their tools to `tools`, and returns the bindings of all."""
         wanting = [stub for name, stub in chosen.items() if name not in tools or differs_from_stub(tools[name], stub)]
         made = call_concurrently(self._put_stub, wanting)
         tools |= {stub.name: tool for stub, tool in zip(wanting, made, strict=True)}
@@ -138,10 +119,7 @@ class Registry:
         return [Binding(stub, tools[name].id) for name, stub in chosen.items()]
 
     def _put_stub(self, stub: Stub) -> Tool:
-        """Puts one stub on the server, and returns its tool.
-
-        If Letta refuses the stub, raises a LettaRejected with the client's name of the tool.
-        """
+        """Puts one stub on the server. An error has the client's name of the tool."""
         try:
             return self._gateway.put_tool(stub, stub_tags(stub))
         except LettaRejected as fault:
@@ -162,16 +140,12 @@ class Registry:
 
 
 def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
-    """Removes the oldest items until at most `most` are left."""
     while len(kept) > most:
         kept.popitem(last=False)
 
 
 def bindings_beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Binding]:
-    """Returns bindings for stubs that are sent with each message, and not put on the server: `tool_id` is "".
-
-    A stub gets another one of its possible names if one of the agent's own tools has its name.
-    """
+    """Returns bindings with the `tool_id` "" for stubs that are sent with each message, and not put on the server."""
     return [Binding(stub, "") for stub in _choose_names(stubs, {tool.name: tool for tool in agent.tools}).values()]
 
 
@@ -185,9 +159,6 @@ def _choose_names(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str,
 
 
 def is_unusable_stub(attached: Mapping[str, Tool], binding: Binding) -> bool:
-    """Whether the agent has the tool of a binding, but the tool differs from the stub or is about to be deleted.
-
-    `attached` are the agent's tools by id. False if the agent does not have the tool.
-    """
+    """Whether the agent has the tool of a binding, but the tool differs from the stub or is about to be deleted."""
     tool = attached.get(binding.tool_id)
     return tool is not None and (differs_from_stub(tool, binding.stub) or is_leaving(tool))

@@ -21,11 +21,8 @@ RulesFor = Callable[[Sequence[Binding]], Sequence[JsonObject]]
 def sync_toolset(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]]:
-    """Changes the agent's tools to its own plus `stubs`. Returns the agent and the bindings of the stubs.
-
-    `rules_for` returns the tool rules that belong to the bindings; the agent gets these rules, too. An agent that
-    has all that already is not changed. If somebody else removes or changes tools at the same time, the agent is
-    fetched and changed again, at most twice; then a LettaUnavailable is raised.
+    """Changes the agent's tools to its own plus `stubs`, with the rules for them. Returns the agent and the bindings.
+    If somebody else changes tools at the same time, the agent is fetched and changed again, at most twice.
     """
     last = "they are changed by somebody else at the same time"
     for repair in range(1 + REPAIRS):
@@ -48,10 +45,8 @@ def sync_toolset(
 def _sync_once(
     gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
 ) -> tuple[Agent, list[Binding]] | None:
-    """Changes the agent's tools and rules once, without a second try.
-
-    Returns the agent after the change and the bindings. Returns None if the agent then does not have exactly the
-    stubs of the bindings. Removes the tags of sweeps from the stubs, so that no sweep deletes a stub in use.
+    """Changes the agent once. Returns None if it then has not exactly the stubs of the bindings. Removes the tags of
+    sweeps from the stubs, so that no sweep deletes a stub in use.
     """
     bindings, called = registry.place_stubs(agent, stubs)
     if called:
