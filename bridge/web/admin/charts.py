@@ -101,10 +101,7 @@ def _make_chart(
     summary: str,
     as_text: Callable[[float], str],
 ) -> Chart:
-    """Returns a chart with a bar for each of `values`, which have an amount for each kind of part.
-
-    `labels` has one label for each bar. `as_text` returns the text for the value at the chart's upper edge.
-    """
+    """Returns a chart with a bar for each of `values`, which have an amount for each kind of part."""
     top = _round_up(max((sum(value.values()) for value in values), default=0.0))
     step = WIDTH / max(1, len(values))
     bars = [
@@ -115,10 +112,7 @@ def _make_chart(
 
 
 def _stack_parts(value: dict[str, float], x: float, width: float, top: float) -> list[BarPart]:
-    """Returns the parts of a bar, stacked from the bottom up. Amounts of 0 have no part.
-
-    `x` is the bar's left edge. `top` is the value of a bar of full height; 0 if all bars are empty.
-    """
+    """Returns the parts of a bar, stacked from the bottom up. `top` is the value of a full bar; 0 if all are empty."""
     parts, bottom = list[BarPart](), HEIGHT
     for kind, amount in value.items():
         height = HEIGHT * amount / top if top else 0.0

@@ -21,7 +21,6 @@ _JSON = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\
 
 
 def add_filters(app: Flask) -> None:
-    """Adds the filters to the app's templates, under short names."""
     app.jinja_env.filters.update(
         ago=show_time_ago,
         until=show_time_since,
@@ -48,7 +47,6 @@ def show_time_since(moment: float) -> Markup:
 
 
 def _time_element(moment: float, text: str) -> Markup:
-    """Returns the HTML element `time` with this text, and the exact time as a tooltip. `moment` is a Unix time."""
     exact = datetime.fromtimestamp(moment, UTC)
     return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
         exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S"), text
@@ -56,7 +54,6 @@ def _time_element(moment: float, text: str) -> Markup:
 
 
 def _duration_in_one_unit(seconds: float) -> str:
-    """Returns text such as "5 min", rounded down."""
     seconds = max(0.0, seconds)
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "s"))
     return f"{math.floor(seconds / size)} {unit}"
@@ -70,7 +67,6 @@ def format_duration(seconds: float) -> str:
 
 
 def format_number(value: float) -> str:
-    """Returns the number with commas between the thousands."""
     return f"{value:,}"
 
 
@@ -85,13 +81,11 @@ def escape_invisible(text: str) -> str:
 
 
 def highlight_json(value: Any) -> Markup:
-    """Returns the value as indented JSON in HTML, with keys and values in different colours."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return Markup("").join(_highlighted_json_parts(escape_invisible(text)))
 
 
 def _highlighted_json_parts(text: str) -> Iterator[Markup]:
-    """Yields the HTML of each key and each value of JSON text, and of the text between them, in their order."""
     done = 0
     for found in _JSON.finditer(text):
         yield escape(text[done : found.start()])
@@ -114,10 +108,6 @@ def highlight_python(source: str) -> Markup:
 
 
 def _highlighted_python_parts(source: str) -> Iterator[Markup]:
-    """Yields the HTML of each Python token and of the text between them, in their order.
-
-    Raises TokenError or SyntaxError if the source can't be parsed.
-    """
     lines = source.splitlines(keepends=True)
     row, column = 1, 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -128,9 +118,8 @@ def _highlighted_python_parts(source: str) -> Iterator[Markup]:
 
 
 def _text_between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    """Returns the text of `lines` from `start` to `end`: pairs of a row, counted from 1, and a column, counted from 0.
-
-    A row after the last line counts as empty: Python's tokenizer ends with tokens there.
+    """Returns the text between two pairs of a row, counted from 1, and a column, counted from 0.
+    Python's tokenizer ends with tokens in a row after the last line, which counts as empty.
     """
     if start[0] == end[0]:
         return lines[start[0] - 1][start[1] : end[1]] if start[0] <= len(lines) else ""
@@ -140,7 +129,6 @@ def _text_between(lines: list[str], start: tuple[int, int], end: tuple[int, int]
 
 
 def _token_class(token: tokenize.TokenInfo) -> str:
-    """Returns the CSS class of a token's colour, "" for a token without a colour."""
     if token.type == tokenize.NAME and keyword.iskeyword(token.string):
         return "w"
     kinds = {tokenize.STRING: "s", tokenize.COMMENT: "c", tokenize.NUMBER: "n"}
@@ -148,5 +136,4 @@ def _token_class(token: tokenize.TokenInfo) -> str:
 
 
 def _span_element(kind: str, text: str) -> Markup:
-    """Returns the HTML element `span` with the CSS class `kind` and this text, escaped."""
     return Markup('<span class="{}">{}</span>').format(kind, text)

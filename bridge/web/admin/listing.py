@@ -34,10 +34,9 @@ _LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "erro
 
 @dataclass(frozen=True, slots=True)
 class ListingQuery:
-    """The search, the filters, the order and the page that the address of the list asks for.
-
-    `q` are words to search for. `state` is a state of tools or a filter in _FLAGS, `agent` an agent's id or name; "" in
-    these three matches every tool. `sort` is the name of a column, with "-" before the name for falling order.
+    """What the address of the list asks for. `q` are words to search for, `agent` is an id or a name.
+    `state` is a state of tools or a filter in _FLAGS. "" in these three matches every tool.
+    `sort` is the name of a column, with "-" before the name for falling order.
     """
 
     q: str = ""
@@ -48,7 +47,7 @@ class ListingQuery:
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, str]) -> ListingQuery:
-        """Returns the query from the arguments of an address. An invalid or missing argument becomes the default."""
+        """Returns the query in the arguments of an address. An invalid or missing argument becomes the default."""
         state, sort, page = arguments.get("state", ""), arguments.get("sort", "name"), arguments.get("page", "1")
         return cls(
             q=arguments.get("q", "").strip()[:200],
@@ -67,25 +66,18 @@ class ListingQuery:
         return self.sort.startswith("-")
 
     def arguments_with(self, **changes: Any) -> dict[str, str]:
-        """Returns the arguments of a link to the same list with `changes`, which are new values of the fields.
-
-        The link leads to the first page, unless `changes` has a `page`. Arguments with the default value are left out.
-        """
+        """Returns the arguments of this query with `changes`. The page becomes 1, unless `changes` has a `page`."""
         changed = replace(self, **({"page": 1} | changes))
         defaults = asdict(ListingQuery())
         return {name: str(value) for name, value in asdict(changed).items() if value != defaults[name]}
 
     def arguments_sorted_by(self, column: str) -> dict[str, str]:
-        """Returns the arguments of the link in a column's head, which sorts the list by this column.
-
-        If the list is sorted by this column already, the link reverses the order.
-        """
+        """Returns the arguments that sort the list by this column, or reverse its order if it is sorted so already."""
         if self.column == column:
             return self.arguments_with(sort=column if self.falling else f"-{column}")
         return self.arguments_with(sort=f"-{column}" if column in _LARGE_FIRST else column)
 
     def aria_sort(self, column: str) -> str:
-        """Returns the value of the HTML attribute `aria-sort` of a column: its order, "none" if it has none."""
         if self.column != column:
             return "none"
         return "descending" if self.falling else "ascending"
@@ -93,10 +85,8 @@ class ListingQuery:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of the rows that match a query.
-
-    `found` is the number of rows that match, `total` the number of all rows. `page` is the number of this page, from 1
-    to `pages`. `counts` has the number of all rows for each state and each filter in _FLAGS.
+    """One page of the rows that match a query. `found` counts the rows that match, `total` all rows.
+    `counts` has the numbers of all rows for each state and each filter in _FLAGS.
     """
 
     rows: Sequence[ToolRow]
@@ -108,10 +98,7 @@ class Listing:
 
 
 def make_listing(rows: Sequence[ToolRow], wanted: ListingQuery) -> Listing:
-    """Returns the page that the query wants, of the rows that match the query. The last page if there are fewer pages.
-
-    Rows with the same value in the sorted column are sorted by the client's name.
-    """
+    """Returns the page that the query wants, or the last page if there are fewer."""
     found = [row for row in rows if _matches_query(row, wanted)]
     found.sort(key=lambda row: (row.client_name.lower(), row.key))
     found.sort(key=_KEYS[wanted.column], reverse=wanted.falling)
@@ -122,10 +109,7 @@ def make_listing(rows: Sequence[ToolRow], wanted: ListingQuery) -> Listing:
 
 
 def _matches_query(row: ToolRow, wanted: ListingQuery) -> bool:
-    """Returns whether the tool has all words of the search, and the agent and the state that the query wants, if any.
-
-    The words are searched in the tool's names, its digest and the names of its agents.
-    """
+    """Returns whether the query wants the tool. Words are searched in its names, its digest and its agents' names."""
     words = wanted.q.lower().split()
     text = f"{row.client_name} {row.server_name} {row.digest} {' '.join(agent.name for agent in row.agents)}".lower()
     if not all(word in text for word in words):
@@ -136,5 +120,4 @@ def _matches_query(row: ToolRow, wanted: ListingQuery) -> bool:
 
 
 def _has_state(row: ToolRow, state: str) -> bool:
-    """Returns whether the tool has the state `state`, or matches the filter in _FLAGS of this name. "" matches all."""
     return _FLAGS[state](row) if state in _FLAGS else state in ("", row.state)

@@ -17,10 +17,8 @@ Known = TypeVar("Known")
 
 @dataclass(slots=True)
 class PageData:
-    """The sources of one page's data, for one request.
-
-    `arguments` are the arguments of the address. `now` is the Unix time of the request. `warnings` are sentences that
-    say what could not be read; the page shows them.
+    """The sources of one page's data, for one request at the Unix time `now`.
+    `warnings` are sentences that say what could not be read; the page shows them.
     """
 
     parts: Parts
@@ -29,10 +27,7 @@ class PageData:
     warnings: list[str] = field(default_factory=list)
 
     def snapshot(self) -> Snapshot:
-        """Returns the tools and agents of the Letta server.
-
-        If Letta fails, returns an older snapshot and adds a warning. Without an older snapshot, raises the failure.
-        """
+        """Returns the tools and agents on Letta. If Letta fails, the snapshot is older, and a warning is added."""
         view = self.parts.snapshots.view()
         if view.snapshot is None:
             raise view.failure or LettaError("The Letta server could not be read.")
@@ -42,10 +37,7 @@ class PageData:
         return view.snapshot
 
     def read_history(self, ask: Callable[[Activity], Known]) -> Known | None:
-        """Returns what `ask` reads from the history. If the store fails, adds a warning and returns None.
-
-        `ask` gets the history and returns one of its values. The same warning is added once only.
-        """
+        """Returns what `ask` reads from the history. If the store fails, adds one warning and returns None."""
         try:
             return ask(self.parts.activity)
         except StoreUnavailable as failure:

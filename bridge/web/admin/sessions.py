@@ -32,10 +32,8 @@ MOST_FROM_ALL = 30
 
 
 class SignedSessions(SecureCookieSessionInterface):
-    """Flask's signed cookies, with a name and the attribute Secure that depend on the connection. Flask calls it.
-
-    Over an encrypted connection, the prefix `__Host-` makes browsers send the cookie only encrypted, and only to this
-    host.
+    """Flask's signed cookies, with a name and the attribute Secure that depend on the connection.
+    The prefix `__Host-` makes browsers send the cookie only encrypted, and only to this host.
     """
 
     def get_cookie_name(self, app: Flask) -> str:
@@ -46,22 +44,19 @@ class SignedSessions(SecureCookieSessionInterface):
 
 
 def is_encrypted(request: Request) -> bool:
-    """Returns whether the client's connection is encrypted, up to the bridge or up to a proxy that says so in a header.
-
-    Anybody can send that header: a client that lies only gets a cookie with more restrictions.
+    """Returns whether the client's connection, maybe to a proxy, is encrypted.
+    Anybody can send the proxy's header: a client that lies only gets a cookie with more restrictions.
     """
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
 def key_from_password(password: str) -> bytes:
-    """Returns the key that signs session cookies. Takes long on purpose."""
     return hashlib.scrypt(password.encode(), salt=b"letta-tool-bridge admin session", n=2**14, r=8, p=1)
 
 
 def refuse_other_sites(request: Request) -> None:
     """Raises Forbidden if a page of another site sent the request. Accepts requests that no page sent.
-
-    The header Sec-Fetch-Site decides. Without it, as in old browsers, the header Origin must name this host.
+    Browsers send Sec-Fetch-Site; for old browsers, which do not, Origin must name this host.
     """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
@@ -82,10 +77,7 @@ class SignIn:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check_password(self, request: Request, shown: str | None) -> None:
-        """Raises Unauthorized if the password `shown` is wrong, and counts it. None counts as an empty password.
-
-        Raises Busy, also for the right password, if too many wrong passwords came in the same WINDOW seconds.
-        """
+        """Raises Unauthorized for a wrong password. After too many, raises Busy also for the right one."""
         window = int(time.time() // WINDOW)
         limits = {
             f"wrong passwords {window}": MOST_FROM_ALL,
@@ -101,24 +93,17 @@ class SignIn:
         raise Unauthorized("That is not the password.", code="wrong_password")
 
     def begin_session(self, session: MutableMapping[str, Any]) -> None:
-        """Puts a new session with a random id into the cookie. `session` is Flask's session, which is the cookie."""
         session.clear()
         session.update(id=secrets.token_hex(16), begun=int(time.time()))
 
     def end_session(self, session: MutableMapping[str, Any]) -> None:
-        """Empties the cookie, and notes in the store that the session is over, so that no copy of the cookie is valid.
-
-        If the store fails, a copy of the cookie stays valid until LIFETIME has passed.
-        """
+        """Empties the cookie, and notes the end in the store, so that no copy of the cookie is valid."""
         with suppress(StoreUnavailable):
             self.store.put(f"session over {session.get('id')}", "1", LIFETIME)
         session.clear()
 
     def is_valid_session(self, session: MutableMapping[str, Any]) -> bool:
-        """Returns whether the session was begun here, less than LIFETIME ago, and has not been ended.
-
-        While the store fails, a session that was ended counts as valid.
-        """
+        """Returns whether the session is valid. While the store fails, a session that was ended counts as valid."""
         name, begun = session.get("id"), session.get("begun")
         if not isinstance(name, str) or not isinstance(begun, int):
             return False
@@ -128,8 +113,7 @@ class SignIn:
         return 0 <= time.time() - begun < LIFETIME
 
     def _add_to_count(self, key: str, by: int) -> int:
-        """Adds `by` to the count `key` in the store, and returns the new count. With 0, only reads the count.
-
+        """Adds `by` to the count `key` in the store, and returns the new count.
         While the store fails, each worker counts for itself: the operator needs the page most during failures.
         """
         try:
@@ -141,5 +125,4 @@ class SignIn:
 
 
 def _address_digest(request: Request) -> str:
-    """Returns a hash of the client's IP address. Behind trusted proxies, it is the address that the proxies report."""
     return hashlib.sha256((request.remote_addr or "").encode()).hexdigest()[:16]

@@ -37,10 +37,7 @@ View = Callable[..., views.Data]
 
 
 def admin_routes(app: Flask, parts: Parts) -> Blueprint:
-    """Returns the routes of the admin pages. Also adds the template filters, and sets up signed sessions in the app.
-
-    Without a password in the settings, every admin page says that the pages are off.
-    """
+    """Returns the routes of the admin pages. Without a password in the settings, every page says that they are off."""
     password = parts.settings.admin_password
     site = Blueprint("admin", __name__, url_prefix="/admin", static_folder="../static", static_url_path="static")
     sign_in = SignIn(password, parts.store)
@@ -67,10 +64,7 @@ _OPEN = frozenset({"admin.sign_in", "admin.try_to_sign_in"})
 
 def _require_sign_in(sign_in: SignIn) -> Response | None:
     """Returns None if the request may go on, otherwise the page "off" or a redirect to the sign-in page.
-
-    Flask calls it before each request for an admin page. Programs may send the password with HTTP Basic authentication.
-    Raises Forbidden for changes that other sites request, Unauthorized for a wrong password, Busy after too many wrong
-    passwords. Raises Unauthorized also if a JSON twin is requested without a session and without a password.
+    Programs may send the password with HTTP Basic authentication.
     """
     if request.endpoint == "admin.static":
         return None
@@ -115,10 +109,8 @@ def _add_sign_in(site: Blueprint, sign_in: SignIn) -> None:
 
 
 def _own_path(path: str | None) -> str:
-    """Returns the path if it is an admin page, otherwise "". After signing in, the browser is sent to this path.
-
-    The path comes from the address, so anybody may have written it. Browsers understand some paths, such as those with
-    a backslash, as addresses of another host.
+    """Returns the path if it is an admin page, otherwise "". Anybody may have written the path into the address.
+    Browsers understand some paths, such as those with a backslash, as addresses of another host.
     """
     return path if path and path.startswith("/admin/") and "\\" not in path and path.isprintable() else ""
 
@@ -132,10 +124,7 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
         return _redirect_to(url_for("admin.tools"))
 
     def add_page(rule: str, name: str, view: View) -> None:
-        """Adds the page `name`, and its JSON twin with the same data, which `view` returns.
-
-        `rule` is the page's Flask route. `view` gets the sources of the data, then the variable parts of the path.
-        """
+        """Adds the page `name`, and its JSON twin with the same data. `rule` is the page's Flask route."""
 
         def read_data(**names: str) -> views.Data:
             source = PageData(parts, request.args)
@@ -165,11 +154,7 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
 
 
 def _json_twin_address(name: str, names: dict[str, str]) -> str:
-    """Returns the address of the JSON twin of the page `name`, with the arguments of this request.
-
-    `names` are the variable parts of the path, such as an agent's id. The arguments are added as text, because
-    `url_for` would take some of their names as its options.
-    """
+    """Returns the address of a page's JSON twin. `url_for` would take some of the arguments' names as its options."""
     values: dict[str, Any] = {**names}
     query = urlencode(list(request.args.items(multi=True)))
     return url_for(f"admin.{name}_json", **values) + (f"?{query}" if query else "")
@@ -194,7 +179,6 @@ def _add_actions(site: Blueprint, parts: Parts) -> None:
 
 
 def _page_after(action: str, target: str) -> str:
-    """Returns the address of the page to show after an action: the agent's page, or the list of tools."""
     of_agents = ("resync", "detach", "close")
     return url_for("admin.agent", agent_id=target) if action in of_agents else url_for("admin.tools")
 
@@ -203,10 +187,6 @@ def _page_after(action: str, target: str) -> str:
 
 
 def _error_reply(fault: Exception) -> Response:
-    """Logs the fault, and returns the response: an error object for JSON twins, otherwise an error page.
-
-    Flask calls it for every exception of a route of the admin pages.
-    """
     failure = log_fault(_as_bridge_error(fault), current_app.logger)
     if _wants_json():
         response = jsonify(error_object(failure))
@@ -220,14 +200,12 @@ def _error_reply(fault: Exception) -> Response:
 
 
 def _as_bridge_error(fault: Exception) -> Exception:
-    """Returns the bridge's error for an exception of Flask, and any other exception as it is."""
     if isinstance(fault, NotFound):
         return UnknownPath("There is no such page.")
     return InvalidRequest(fault.description or fault.name) if isinstance(fault, HTTPException) else fault
 
 
 def _with_retry_after(response: Response, failure: BridgeError) -> Response:
-    """Adds the header Retry-After to the response if the failure says when to try again. Returns the same response."""
     if failure.retry_after is not None:
         response.headers["Retry-After"] = str(failure.retry_after)
     return response
@@ -245,9 +223,6 @@ def _redirect_to(address: str) -> Response:
 
 
 def _allow_own_referrer(response: Response) -> Response:
-    """Sets the header Referrer-Policy, and returns the same response. Flask calls it after each admin request.
-
-    With this policy browsers send the header Origin, by which refuse_other_sites() knows requests of other sites.
-    """
+    """Makes browsers send the header Origin, by which refuse_other_sites() knows requests of other sites."""
     response.headers["Referrer-Policy"] = "same-origin"
     return response

@@ -25,10 +25,7 @@ RECENT_TURNS = 40
 
 
 def tools_data(page: PageData) -> Data:
-    """Returns one page of the list of tools, which the arguments of the address filter and sort.
-
-    `agents` are the agents for the filter. `as_of` is the Unix time of the snapshot that the list is made from.
-    """
+    """Returns one page of the list of tools. `as_of` is the Unix time of the snapshot that the list is made from."""
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
     wanted = ListingQuery.from_arguments(page.arguments)
@@ -38,16 +35,12 @@ def tools_data(page: PageData) -> Data:
 
 
 def _tool_rows(page: PageData, snapshot: Snapshot) -> list[ToolRow]:
-    """Returns the rows of all clients' tools. Without the history, they have no counts, and a warning is added."""
     uses = page.read_history(Activity.tool_uses) or {}
     return tool_rows(snapshot.tools, snapshot.agents, uses, page.now, page.parts.settings.stub_idle)
 
 
 def tool_data(page: PageData, key: str) -> Data:
-    """Returns one tool: as the client sent it, as Letta has it, its last calls, and other tools of the same name.
-
-    `key` is the key of the tool's row, or the id of the tool on Letta. Raises UnknownPath if there is no such tool.
-    """
+    """Returns one tool. `key` is the key of the tool's row, or the id of the tool on Letta."""
     snapshot = page.snapshot()
     rows = _tool_rows(page, snapshot)
     row = next((row for row in rows if key in (row.key, row.tool_id)), None)
@@ -64,7 +57,7 @@ def tool_data(page: PageData, key: str) -> Data:
 
 
 def agents_data(page: PageData) -> Data:
-    """Returns the agents that have all words of the address's argument `q`. `total` is the number of all agents."""
+    """Returns the agents that have all words of the address's argument `q`."""
     snapshot = page.snapshot()
     turns, running = page.read_history(Activity.newest_turns) or [], page.read_history(Activity.busy_agents) or {}
     rows = agent_rows(snapshot.agents, snapshot.features, page.parts.settings.methods, turns, running)
@@ -78,11 +71,7 @@ def _searched_text(row: AgentRow) -> str:
 
 
 def agent_data(page: PageData, agent_id: str) -> Data:
-    """Returns one agent as Letta has it now, with its last turns and its running turn.
-
-    If Letta fails, returns only what the history has about the agent, with `row` None and a warning. Raises the failure
-    if the history has no turn of the agent.
-    """
+    """Returns one agent with its turns. If Letta fails, `row` is None, and only what the history has is returned."""
     turns = page.read_history(lambda history: history.newest_turns_of_agent(agent_id)) or []
     running = (page.read_history(Activity.busy_agents) or {}).get(agent_id)
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
@@ -105,7 +94,6 @@ def agent_data(page: PageData, agent_id: str) -> Data:
 
 
 def _tool_lists(found: Agent) -> Data:
-    """Returns the agent's tools in two lists: stubs of the bridge, and tools of its own."""
     return {
         "our_tools": [
             {"key": digest_of(one) or one.id, "name": client_name_of(one)} for one in found.tools if is_ours(one)
@@ -115,7 +103,6 @@ def _tool_lists(found: Agent) -> Data:
 
 
 def activity_data(page: PageData) -> Data:
-    """Returns the charts of the last hour, the turns that run, and the last turns, errors and actions."""
     minutes = page.read_history(lambda history: history.last_minutes(page.now, CHART_MINUTES)) or []
     return {
         "charts": [turns_chart(minutes), latency_chart(minutes)],
@@ -128,7 +115,6 @@ def activity_data(page: PageData) -> Data:
 
 
 def health_data(page: PageData) -> Data:
-    """Returns the versions, whether Letta and the store answer, the workers, and the settings without secrets."""
     settings = page.parts.settings
     return {
         "bridge": {"version": __version__, "python": platform.python_version()},
@@ -141,7 +127,6 @@ def health_data(page: PageData) -> Data:
 
 
 def _letta_state(page: PageData) -> Data:
-    """Returns the address of the Letta server, and either its version and capabilities or the failure."""
     url = page.parts.settings.letta_base_url
     try:
         features = page.parts.gateway.features()
@@ -151,7 +136,6 @@ def _letta_state(page: PageData) -> Data:
 
 
 def _store_state(page: PageData) -> Data:
-    """Returns the kind of the shared store, and the failure if the store can't be written."""
     kind = "Redis (REDIS_URL)" if page.parts.settings.redis_url else "SQLite file in BRIDGE_DATA_DIR"
     try:
         page.parts.store.check_writable()
