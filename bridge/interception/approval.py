@@ -33,8 +33,8 @@ class Approval(Interception):
 
 
 def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
-    """Sends the client's results and the turn's messages, and yields the events of the run. With nothing new for the
-    agent, yields the reply that the client missed; without such a reply, makes the agent go on.
+    """Sends the client's results and the turn's messages, and yields the events of the run. If there is nothing to
+    send, yields the reply that the client missed, or makes the agent go on.
     """
     switch_parallel_calls(turn)
     stored, editor = StoredMessages(turn), ContextEditor(turn)
@@ -59,9 +59,7 @@ def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()
 
 
 def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple[list[Results], int]:
-    """Returns the results to send for the held calls, and 0. If no held call gets a result: an empty list, and the row
-    in which the agent got the client's results before, as `find_row_of_results` returns it.
-    """
+    """Returns the results for the held calls, and 0; without such results [], and the row of `find_row_of_results`."""
     if not turn.new_input.results:
         return [], 0
     request = stored.held_request()
@@ -72,9 +70,7 @@ def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple
 
 
 def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
-    """Returns a result for every call of the request, the client's or a failure: Letta accepts only all of them
-    together.
-    """
+    """Returns a result or a failure for every call of the request: Letta refuses results for only some of them."""
     missing = NO_RESULT if turn.parallel or not given else ONE_AT_A_TIME
     results = []
     for call in request.calls:

@@ -29,8 +29,8 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class TaggedCall:
-    """A tool call as the model wrote it into its text. `fault` says what is wrong with the call; "" if it is valid.
-    `arguments` is a JSON text, or the whole text between the tags if the name is missing or unknown.
+    """A tool call in the model's text. `fault` says what is wrong with it, "" if nothing is. `arguments` is a JSON
+    text, or the whole text between the tags if the name is missing or unknown.
     """
 
     name: str
@@ -70,8 +70,8 @@ class TaggedText:
         return self._parse_call(body)
 
     def _take_text(self) -> str | None:
-        """Removes and returns the text before the next tag, "" if the tag comes first; also removes the tag. Without a
-        tag, returns the text that cannot begin one, None if there is no such text.
+        """Removes the text before the next tag, and the tag, and returns the text, "" if the tag comes first. Without a
+        tag, takes only what cannot be the beginning of a tag, None if nothing.
         """
         start = self._rest.find(self._open)
         if start >= 0 and self._may_be_tag(self._passed + self._rest[:start]):
@@ -109,9 +109,7 @@ class TaggedText:
 
 
 def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
-    """Says what is wrong with a call's arguments by the tool's JSON Schema; "" if nothing is. Does not check nested
-    values.
-    """
+    """Says what is wrong with a call's arguments by the tool's schema; "" if nothing is. Skips nested values."""
     if not isinstance(arguments, dict):
         return "`arguments` must be a JSON object"
     required, properties = schema.get("required"), schema.get("properties")

@@ -53,8 +53,7 @@ def choose_method(
     features: ServerFeatures, loop: Loop, wanted: Method, choice: ToolChoice, allowed: frozenset[Method] = frozenset()
 ) -> Interception:
     """Returns the best interception method that works for the agent and can do what `choice` (`tool_choice`) asks.
-    `wanted` is BRIDGE_METHOD; "auto" means any method. `allowed` are the methods of the client's key; empty permits
-    all.
+    `wanted` is BRIDGE_METHOD. `allowed` are the methods of the client's key; empty permits all.
     """
     possible = possible_methods(features, loop)
     if wanted != "auto" and wanted not in possible:

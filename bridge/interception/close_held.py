@@ -12,9 +12,7 @@ from bridge.sync.ownership import is_ours
 
 
 def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
-    """Fetches the approval request that holds the agent: only the last message of its context can. None if there is
-    none.
-    """
+    """Fetches the approval request that holds the agent, None if there is none. Only the last message can hold it."""
     if not agent.message_ids:
         return None
     last = agent.message_ids[-1]
@@ -23,9 +21,7 @@ def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
 
 
 def names_of_own_tools(agent: Agent, request: StoredMessage) -> list[str]:
-    """Returns the called tools of the request that are the agent's own, not stubs: only the agent's owner may decide
-    these.
-    """
+    """Returns the called tools that are the agent's own, not stubs: only the agent's owner may decide on these."""
     own = {tool.name for tool in agent.tools if not is_ours(tool)}
     return [call.name for call in request.calls if call.name in own]
 
@@ -51,9 +47,8 @@ def close_held_calls(gateway: Gateway, agent: Agent) -> list[str]:
 
 
 def close_request(gateway: Gateway, agent: Agent, request: StoredMessage) -> None:
-    """Closes all calls of an approval request without asking a model, so that the agent takes messages again. From
-    Letta 0.14 on, letta_v1_agent accepts results. Other agents accept only denials, to which Letta adds words of its
-    own, so the request is removed from their context instead.
+    """Closes all calls of an approval request without asking a model. From Letta 0.14 on, letta_v1_agent accepts
+    results. For others, removes the request from the context: they accept only denials, to which Letta adds words.
     """
     features = gateway.features()
     if agent_loop(features.version, agent.type) == "v3" and features.tool_returns:

@@ -9,9 +9,7 @@ from bridge.letta.gateway import AgentChange, Say
 
 
 class ContextEditor:
-    """Changes the context of a turn's agent. `ids_before` are its messages before the run. At most one message of a
-    turn is temporary, and is removed after the run.
-    """
+    """Changes the context of a turn's agent. `ids_before` are its messages before the run. At most one is temporary."""
 
     def __init__(self, turn: PreparedTurn) -> None:
         self._turn = turn
@@ -28,9 +26,7 @@ class ContextEditor:
         return self.mark_temporary(Say("system", GO_ON))
 
     def deny_call(self, request_id: str, reason: str) -> str:
-        """Denies a held call. Returns the id of the Letta message with the call's return, the text `reason`. Of what
-        the denial adds to the context, only that return stays. The temporary message is removed, too.
-        """
+        """Denies a held call. Returns the id of the message with its return, the only one that the denial leaves."""
         turn = self._turn
         return_id = turn.gateway.deny_call(turn.agent.id, request_id, reason).id
         now = self._current_ids()
@@ -40,8 +36,8 @@ class ContextEditor:
         return return_id
 
     def set_context(self, message_ids: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
-        """Makes these messages the agent's context before the run. `variables` replace all of the agent's; None leaves
-        them. A held call that is not among the messages does not hold the agent any more.
+        """Makes these messages the context before the run: no other call holds the agent then. `variables` replace all
+        variables of the agent; None leaves them.
         """
         self.ids_before = message_ids
         self._change_context(message_ids, variables)
@@ -66,8 +62,7 @@ class ContextEditor:
 
     def _without_temporary(self, message_ids: list[str]) -> list[str]:
         """Returns the ids without the temporary message, the first after `ids_before`. Returns all ids if the last of
-        `ids_before` is not in the context: Letta has compacted the context, and the temporary message's place is not
-        known.
+        `ids_before` is gone: Letta has compacted the context, and the temporary message's place is not known.
         """
         last = self.ids_before[-1] if self.ids_before else ""
         if not self._has_temporary or last not in message_ids[:-1]:

@@ -17,10 +17,8 @@ from bridge.letta.gateway import StoredMessage
 
 
 def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
-    """Returns the turn, without its messages if an earlier attempt delivered them; then `delivered` is set. May first
-    wait until the runs of earlier attempts have ended, and fetch the agent again. All messages of a turn are sent in
-    one request, so one delivered message means that all were delivered. The results stay: `approval` and `native` check
-    whether the agent has them; the other methods gave them by then.
+    """Waits for the runs of earlier attempts if need be. Returns the turn, without its messages if one was delivered:
+    all are sent in one request. `approval` and `native` still check the results; the other methods gave them earlier.
     """
     features = turn.features
     if not features.lists_active_runs:

@@ -38,8 +38,8 @@ def find_ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolS
 
 
 def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds) -> Iterator[TurnEvent]:
-    """Yields the events of a turn, with a call of the ending tool instead of the agent's text. The text stays text if
-    the agent calls a tool of the client, too, or if Letta stops the agent before it has finished.
+    """Yields the events of a turn, with a call of the ending tool `tool` at the end instead of the agent's text. The
+    text stays text if the agent also calls a tool of the client, or if Letta stops the agent before it has finished.
     """
     held: list[Text] = []
     called = False
@@ -61,9 +61,7 @@ def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
 
 
 def without_ending_results(new_input: NewInput, call_ids: CallIds) -> NewInput:
-    """Returns the input without the results of calls that `end_with_call` made. Their texts become the first user
-    messages.
-    """
+    """Returns the input without the results of calls that `end_with_call` made; their texts become user messages."""
     of_endings = [result for result in new_input.results if call_ids.is_ending_id(result.call_id)]
     if not of_endings:
         return new_input
@@ -80,8 +78,8 @@ def events_without_agent() -> Iterator[AgentEvent]:
 
 
 def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
-    """Returns valid arguments for a call of the ending tool. The agent's text goes into the first required parameter
-    that accepts any text, else into the first such optional one. If there is no such parameter, the text is lost.
+    """Returns arguments for the ending tool, with the text in the first required parameter that accepts any text, else
+    in the first optional one. Without such a parameter, the text is lost.
     """
     schema = tool.parameters or {}
     properties, listed = schema.get("properties"), schema.get("required")

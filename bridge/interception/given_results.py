@@ -14,9 +14,8 @@ from bridge.turn import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class GivenResults:
-    """What became of the client's results. `is_new`: the agent got a result that it did not have. `quotes`: messages to
-    send, for results that cannot become the return of their call. `row`: the row of `StoredMessages.context_rows` in
-    which the agent got a result in an earlier attempt, 0 if there is none.
+    """What became of the client's results. `quotes`: messages to send, for results that cannot become the return of
+    their call. `row`: the row of `context_rows` in which the agent got a result in an earlier attempt, or 0.
     """
 
     is_new: bool = False
@@ -29,9 +28,7 @@ class GivenResults:
 
 
 def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
-    """Returns the client's results for the calls in the Letta message, by call index. Of several for one call, the
-    first.
-    """
+    """Returns the client's results for the calls in a Letta message, by call index: the first result for each call."""
     found: dict[int, ToolResult] = {}
     for result in turn.new_input.results:
         place = turn.call_ids.message_and_index(result.call_id)
@@ -41,9 +38,7 @@ def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolRe
 
 
 def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
-    """Returns the last row of `context_rows` in which the agent got a result of this turn before. Without such a row,
-    returns 0 or refuses the turn as `refuse_stale_results` does.
-    """
+    """Returns the last row in which the agent got a result of this turn before; without one 0, or refuses the turn."""
     rows = [row for row in map(stored.find_row_of_result, turn.new_input.results) if row is not None]
     if not rows:
         refuse_stale_results(turn)
@@ -51,8 +46,8 @@ def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
 
 
 def refuse_stale_results(turn: PreparedTurn) -> None:
-    """Raises InvalidRequest because no call waits for the client's results. Does nothing if a user message comes with
-    the results, or if an earlier attempt delivered the turn's messages: then the results are ignored.
+    """Raises InvalidRequest because no call waits for the client's results. Ignores the results if a user message came
+    with them, or if an earlier attempt delivered the turn's messages.
     """
     if turn.new_input.user_messages or turn.delivered:
         return

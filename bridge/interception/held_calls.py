@@ -17,8 +17,8 @@ from bridge.turn import AgentCall, AgentEvent, AgentReturn, Stopped
 def run_agent(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, outgoing: Sequence[Outgoing]
 ) -> Iterator[AgentEvent]:
-    """Sends `outgoing` to the agent and returns the events of the run, held calls last. If a call that the client
-    abandoned holds the agent, removes that call from the context and sends again.
+    """Sends `outgoing` to the agent and returns the events of the run, held calls last. If Letta refuses because of a
+    call that the client abandoned, removes that call from the context and sends again.
     """
     try:
         return move_held_calls_last(turn, turn.start_run(outgoing))
@@ -28,9 +28,7 @@ def run_agent(
 
 
 def find_abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: LettaError) -> StoredMessage:
-    """Returns the approval request because of which Letta refused a message (`failure`). Raises `failure` again if the
-    refusal has another reason, and LettaConflict if a call of the agent's own tool waits.
-    """
+    """Returns the approval request because of which Letta refused a message, otherwise raises that `failure` again."""
     if failure.code != WAITS_FOR_APPROVAL and not turn.features.hides_conflicts:
         raise failure
     request = stored.held_request()

@@ -25,10 +25,7 @@ def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
 
 
 def _find_leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tuple[set[str], dict[str, str]]:
-    """Returns the ids of messages to remove, and the right texts of returns to which Letta added words in a denial. To
-    remove are messages that make the agent go on, approval answers before a stub's return, and heartbeats after such a
-    return.
-    """
+    """Returns the ids of messages to remove, and by message id the texts of denied returns without Letta's words."""
     remove: set[str] = set()
     denied: dict[str, str] = {}
     of_stub, returned = False, False

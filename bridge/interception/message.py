@@ -29,9 +29,7 @@ class Message(Interception):
 
 
 def _give_result(_: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Returns the message to send that quotes the result, or the row of a stored message that already does. Searches
-    only after the return of the call: an earlier call may have had the same result. None if no call waits for it.
-    """
+    """Returns the message that quotes the result, or the row of a stored one. None if no call waits for the result."""
     quote = quote_result(result)
     returned, text = stored.find_return(result) or (-1, None)
     rows = [number for number, row in enumerate(stored.context_rows) if number > returned and row.text == quote.text]

@@ -64,9 +64,7 @@ class PreparedTurn:
         return self.with_turn_id([*self.opening, *user_messages])
 
     def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
-        """Returns the messages with ids (otid), by which a later attempt at this turn finds them on the Letta server.
-        Two lists of messages in one turn need two values of `kind`, so that no id occurs twice.
-        """
+        """Returns the messages with ids (otid) for a later attempt. Two lists in one turn need two values of `kind`."""
         if not self.turn_id:
             return messages
         return [replace(message, otid=f"{self.turn_id}-{kind}{number}") for number, message in enumerate(messages)]
@@ -93,16 +91,14 @@ class PreparedTurn:
         return self.agent.message_ids[-1] if self.agent.message_ids else ""
 
     def start_run(self, outgoing: Sequence[Outgoing], client_tools: Sequence[JsonObject] = ()) -> Iterator[AgentEvent]:
-        """Sends the messages and returns the events of the run. Waits for the first event after RunStarted, so that a
-        failure before that event is raised here. Letta offers the model the `client_tools` (schemas) in this run only.
+        """Sends the messages, waits for an event after RunStarted, so that early failures are raised here, and returns
+        all events. `client_tools` are for this run only.
         """
         events = self.gateway.send_messages(self.agent.id, outgoing, by_token=self.by_token, client_tools=client_tools)
         return _wait_for_first_event(events)
 
     def call_for_client(self, call: AgentCall, message_id: str) -> ToolCall:
-        """Returns the agent's call of a stub as a call of the client's tool. Its id contains `message_id`, the Letta
-        message by which the bridge later finds what the client's result belongs to.
-        """
+        """Returns a call of a stub as a call of the client's tool. Its id contains the Letta message `message_id`."""
         binding = self.bindings_by_name[call.name]
         arguments = restore_arguments(binding.stub, call.arguments)
         return ToolCall(self.call_ids.id_in_message(message_id, call.index), binding.stub.spec.name, arguments)
@@ -110,10 +106,8 @@ class PreparedTurn:
 
 class Interception(Protocol):
     """A way to catch the agent's calls of client tools and to give the agent their results.
-    - `name`: the name of the interception method, as in BRIDGE_METHOD.
     - `offers_stubs`: the client's tools are stubs on the Letta server. If not, `run` sends the tools to Letta itself.
     - `stub_kind`: what the code of a stub returns: a fixed text, or the client's result.
-    - `runs_stubs`: Letta may run the code of a stub.
     - `can_force`: the model can be made to call a certain tool, or any tool, as `tool_choice` asks.
     """
 
@@ -128,9 +122,7 @@ class Interception(Protocol):
         return []
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Gives the agent the turn's results and messages, and yields the events of its reply. ToolCall events are for
-        the client.
-        """
+        """Gives the agent results and messages, and yields its reply, with ToolCall for the client's calls."""
 
 
 def gating_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
@@ -140,18 +132,14 @@ def gating_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonOb
 
 
 def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonObject]:
-    """Returns tool rules that make the model's first step a call, if `choice` (`tool_choice`) asks for that: if any
-    tool has a run_first rule, Letta lets the first step call only tools that have such a rule.
-    """
+    """Returns rules for the first step that `choice` asks for: Letta then offers only tools with run_first."""
     required, named = choice.mode == "required", choice.mode == "function"
     chosen = [b for b in bindings if required or (named and b.stub.spec.name == choice.name)]
     return [{"type": "run_first", "tool_name": binding.stub.name} for binding in chosen]
 
 
 def find_provisional_text(returned: str) -> str | None:
-    """Returns the bridge's provisional text with which the return of a call ends, None if the return ends otherwise.
-    Only the end is compared, because Letta puts words of its own before the text of a denial.
-    """
+    """Returns the provisional text at a return's end, if any: Letta puts its own words before the text of a denial."""
     return next((text for text in (NO_RESULT, NO_RESULT_HERE) if returned.endswith(text)), None)
 
 

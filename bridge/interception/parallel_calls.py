@@ -19,9 +19,7 @@ _SWITCHED_ON: JsonObject = {"parallel_tool_calls": "was off"}
 
 
 def switch_parallel_calls(turn: PreparedTurn) -> None:
-    """Switches the setting as the client of this turn needs it. Not for agents with tool rules that prevent parallel
-    calls.
-    """
+    """Switches the setting as the client of this turn needs it, unless tool rules prevent parallel calls."""
     agent = turn.agent
     if not turn.features.parallel_calls:
         return

@@ -42,8 +42,8 @@ class Prompt(Interception):
     can_force = False
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        """Runs the agent with the guide, and yields the events of its reply, with the valid calls for the client. If
-        all calls are invalid, asks the agent to correct them. Stopped comes last, after the guide is removed.
+        """Runs the agent with the guide, and yields the events of its reply, with valid calls only. If all calls are
+        invalid, asks the agent to correct them. Stopped comes last, after the guide is removed.
         """
         turn = _remove_old_guides(turn)
         tools = {binding.stub.spec.name: binding.stub.spec for binding in turn.bindings}
@@ -73,9 +73,7 @@ class Prompt(Interception):
 def _start_first_run(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, guide: Say | None
 ) -> Iterator[AgentEvent]:
-    """Sends the guide, results and messages, and returns the events of the run. Without results or messages, because an
-    earlier attempt delivered them, returns the reply that the client missed if there is one.
-    """
+    """Sends guide, results and messages, and returns the events of the run, or of the reply that the client missed."""
     results = () if turn.delivered else turn.new_input.results
     messages = GivenResults(quotes=tuple(map(quote_result, results))).outgoing(turn)
     missed = [] if messages else stored.missed_answer()
@@ -92,8 +90,8 @@ def _guide_message(nonce: str, tools: Iterable[ToolSpec]) -> Say:
 
 
 def nonce_for_turn(turn_id: str) -> str:
-    """Returns the number in the tags of a turn's calls: from a hash of the turn's secret id, random if the id is "". A
-    repeated turn has the same number, and so can read the calls in a reply that the client missed.
+    """Returns the number in the tags of a turn's calls, random if `turn_id` is "". A repeated turn has the same number,
+    so the bridge can read the calls in a reply that the client missed.
     """
     return hashlib.sha256(turn_id.encode()).hexdigest()[:8] if turn_id else secrets.token_hex(4)
 

@@ -34,9 +34,7 @@ Give = Callable[[PreparedTurn, StoredMessages, ToolResult], GivenResults | None]
 
 @dataclass(frozen=True, slots=True)
 class ProvisionalReturns:
-    """Runs turns in which calls return a provisional text at once. `text` is what a denied call returns (see `gated`
-    above). `rule_prompts`: a tool rule on this Letta server can have its own prompt.
-    """
+    """Runs turns in which calls return `text` at once. `rule_prompts`: on this server, tool rules can have prompts."""
 
     text: str
     gated: bool
@@ -50,10 +48,7 @@ class ProvisionalReturns:
         return [*exits, *forcing_rules(bindings, choice)]
 
     def run(self, turn: PreparedTurn, give: Give) -> Iterator[AgentEvent]:
-        """Gives the agent the client's results by `give`, sends the turn's messages, and yields the events of the run.
-        If the client only repeats a request, yields the reply that the client missed, or makes the agent go on without
-        one.
-        """
+        """Gives results by `give`, sends messages, and yields the run's events, or the reply that the client missed."""
         turn = remove_leftovers(turn)
         stored, editor = StoredMessages(turn), ContextEditor(turn)
         given = _give_results(turn, stored, give)
@@ -71,9 +66,7 @@ class ProvisionalReturns:
         editor.remove_temporary()
 
     def _deny_missed_call(self, turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> list[AgentEvent]:
-        """Denies a call that an earlier attempt left held. Returns the call and Stopped, or [] if no call of a stub is
-        held.
-        """
+        """Denies a stub's call that an earlier attempt left held. Returns the call and Stopped, [] if there is none."""
         request = stored.held_request() if self.gated else None
         if request is None or any(call.name not in turn.bindings_by_name for call in request.calls):
             return []

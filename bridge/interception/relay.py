@@ -59,9 +59,7 @@ class Relay(Interception):
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> GivenResults:
-    """Gives the held call its result from the client, and returns what became of the result. If the stub can't return
-    the result, removes the call from the context and returns a message, to be sent, that quotes the result.
-    """
+    """Gives the held call its result. If the stub can't return it, removes the call and returns a quote to send."""
     if turn.delivered or not turn.new_input.results:
         return GivenResults()
     request = stored.held_request()
@@ -76,8 +74,8 @@ def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEdi
 
 
 def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:
-    """Approves the held call, and returns whether the stub returned exactly the client's result. If not, removes the
-    call from the context. Also sets the agent's own variables back.
+    """Approves the held call, so that the stub returns the result, and then sets the agent's own variables back.
+    Returns whether the stub returned exactly the result; if not, removes the call from the context.
     """
     gateway, agent_id = turn.gateway, turn.agent.id
     own = _without_result_variables(gateway.variables(agent_id))
@@ -119,9 +117,7 @@ def _fits_type(kind: Any, value: Any) -> bool:
 
 
 def variables_for_result(result: ToolResult) -> dict[str, str]:
-    """Returns the agent variables that carry the client's result to the stub: the pieces of its text and their number.
-    Each piece has a prefix with which Letta keeps the piece undamaged.
-    """
+    """Returns the variables that carry a result to the stub: its pieces, with a prefix that keeps them undamaged."""
     text = result.text
     pieces = [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
     named = {f"{RELAY_PIECE}{number}": RELAY_PREFIX + piece for number, piece in enumerate(pieces)}

@@ -29,8 +29,8 @@ class Rewrite(Interception):
 
 
 def _give_result(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Writes the client's result over the provisional text of its call. If Letta does not store it, returns a message
-    to send that quotes it. If it is stored already, returns its row. None if no call waits for it.
+    """Writes the result over the provisional text of its call. If Letta does not store the result, returns a quote to
+    send; if it is stored already, its row. None if no call waits for it.
     """
     message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
     if message_id != turn.last_message_id:

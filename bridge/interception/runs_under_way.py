@@ -37,9 +37,7 @@ def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> boo
 
 
 def wait_for_unchanged_context(gateway: Gateway, agent_id: str) -> Agent:
-    """Waits at most PATIENCE seconds until the agent's context stays the same for REST seconds. Returns the agent as
-    last fetched. For Letta servers that do not say which runs are under way.
-    """
+    """Waits until the context stays the same for REST seconds: for servers that do not say which runs are under way."""
     deadline = time.monotonic() + PATIENCE
     agent = gateway.agent(agent_id)
     while time.monotonic() < deadline:

@@ -23,18 +23,14 @@ _CLIPPED = re.compile(r"\.\.\. \[truncated (\d+) chars\]\Z")
 
 
 class StoredMessages:
-    """The newest stored messages of a turn's agent, kept as rows. A Letta message may have several rows, such as a
-    thought and a call. For later rows, make a new object.
-    """
+    """The newest stored messages of an agent, kept as rows. A message may have several, for a thought and a call."""
 
     def __init__(self, turn: PreparedTurn) -> None:
         self._turn = turn
 
     @cached_property
     def newest_rows(self) -> Sequence[StoredMessage]:
-        """About LOOK_BACK rows, in no certain order, always with the last message of the context, some not in the
-        context.
-        """
+        """About LOOK_BACK rows, unordered, always with the last message of the context, some not in the context."""
         turn = self._turn
         return turn.gateway.newest_messages(turn.agent.id, LOOK_BACK, including=turn.last_message_id)
 
@@ -45,17 +41,14 @@ class StoredMessages:
         return sorted((row for row in self.newest_rows if row.id in places), key=lambda row: places[row.id])
 
     def held_request(self) -> StoredMessage | None:
-        """Returns the approval request that holds the agent: only the last message of the context can, even if Letta
-        stored another message later.
-        """
+        """Returns the approval request that holds the agent. Only the last message of the context can hold it."""
         return next(
             (row for row in self.context_rows if row.kind == REQUEST and row.id == self._turn.last_message_id), None
         )
 
     def find_return(self, result: ToolResult) -> tuple[int, str] | None:
-        """Returns the row number (in `context_rows`) and the text of the return of the call to which this result
-        belongs. The call id contains the id of the Letta message with the call or with its return, depending on the
-        method.
+        """Returns the row number and the text of the stored return of the call to which this result belongs. The call
+        id contains the id of the Letta message with the call or with its return, depending on the method.
         """
         message_id, index = self._turn.call_ids.message_and_index(result.call_id) or ("", 0)
         kinds = (REQUEST, CALL, RETURN)
@@ -72,17 +65,14 @@ class StoredMessages:
         return number, text
 
     def find_row_of_result(self, result: ToolResult) -> int | None:
-        """Returns the row of `context_rows` in which the agent got exactly this result before, perhaps cut off by
-        Letta.
-        """
+        """Returns the row in which the agent got exactly this result before, perhaps cut off by Letta."""
         found = self.find_return(result)
         return found[0] if found is not None and _is_stored_as(result.text, found[1]) else None
 
     def missed_answer(self, row: int = 0, *, called_by_return: bool = False) -> list[AgentEvent]:
-        """Returns the events of the reply that the client missed, Stopped last: what the agent did after the row `row`
-        and after the messages of this turn, without calls of its own tools. Empty if the agent only thought, or last
-        called such a tool. `called_by_return`: the id of each call contains the id of the message with the call's
-        return, not with the call.
+        """Returns the reply that the client missed: what the agent did after the row `row` and this turn's messages,
+        without calls of its own tools. [] if the agent only thought, or last called such a tool. `called_by_return`:
+        the id of each call contains the id of the message with the call's return, not with the call.
         """
         sent = (number for number, one in enumerate(self.context_rows) if self._turn.has_sent(one.otid))
         events = list(self._events_after(max(row, *sent, 0), called_by_return))

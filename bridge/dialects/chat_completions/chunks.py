@@ -36,10 +36,7 @@ _FIELDS: dict[type[Text | Reasoning], str] = {Text: "content", Reasoning: "reaso
 
 
 def finish_reason(stop_reason: str, called: bool) -> str:
-    """Returns OpenAI's `finish_reason` for Letta's `stop_reason`; "stop" if the stop reason is not in FINISH_REASONS.
-
-    `called`: the reply contains tool calls. Then the result is always "tool_calls".
-    """
+    """Returns OpenAI's `finish_reason` for Letta's `stop_reason`. `called`: the reply contains tool calls."""
     return "tool_calls" if called else FINISH_REASONS.get(stop_reason, "stop")
 
 
@@ -53,10 +50,7 @@ class Envelope:
 
 
 class Chunks:
-    """Makes the chunks of one streamed reply.
-
-    Only the first chunk has the role. With `include_usage`, the last chunk has the token counts.
-    """
+    """Makes the chunks of one streamed reply: the role in the first, token counts in the last with `include_usage`."""
 
     def __init__(self, envelope: Envelope, *, include_usage: bool) -> None:
         self._envelope = envelope
@@ -68,10 +62,7 @@ class Chunks:
         self._last: dict[type[AgentEvent], Text | Reasoning] = {}
 
     def chunks_for(self, event: AgentEvent) -> list[JsonObject]:
-        """Returns the chunks for one event. The list is empty if the client gets nothing for the event.
-
-        Keeps the token counts and the stop reason for `last_chunks`.
-        """
+        """Returns the chunks for one event, often none. Keeps token counts and stop reason for `last_chunks`."""
         match event:
             case Text() | Reasoning():
                 return [self.text_chunk(type(event), self.text_of(event))]
@@ -89,17 +80,12 @@ class Chunks:
         return []
 
     def text_of(self, event: Text | Reasoning) -> str:
-        """Returns the text that the client gets for a piece of the agent's text.
-
-        An empty line comes before the first piece of each further message of the agent. Call this method once for each
-        piece, in order. Thoughts and answers are counted apart.
-        """
+        """Returns a piece's text, after an empty line if it begins a further message. Call once a piece, in order."""
         last = self._last.get(type(event))
         self._last[type(event)] = event
         return separated_text(event, last)
 
     def text_chunk(self, kind: type[Text | Reasoning], text: str) -> JsonObject:
-        """Returns the chunk with `text`. The class `kind` says whether it is of the agent's answer or its thoughts."""
         return self._delta_chunk({_FIELDS[kind]: text})
 
     def last_chunks(self) -> list[JsonObject]:
@@ -116,10 +102,6 @@ class Chunks:
         return last
 
     def _delta_chunk(self, delta: dict[str, Any]) -> JsonObject:
-        """Returns a chunk with this `delta` (OpenAI's field for what a chunk adds to the reply).
-
-        The first such chunk of a reply also has the role.
-        """
         whole = {**self._role, **delta}
         self._role = {}
         return self._choice_chunk(whole, None)
@@ -130,7 +112,6 @@ class Chunks:
 
 
 def completion_from_events(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
-    """Returns the unstreamed completion for an agent's events, made from the chunks that a stream would have."""
     chunks = Chunks(envelope, include_usage=True)
     return _join_chunks(
         [*(chunk for event in events for chunk in chunks.chunks_for(event)), *chunks.last_chunks()], envelope
@@ -138,11 +119,7 @@ def completion_from_events(events: Iterable[AgentEvent], envelope: Envelope) -> 
 
 
 def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
-    """Joins the chunks of a stream to one completion.
-
-    The `content` of the completion is null only if there are calls and no text. Its `reasoning_content` and
-    `tool_calls` are left out if they are empty.
-    """
+    """Joins the chunks of a stream to one completion. Its `content` is null only if there are calls and no text."""
     content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
     finish, usage = "stop", _usage_object(Used(0, 0))
     for chunk in chunks:
@@ -164,12 +141,10 @@ def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject
 
 
 def _common_fields(envelope: Envelope, kind: str) -> dict[str, Any]:
-    """Returns the fields with which a completion and each chunk begin. `kind` is the value of the field `object`."""
     return {"id": envelope.id, "object": kind, "created": envelope.created, "model": envelope.model}
 
 
 def _call_delta(call: ToolCall, index: int) -> JsonObject:
-    """Returns a tool call as a chunk has it. `index` is the number of the call in the reply, from 0."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"index": index, "id": call.id, "type": "function", "function": function}
 

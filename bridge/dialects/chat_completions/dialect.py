@@ -15,8 +15,6 @@ _FORM = ("stream", "stream_options")
 
 
 class ChatCompletions:
-    """Implements `bridge.dialects.base.Dialect` for Chat Completions."""
-
     name = "chat_completions"
 
     def __init__(self, rules: RequestRules) -> None:
@@ -27,10 +25,7 @@ class ChatCompletions:
         return ParsedRequest(turn, ChatReply(turn.model, include_usage=wants_usage(body)))
 
     def identity_fields(self, body: JsonObject) -> JsonObject:
-        """Returns all fields of a request except `stream` and `stream_options`, which only form the reply.
-
-        So a client that sends its request again without a stream still gets the same turn.
-        """
+        """Leaves out `stream` and `stream_options`: sent again without a stream, a request gets the same turn."""
         return {name: value for name, value in body.items() if name not in _FORM}
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:

@@ -1,7 +1,4 @@
-"""Lists what the bridge does with each field of a chat request, and refuses the fields that no agent can obey.
-
-The README has the same table.
-"""
+"""Lists what the bridge does with each field of a chat request (as the README does); refuses what no agent can obey."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ PARAMETERS = (
 
 
 def check_parameters(body: JsonObject) -> None:
-    """Raises InvalidRequest for the first field that asks for a reply which no agent can give.
-
-    If the bridge ignored such a field, the client would believe that the field has an effect.
-    """
+    """Raises InvalidRequest for a field that no agent can obey: the client would believe that it has an effect."""
     _refuse_field(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
     _refuse_field(body, "logprobs", bool, "a Letta agent has no log probabilities")
     _refuse_field(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
@@ -52,11 +46,7 @@ def check_parameters(body: JsonObject) -> None:
 
 
 def format_instruction(body: JsonObject) -> str:
-    """Returns the sentence that tells the agent which form its reply must have, from the field `response_format`.
-
-    Returns "" if the field is missing or asks for text. Raises InvalidRequest for a form that does not exist, or for a
-    "json_schema" without a schema.
-    """
+    """Returns the sentence that tells the agent its reply's form (`response_format`); "" if the form is plain text."""
     wanted = body.get("response_format")
     if wanted is None:
         return ""
@@ -79,9 +69,5 @@ def format_instruction(body: JsonObject) -> str:
 
 
 def _refuse_field(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:
-    """Raises InvalidRequest if `is_wrong` returns true for the value of the field `name`; None if it is missing.
-
-    `why` is the reason at the end of the message to the client.
-    """
     if is_wrong(body.get(name)):
         raise InvalidRequest(f"`{name}` is not supported: {why}.", param=name, code="unsupported_parameter")

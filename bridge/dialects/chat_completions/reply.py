@@ -14,10 +14,7 @@ from bridge.turn import AgentEvent, JsonObject, Reasoning, Text
 
 
 class ChatReply:
-    """Implements `bridge.dialects.base.Reply` for Chat Completions.
-
-    Chunks of text differ only in their text. So the bytes before and after the text are encoded once.
-    """
+    """Writes chunks. Chunks of text differ only in the text, so the bytes before and after it are encoded once."""
 
     def __init__(self, model: str, *, include_usage: bool = False) -> None:
         self._envelope = Envelope(model)
@@ -25,10 +22,6 @@ class ChatReply:
         self._around: dict[type[AgentEvent], tuple[bytes, bytes]] = {}
 
     def frames(self, event: AgentEvent) -> list[bytes]:
-        """Returns the bytes of a stream for one event of the agent: one item for each chunk, often no item.
-
-        From the second text or thought on, only the text is encoded.
-        """
         around = self._around.get(type(event))
         if around is not None and isinstance(event, Text | Reasoning):
             text = self._chunks.text_of(event)
@@ -49,10 +42,7 @@ class ChatReply:
         return completion_from_events(events, self._envelope)
 
     def _bytes_around_text(self, kind: type[Text | Reasoning]) -> tuple[bytes, bytes]:
-        """Returns the bytes of a chunk before its text and after its text.
-
-        To find them, makes a chunk with a random text and splits the bytes of the chunk at that text.
-        """
+        """Makes a chunk with a random text, and returns the bytes of the chunk before and after that text."""
         hole = secrets.token_hex(16)
         before, _, after = sse.encode_event(self._chunks.text_chunk(kind, hole)).partition(f'"{hole}"'.encode())
         return before, after

@@ -35,12 +35,8 @@ ROLES = {
 
 
 def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = False) -> Turn:
-    """Returns the turn that a chat request asks for.
-
-    A request is aside (it must not reach the agent's memory) if `aside` is true, if the field `model` ends with
-    `:aside`, or if one of the side rules fits. Then the whole transcript is new input, otherwise only what follows the
-    last assistant message. With `tool_choice: none`, the tools of the request are ignored. Raises InvalidRequest for a
-    wrong field, and TooLarge for a tool's result that is too long.
+    """Returns the turn that a chat request asks for. It is aside (kept out of the agent's memory) by `aside`, by a
+    `model` that ends with `:aside`, or by a side rule: then the whole transcript is new input.
     """
     model = body.get("model")
     model = storable_text(model).strip() if isinstance(model, str) else ""
@@ -69,20 +65,11 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
 
 
 def wants_usage(body: JsonObject) -> bool:
-    """Returns whether the client wants the token counts in the last chunk of a stream (`stream_options`).
-
-    Raises InvalidRequest if `include_usage` is not true or false.
-    """
     options = body.get("stream_options")
     return _parse_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
 
 
 def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
-    """Returns the messages of a request.
-
-    Raises TooLarge if a tool's result is longer than the rules allow, and InvalidRequest if a message is invalid or
-    there is no message.
-    """
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise InvalidRequest("`messages` must be an array with at least one message.", param="messages")
@@ -101,11 +88,6 @@ def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
 
 
 def _parse_message(value: Any, where: str, image_urls: bool) -> Message:
-    """Returns one message of a request. Raises InvalidRequest if the message is invalid.
-
-    `where` is the place of the message for error messages, such as "messages[2]". `image_urls`: a picture may be given
-    by its web address.
-    """
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     role = value.get("role")
@@ -132,10 +114,7 @@ def _parse_message(value: Any, where: str, image_urls: bool) -> Message:
 
 
 def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
-    """Returns the calls of an assistant message that a client sends back.
-
-    Malformed calls are skipped and not refused, because only the ids of calls matter.
-    """
+    """Returns the calls of an assistant message. Malformed calls are skipped, because only the ids of calls matter."""
     calls = []
     for item in value if isinstance(value, list) else ():
         function = item.get("function") if isinstance(item, dict) else None
@@ -146,18 +125,11 @@ def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
 
 
 def _arguments_as_text(value: Any) -> str:
-    """Returns the arguments of a call as JSON text, "{}" if they are missing. An agent may see them beside the result.
-
-    OpenAI's form of arguments is a text, but some clients send the arguments back as an object.
-    """
+    """Returns the arguments of a call as JSON text, OpenAI's form: some clients send them back as an object."""
     return storable_text(value) if isinstance(value, str) else json.dumps({} if value is None else value)
 
 
 def _parse_flag(body: JsonObject, name: str, prefix: str = "") -> bool:
-    """Returns the boolean field `name` of `body`, False if the field is missing or null.
-
-    Raises InvalidRequest if the field has another value. `prefix` comes before the name in this error's message.
-    """
     value = body.get(name)
     if value is None:
         return False

@@ -11,36 +11,27 @@ _ENDING = "call_end_"
 
 
 class OpenAICallIds:
-    """Implements `bridge.turn.CallIds`. An id of a tool call has at most 40 characters, all of `[a-z0-9_]`."""
+    """An id of a tool call has at most 40 characters, all of `[a-z0-9_]`."""
 
     def id_in_message(self, message_id: str, index: int) -> str:
-        """Returns the id of the call number `index`, from 0, in a Letta message.
-
-        The id of the call contains the id of the message, so `message_and_index` can read both again. Raises ValueError
-        if `message_id` does not have Letta's form.
-        """
         parts = _MESSAGE.fullmatch(message_id)
         if parts is None:
             raise ValueError(f"not a message id: {message_id!r}")
         return f"call_{''.join(parts.groups())}{index:03x}"
 
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
-        """Returns the Letta message id and the index that `id_in_message` put into a call id, None for other ids."""
         parts = _OF_MESSAGE.fullmatch(call_id)
         if parts is None:
             return None
         return "message-" + "-".join(parts.groups()[:5]), int(parts[6], 16)
 
     def new_id_without_message(self) -> str:
-        """Returns a new id for a tool call that was read from the agent's text."""
         return f"call_{secrets.token_hex(12)}"
 
     def new_ending_id(self) -> str:
-        """Returns a new id for a call of an ending tool, which the bridge made of the agent's plain answer."""
         return _ENDING + secrets.token_hex(12)
 
     def is_ending_id(self, call_id: str) -> bool:
-        """Returns whether `new_ending_id` made this id."""
         return call_id.startswith(_ENDING)
 
 

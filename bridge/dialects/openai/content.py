@@ -17,12 +17,7 @@ _WEB_ADDRESS = re.compile(r"https?://[^\s/@]+(/\S*)?\Z")
 
 
 def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> tuple[str, tuple[Image, ...]]:
-    """Returns the text and the pictures of a message's content. Empty lines separate the texts of several parts.
-
-    Raises InvalidRequest for a part of an unknown type. In an assistant's message, such a part is ignored, because the
-    message only repeats what the agent said. `role` is the role of the message, `where` the place of the content for
-    error messages. `image_urls`: a picture may be given by its web address.
-    """
+    """Returns a message's text and pictures. Unknown parts are refused, but ignored in an assistant's message."""
     if content is None:
         return "", ()
     if isinstance(content, str):
@@ -35,19 +30,11 @@ def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> t
 
 
 def storable_text(text: str) -> str:
-    """Returns the text without the characters that Letta's databases cannot store.
-
-    The character NUL is removed. The character U+FFFD replaces each lone surrogate (half of a UTF-16 pair).
-    """
+    """Returns the text as Letta's databases can store it: without NUL, and with U+FFFD for each lone surrogate."""
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _parse_part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:
-    """Returns the text or the picture of one part of a message's content.
-
-    In an assistant's message, returns "" for a part that is not text. In other messages, raises InvalidRequest for a
-    part that is neither text nor a picture from a user or a tool. `where` is the place of the part for error messages.
-    """
     if isinstance(value, str):
         return value
     part = value if isinstance(value, dict) else {}
@@ -69,11 +56,7 @@ def _parse_part(value: Any, role: str, where: str, image_urls: bool) -> str | Im
 
 
 def _parse_image(value: Any, where: str, image_urls: bool) -> Image:
-    """Returns the picture of a part: from a data URL or, with `image_urls`, one that the Letta server has to fetch.
-
-    `value` is the field `image_url`: an object with the field `url`, or just the URL. Raises InvalidRequest for any
-    other value. A `detail` other than "low" and "high" becomes "auto".
-    """
+    """Returns the picture of a part, from `image_url`: an object with the field `url`, or just the URL."""
     url = value.get("url") if isinstance(value, dict) else value
     detail = value.get("detail") if isinstance(value, dict) else None
     if not isinstance(url, str):
@@ -96,7 +79,6 @@ def _parse_image(value: Any, where: str, image_urls: bool) -> Image:
 
 
 def _check_base64(data: str, where: str) -> str:
-    """Returns the base64 text `data` without its white space. Raises InvalidRequest if `data` is not valid base64."""
     packed = re.sub(r"\s+", "", data)
     try:
         base64.b64decode(packed, validate=True)

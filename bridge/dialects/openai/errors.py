@@ -7,6 +7,5 @@ from bridge.turn import JsonObject
 
 
 def error_object(failure: BridgeError) -> JsonObject:
-    """Returns the JSON body of an error reply, as OpenAI's APIs write it."""
     error = {"message": failure.message, "type": failure.type, "param": failure.param, "code": failure.code}
     return {"error": error}

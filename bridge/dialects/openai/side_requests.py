@@ -16,15 +16,11 @@ _ROO_CODE_PREFIX = "Formatting re-enabled\n"
 
 
 def find_side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> str:
-    """Returns the name of the first rule that recognises a request as a side request, "" if no rule does.
-
-    `has_tools`: the request offers tools to the agent.
-    """
+    """Returns the name of the first rule that recognises a request as a side request, "" if no rule does."""
     return next((rule.name for rule in rules if _rule_fits(transcript, has_tools, rule)), "")
 
 
 def _rule_fits(transcript: Transcript, has_tools: bool, rule: SideRule) -> bool:
-    """Returns whether every condition of the rule is true for a request (see `bridge.turn.SideRule`)."""
     asking = transcript[-1:] if rule.last else [message for message in transcript if message.role == rule.role]
     if (
         not asking

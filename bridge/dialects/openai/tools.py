@@ -9,12 +9,7 @@ from bridge.turn import JsonObject, ToolChoice, ToolSpec
 
 
 def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
-    """Returns the tools of a request, () if the field `tools` is missing.
-
-    Raises InvalidRequest if a tool is invalid, if two tools have the same name, if there are more than `most` tools, or
-    if the request has OpenAI's old fields `functions` or `function_call`. Only function tools are valid: OpenAI itself
-    runs the tools of other types.
-    """
+    """Returns the tools of a request. Only function tools are valid: OpenAI itself runs the tools of other types."""
     for old in ("functions", "function_call"):
         if body.get(old):
             raise InvalidRequest(f"`{old}` is not supported; use `tools` and `tool_choice`.", param=old)
@@ -38,11 +33,7 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
 
 
 def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoice:
-    """Returns which tools the model may or must call, as the field `tool_choice` says; "auto" if it is missing.
-
-    Raises InvalidRequest if the field is invalid, if it names a tool that is not in `tools`, or if it is "required" and
-    there are no tools.
-    """
+    """Returns which tools the model may or must call, as the field `tool_choice` says; "auto" if it is missing."""
     value = body.get("tool_choice")
     if value is None or value == "auto":
         return ToolChoice()
@@ -65,10 +56,7 @@ def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoi
 
 
 def _parse_tool(value: Any, where: str) -> ToolSpec:
-    """Returns one function tool of a request. Raises InvalidRequest if the tool is invalid or of another type.
-
-    `where` is the place of the tool for error messages, such as "tools[2]". The parameters' schema is not checked here.
-    """
+    """Returns one function tool of a request. The parameters' schema is not checked here."""
     if not isinstance(value, dict):
         raise InvalidRequest(f"`{where}` must be an object.", param=where)
     if value.get("type") != "function":

@@ -16,10 +16,8 @@ from bridge.turn import Image, NewInput, ToolCall, ToolResult, UserMessage
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a transcript. `text` is all text of the message, joined.
-
-    `tool_call_id` is the call to which a tool message gives the result, and `is_error` says that the tool failed.
-    `name` is the client's optional name; in a tool message, some clients give the tool's name there.
+    """One message of a transcript, with all its text joined. `tool_call_id` and `is_error` are those of a tool's
+    result. `name` is the client's optional name; in a tool message, some clients give the tool's name there.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -35,10 +33,8 @@ Transcript = Sequence[Message]
 
 
 def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInput:
-    """Returns the part of the transcript that the agent has not heard. Raises InvalidRequest if nothing is new.
-
-    New are the user messages and tool results after the last assistant message. The instructions are the system and
-    developer messages of the whole transcript, then `reply_format`, the text that says which form the reply must have.
+    """Returns what the agent has not heard: the user messages and tool results after the last assistant message. The
+    instructions are the system messages of the whole transcript, then `reply_format`, the form for the reply.
     """
     last = _last_assistant_index(transcript)
     fresh = transcript[last + 1 :]
@@ -54,11 +50,8 @@ def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInpu
 
 
 def extract_whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
-    """Returns the whole transcript as new input, for an agent that does not know the conversation.
-
-    A user message at the end stays as it is. All messages before it become one user message, apart from the system
-    messages, which become the instructions. If there are only user messages, they all stay as they are. Raises
-    InvalidRequest if there is no text and no picture.
+    """Returns the whole transcript as new input, for an agent that does not know the conversation. A user message at
+    the end stays; all before it becomes one user message. If there are only user messages, all stay.
     """
     spoken = [message for message in transcript if message.role != "system"]
     by_user = [message.role == "user" for message in spoken]
@@ -80,7 +73,7 @@ def join_instructions(transcript: Transcript, reply_format: str = "") -> str:
 
 
 def call_fields(transcript: Transcript) -> dict[str, Any]:
-    """Returns the values of three fields of a `Turn` by name: `known_calls`, `closed_calls` and `ends_with_result`."""
+    """Returns three fields of a `Turn` by name: `known_calls`, `closed_calls` and `ends_with_result`."""
     called = [call.id for message in transcript for call in message.tool_calls]
     answered = [message.tool_call_id for message in transcript if message.role == "tool"]
     last = _last_assistant_index(transcript)
@@ -92,15 +85,11 @@ def call_fields(transcript: Transcript) -> dict[str, Any]:
 
 
 def _last_assistant_index(transcript: Transcript) -> int:
-    """Returns the index of the last assistant message, -1 if there is none."""
     return max((index for index, message in enumerate(transcript) if message.role == "assistant"), default=-1)
 
 
 def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
-    """Returns the messages of the user in `fresh` that are not empty.
-
-    Letta takes only text as a tool's result. So the pictures of a tool's result become a user message, too.
-    """
+    """Returns the user's messages, also one for a tool result's pictures: Letta takes only text as a result."""
     found = []
     for message in fresh:
         if message.role == "user" and (message.text.strip() or message.images):
@@ -111,11 +100,7 @@ def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:
 
 
 def _results_for_calls(before: Transcript, fresh: Transcript) -> tuple[ToolResult, ...]:
-    """Returns the tool results in `fresh`, each with the name and arguments of its call in `before`.
-
-    If the call is not in `before`, the name is that of the tool message, and the arguments are "". If there are several
-    results for one call, the first result counts.
-    """
+    """Returns the first result in `fresh` for each call, with the name and arguments of the call in `before`."""
     calls = {call.id: call for message in before for call in message.tool_calls}
     found: dict[str, ToolResult] = {}
     for message in fresh:
@@ -127,6 +112,5 @@ def _results_for_calls(before: Transcript, fresh: Transcript) -> tuple[ToolResul
 
 
 def _message_as_text(message: Message) -> str:
-    """Returns a message as text for the agent: who wrote it, its text, and its tool calls."""
     calls = "".join(f"\n(calls {call.name} with {call.arguments})" for call in message.tool_calls)
     return f"[{'result of a tool' if message.role == 'tool' else message.role}]\n{message.text}{calls}"
