@@ -38,7 +38,7 @@ class StubCache:
         self._lock = threading.Lock()
 
     def check_tool(self, spec: ToolSpec, where: str) -> ToolSpec:
-        """Returns the tool with its `schema_key`, or raises as `check_schema` does. Errors name `where`: not cached."""
+        """Returns the tool with its `schema_key`, once checked. Errors name the place `where`, so are not cached."""
         return self._find_or_check(spec, where).spec
 
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:

@@ -61,7 +61,7 @@ def rename_stub(stub: Stub, name: str) -> Stub:
 
 
 def _stub_description(spec: ToolSpec, name: str, sentences: tuple[str, ...]) -> str:
-    """Returns the client's text and the sentences; never "", because some model providers refuse such a tool."""
+    """Returns what the model reads. Never "": some model providers refuse a tool without a description."""
     given = remove_unstorable(spec.description)
     has_text = bool(given.strip())
     paragraphs = [given if has_text else f"Calls the client's tool {spec.name}.", *sentences]

@@ -23,7 +23,7 @@ MAX_SEARCHED = 200
 
 @dataclass(slots=True)
 class TopLevel:
-    """The schema of all arguments, sentences for the tool's description that say what it can't express, and changes."""
+    """The schema of all arguments, and `sentences` for the tool's description about what the schema can't express."""
 
     schema: Schema
     sentences: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ def _flatten_schema(schema: Any, definitions: Definitions) -> Schema:
 
 
 def _merge_part(result: Schema, part: Schema) -> None:
-    """Adds `part` to `result`, in place: joins properties, required names and alternatives, and keeps all else."""
+    """Adds `part` to `result`, in place. Joins properties, required names and alternatives; else `result` wins."""
     # Each part knows only its own properties. Only the outermost part can say whether there may be others.
     ignored = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
     for key, value in part.items():

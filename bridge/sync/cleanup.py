@@ -97,7 +97,7 @@ def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
 
 
 def _delete_unused_stubs(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
-    """Deletes and returns those of the `overdue` stubs that still no agent uses. The others lose their tags."""
+    """Deletes and returns those of the `overdue` stubs that still no agent has. Those that one has lose their tags."""
     leaving = _change_each_tool(overdue, lambda tool: gateway.tag_tool(tool.id, tags_when_leaving(tool)))
     if not leaving:
         return ()

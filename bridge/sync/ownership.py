@@ -60,7 +60,7 @@ def creation_time(tool: Tool) -> int:
 
 
 def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
-    """Whether a tool can be this stub, maybe after an update: the digest is the same, or another version made it."""
+    """Whether a tool is the stub's: by its digest, or because another version of the bridge may have made it."""
     if not is_ours(tool) or is_leaving(tool):
         return False
     made_alike = f"{_KIND}{stub.kind}" in tool.tags and client_name_of(tool) == stub.spec.name
