@@ -1,8 +1,6 @@
-"""Keeps in the store what the turns of all workers did, for the operator's pages and commands.
+"""Keeps in the store what the turns of all workers did, for 30 days. This history may be lost without harm.
 
-This history has the newest turns, the tools that clients offered and how often each tool was called, and the counts of
-each minute. It is kept for 30 days, and may be lost without harm. Several workers change the same JSON documents. So
-the documents are small, and changed by compare and swap.
+Several workers change the same JSON documents. So the documents are small, and changed by compare and swap.
 """
 
 from __future__ import annotations
@@ -57,11 +55,7 @@ class Activity:
         self._store.put(f"running {worker_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
 
     def keep_ended_turns(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
-        """Stores turns that ended, each with the digests of its tools by the client's names.
-
-        Adds the turns to the lists of turns and calls, and to the counts of the minutes and of the tools. Returns the
-        digests of the tools that had no counts yet, because a tool is new or the store lost its data.
-        """
+        """Stores turns that ended. Returns the digests of tools without counts: new ones, or lost ones."""
         for turn, digests in turns:
             text = record_to_text(turn)
             self._store.append("turns", text, MOST_TURNS, KEPT)
@@ -79,15 +73,11 @@ class Activity:
             self._store.put(f"tool {card.digest}", record_to_text(kept), KEPT)
 
     def note_action(self, at: float, text: str) -> None:
-        """Stores what the operator did: `text` says it in words, `at` is its Unix time. The last 50 are kept."""
+        """Stores what the operator did, in words, at the Unix time `at`. The last 50 actions are kept."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
 
     def _count_uses(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
-        """Adds the turns to the counts of their tools. Returns the digests of tools that had no counts before.
-
-        Counts are kept for the MOST_TOOLS tools that were offered last. The counts, cards and calls of other tools are
-        removed.
-        """
+        """Counts the uses of the turns' tools, for MOST_TOOLS tools. Returns the digests of tools without counts."""
         fresh: Set[str] = frozenset()
         dropped: Set[str] = frozenset()
 
@@ -104,18 +94,13 @@ class Activity:
         return fresh
 
     def _keep_calls_and_results(self, turn: TurnRecord, digests: Digests) -> None:
-        """Adds the turn's calls and results to the lists of their tools. Ignores tools that are not in `digests`."""
         for step in (*turn.returned, *turn.calls):
             if step.name in digests:
                 key = f"calls {digests[step.name]}"
                 self._store.append(key, json.dumps(_call_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
 
     def _edit_document(self, key: str, change: Callable[[Document], Document]) -> None:
-        """Replaces the JSON document of the key by what `change` returns for it. A missing document is empty.
-
-        If another worker changed the document in between, reads it and calls `change` again. Raises StoreUnavailable
-        after TRIES tries.
-        """
+        """Replaces the key's JSON document ({} if missing) by `change` of it, by compare and swap in TRIES tries."""
         for _ in range(TRIES):
             old = self._store.get(key)
             new = json.dumps(change(json.loads(old) if old else {}), separators=(",", ":"))
@@ -164,7 +149,6 @@ class Activity:
         }
 
     def tool_card(self, digest: str) -> ToolCard | None:
-        """Returns the description of the client's tool with this digest, None if the store does not have it."""
         text = self._store.get(f"tool {digest}")
         return None if text is None else record_from_text(ToolCard, text)
 
@@ -173,20 +157,14 @@ class Activity:
         return {digest: record_from_row(ToolUse, row) for digest, row in self._read_document("tools").items()}
 
     def newest_calls_of_tool(self, digest: str) -> list[PastCall]:
-        """Returns the last calls of the tool with this digest, each with its result, the newest first.
-
-        The `result` is None if the client has not returned it. A result whose call is not stored any more is left out.
-        """
+        """Returns the last calls of a tool, the newest first. A `result` is None if the client has not returned it."""
         found: dict[str, Document] = {}
         for entry in map(json.loads, self._store.items(f"calls {digest}")):
             found[entry["call_id"]] = found.get(entry["call_id"], {}) | entry
         return [record_from_row(PastCall, row) for row in reversed(found.values()) if "at" in row]
 
     def last_minutes(self, now: float, count: int) -> list[Minute]:
-        """Returns the counts of the last `count` minutes, the oldest first. A minute without turns has counts of 0.
-
-        The last minute is that of the Unix time `now`.
-        """
+        """Returns the counts of the last `count` minutes until the Unix time `now`, the oldest first."""
         known = self._read_document("minutes")
         last = int(now // 60)
         return [
@@ -204,10 +182,7 @@ class Activity:
 
 
 def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
-    """Returns what the store keeps of a step that is a call or a result.
-
-    A call and its result have the same `call_id`, so that `newest_calls_of_tool` can join the two entries.
-    """
+    """Returns what the store keeps of a call or a result. The `call_id` of both is the same, which joins them."""
     at = turn.started + step.at
     if step.kind == "result":
         return {"call_id": step.call_id, "result": step.text, "ok": step.ok, "answered": at}
@@ -216,10 +191,7 @@ def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
 
 
 def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
-    """Returns the counts of each minute with these turns added, each to the minute in which the turn ended.
-
-    The keys are Unix times in minutes. Only the newest MOST_MINUTES minutes are kept.
-    """
+    """Returns the counts with each turn added to the minute in which it ended. The keys are Unix times in minutes."""
     for turn in turns:
         number = str(int((turn.started + turn.seconds) // 60))
         before = record_from_row(Minute, minutes.get(number, {"start": 0}))
@@ -238,10 +210,7 @@ def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
 
 
 def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
-    """Returns the counts of each tool, by the tool's digest, with these turns added.
-
-    Each turn comes with the digests of its tools by the client's names.
-    """
+    """Returns the counts of each tool, by the tool's digest, with these turns added."""
     for turn, digests in turns:
         for name, digest in digests.items():
             fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
@@ -258,7 +227,6 @@ def _newest_uses(uses: Document) -> Document:
 
 
 def _add_to_use(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
-    """Returns the counts `before` of the tool `name` with one turn added, which offered the tool."""
     results = [step for step in turn.returned if step.name == name]
     return replace(
         before,

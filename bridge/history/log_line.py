@@ -14,16 +14,11 @@ LONGEST_NAME = 80
 
 
 def log_turn(record: TurnRecord) -> None:
-    """Writes the log line of a turn that ended: the word "turn" and the fields of `log_fields`."""
     log.info("turn", extra={"fields": log_fields(record)})
 
 
 def log_fields(record: TurnRecord) -> JsonObject:
-    """Returns the fields of a turn's log line.
-
-    The fields have no text of the conversation. Names of models and tools are cut after LONGEST_NAME characters, and
-    only the names of the first MOST_NAMES calls are listed.
-    """
+    """Returns the fields of a turn's log line: no text of the conversation, and only a part of many calls."""
     return {
         "outcome": record.outcome,
         "dialect": record.dialect,

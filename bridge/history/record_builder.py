@@ -37,9 +37,7 @@ _COUNTED = ("call", "result")
 
 class RecordBuilder:
     """Collects what happens in one turn. The turn's thread adds events; the recorder's thread reads the record.
-
-    The record's size is limited, however long the answer is. With `keeps_text` false, the steps have no text of the
-    conversation. `now` is the Unix time. `digests` has the digest of each tool by the client's name.
+    The record's size is limited, however long the answer is. `digests` has each tool's digest by the client's name.
     """
 
     def __init__(self, turn: Turn, trace: Trace, now: float, dialect: Dialect, *, keeps_text: bool = True) -> None:
@@ -70,11 +68,7 @@ class RecordBuilder:
     # --- the turn's thread ----------------------------------------------------------------------------
 
     def add_event(self, event: TurnEvent) -> None:
-        """Adds an event of the turn to the record: as a step, or as a field such as the token counts.
-
-        Must be called in the order in which the events happen. A call of the agent's own tools that waits for an
-        approval is not added.
-        """
+        """Adds an event, in the order in which events happen, but no call of an own tool that waits for an approval."""
         match event:
             case Text(text):
                 self._characters += len(text)
@@ -93,10 +87,7 @@ class RecordBuilder:
                 self._note_event(event)
 
     def _note_event(self, event: TurnEvent) -> None:
-        """Notes in the record's fields what an event says about the turn, such as its interception method.
-
-        Ignores events that the record does not need.
-        """
+        """Notes what an event says about the turn, such as its interception method. Other events are ignored."""
         match event:
             case MethodChosen(method):
                 self._fields["method"] = method
@@ -112,7 +103,6 @@ class RecordBuilder:
                 pass
 
     def _note_tools_offered(self, event: ToolsOffered) -> None:
-        """Notes the stubs of the turn, and adds a step for them and for each result that the client gave."""
         self._stubs = {binding.stub.spec.name: binding.stub for binding in event.bindings}
         self.digests = {name: stub.digest for name, stub in self._stubs.items()}
         self._fields["tools"] = len(self._stubs)
@@ -121,10 +111,7 @@ class RecordBuilder:
             self._add_step("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
 
     def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """Ends the turn's record and returns it. `fault` is the exception that ended the turn, None if it ended well.
-
-        `gone`: no client waited for the end any more, so the outcome is "client_gone".
-        """
+        """Returns the finished record. `fault` is None for a good end; `gone` makes the outcome "client_gone"."""
         outcome = self._dialect.finish_reason(self._stop_reason, self._called > 0)
         if fault is not None:
             outcome = (fault.code or fault.type) if isinstance(fault, BridgeError) else "internal_error"
@@ -159,17 +146,14 @@ class RecordBuilder:
         return TurnRecord(**{**known, **self._fields}, steps=(*steps, piece) if piece is not None else tuple(steps))
 
     def tool_cards(self, digests: Collection[str]) -> list[ToolCard]:
-        """Returns, for the history, the descriptions of those tools of the turn that have one of these digests."""
+        """Returns the descriptions of the turn's tools that have one of these digests."""
         wanted = [stub for stub in self._stubs.values() if stub.digest in digests]
         return [_tool_card(stub, self._fields["started"], self._fields.get("method", "")) for stub in wanted]
 
     # --- steps ----------------------------------------------------------------------------------------
 
     def _add_piece(self, kind: StepKind, text: str) -> None:
-        """Adds a piece of an answer or a thought. Consecutive pieces of one `kind` become one step.
-
-        That step is added when a step of another kind comes. If the record has MOST_STEPS steps, drops the piece.
-        """
+        """Adds a piece of an answer or a thought. Consecutive pieces of one `kind` become one step."""
         before = self._piece
         if before is None or before.kind != kind:
             self._close_piece()
@@ -182,7 +166,6 @@ class RecordBuilder:
         self._piece = Step(before.at, kind, "", shown, before.size + len(text))
 
     def _close_piece(self) -> None:
-        """Adds the step of the joined pieces, if there are any."""
         piece, self._piece = self._piece, None
         if piece is not None:
             self._steps.append(piece)
@@ -198,13 +181,12 @@ class RecordBuilder:
     def _new_step(
         self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = ""
     ) -> Step:
-        """Returns a step that happens now. Its text is cut after SHOWN characters; `size` 0 means the text's length."""
+        """Returns a step that happens now, its text cut after SHOWN characters. `size` 0 means the text's length."""
         shown = text[:SHOWN] if self._keeps_text else ""
         return Step(round(self._trace.seconds, 4), kind, name[:BRIEF], shown, size or len(text), ok, call_id)
 
 
 def _tool_card(stub: Stub, since: float, method: str) -> ToolCard:
-    """Returns the description of the stub's tool. `since` is the Unix time of the turn that offered the tool."""
     return ToolCard(
         digest=stub.digest,
         client_name=stub.spec.name,

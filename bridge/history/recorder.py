@@ -1,7 +1,4 @@
-"""Writes the records of this worker's turns to the store, in a thread of its own.
-
-No turn waits for this thread, or fails because a record cannot be written.
-"""
+"""Writes turn records to the store in a thread of its own: no turn waits for the store, or fails because of it."""
 
 from __future__ import annotations
 
@@ -37,10 +34,8 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Writes the records of all turns of this worker to the store. There is one recorder in each worker.
-
-    With the first request, the recorder's thread starts, and with it the worker's heartbeat. With `keeps_text` false,
-    the records have no text of conversations. `clock` returns the Unix time.
+    """The one recorder of this worker. With the first request, its thread and the worker's heartbeat start.
+    With `keeps_text` false, the records have no text of conversations. `clock` returns the Unix time.
     """
 
     def __init__(
@@ -65,11 +60,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def begin(self, turn: Turn, dialect: Dialect) -> RecordBuilder:
-        """Returns the record builder for a turn that begins now, with the trace of the current thread.
-
-        From now on, the turn is in the list of running turns that the recorder's thread writes. Starts that thread if
-        it does not run yet.
-        """
+        """Returns the record builder for a turn that begins now, and is in the list of running turns from now on."""
         record = RecordBuilder(turn, current_trace(), self._clock(), dialect, keeps_text=self._keeps_text)
         self.start()
         with self._changed:
@@ -78,11 +69,7 @@ class Recorder:
         return record
 
     def end(self, record: RecordBuilder, fault: BaseException | None, *, gone: bool) -> TurnRecord:
-        """Returns the finished record of a turn. The recorder's thread writes the record to the store soon.
-
-        `record` is the builder that `begin` returned. `fault` is the exception that ended the turn, None if it ended
-        well. `gone`: no client waited for the end any more.
-        """
+        """Returns the finished record of a turn, which is written to the store soon. See `RecordBuilder.end`."""
         finished = record.end(fault, gone=gone)
         with self._changed:
             del self._running[id(record)]
@@ -97,10 +84,7 @@ class Recorder:
             self._changed.wait_for(lambda: not self._over and not self._writing, seconds)
 
     def start(self) -> None:
-        """Starts the thread that writes records until the worker ends. Does nothing if the thread runs already.
-
-        If no thread can be started, logs that and raises nothing: the next call tries again.
-        """
+        """Starts the recorder's thread if it does not run. Only logs a failure: the next call tries again."""
         if self._thread is not None:
             return
         with self._changed:
@@ -124,10 +108,7 @@ class Recorder:
             self._thread.join(STOP_SECONDS)
 
     def _write_until_stopped(self) -> None:
-        """Writes turns to the store until `stop` is called and all turns that ended were written.
-
-        Runs in the recorder's thread. Logs a failure; the turns of the failed write are dropped.
-        """
+        """Writes turns until `stop` is called and all are written. Drops the turns of a failed write, and logs that."""
         # The heartbeat begins when its id is read, and pages list this worker from now on. If this fails, they list it
         # from its first turn on.
         with suppress(BridgeError, RuntimeError):
@@ -143,10 +124,8 @@ class Recorder:
                 self._changed.notify_all()
 
     def _wait_for_turns(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
-        """Waits for something to write. Returns the turns that ended and the turns that run now.
-
-        Returns GATHERING seconds after a turn ended, otherwise once in PERIOD seconds while turns run or the store has
-        a list of running turns. The turns that ended are returned only once.
+        """Returns the turns that ended since the last call and the turns that run now. Waits until either is due:
+        GATHERING seconds after a turn ended, or once in PERIOD seconds while turns run or are listed as running.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._running or self._shown or self._stopped)
@@ -160,10 +139,7 @@ class Recorder:
             return over, running
 
     def _write(self, over: list[RecordBuilder], running: list[RecordBuilder]) -> None:
-        """Writes the list of running turns and the turns that ended to the store.
-
-        Without running turns, writes the empty list once, so that pages do not show turns that ended.
-        """
+        """Writes the running and the ended turns. If no turn runs any more, writes the empty list of running turns."""
         if running or self._shown:
             self._shown = bool(running)
             self._activity.show_running(self._heartbeat.id, [record.record() for record in running])
@@ -171,11 +147,7 @@ class Recorder:
             self._write_ended_turns(over)
 
     def _write_ended_turns(self, over: list[RecordBuilder]) -> None:
-        """Writes turns that ended, and the cards of their tools that may be missing in the store.
-
-        The card of a tool is written if this worker did not write it in the last CARD_RENEWAL seconds, or if the store
-        had no counts of the tool.
-        """
+        """Writes turns that ended. Writes the card of a tool once in CARD_RENEWAL seconds, or if it may be missing."""
         turns = [(record.record(), record.digests) for record in over]
         now = self._clock()
         offered = {digest for _, digests in turns for digest in digests.values()}
@@ -188,7 +160,6 @@ class Recorder:
             self._known.popitem(last=False)
 
     def _keep_cards(self, over: list[RecordBuilder], digests: Collection[str]) -> None:
-        """Writes the cards of those tools of the ended turns that have one of these digests."""
         self._activity.keep_cards(
             {card.digest: card for record in over for card in record.tool_cards(digests)}.values()
         )

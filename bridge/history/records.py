@@ -18,11 +18,9 @@ StepKind = Literal["sync", "result", "thought", "own call", "own return", "call"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened in a turn, `at` seconds after the turn began.
-
-    `text` may be cut; `size` counts the characters of the whole text. For "sync", when the agent got the turn's tools,
-    `size` counts these tools. `ok` is false if a tool or the turn failed. `call_id` is "" if the step is not a call or
-    a result.
+    """One thing that happened in a turn, `at` seconds after the turn began. `text` may be cut.
+    `size` counts the characters of the whole text, or for "sync", when the agent got the turn's tools, these tools.
+    `ok` is false if a tool or the turn failed. `call_id` is "" if the step is not a call or a result.
     """
 
     at: float
@@ -36,13 +34,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """What is known about one attempt at a turn, for the log, the metrics, the history and the pages.
-
-    `outcome` is "running", the finish reason that the client saw, "client_gone", or the code of the error that ended
-    the attempt. `ended`: no error ended the attempt, so no other attempt repeats its calls and results.
-    Counts: `tools` the client's tools, `called` the calls for the client, `results` the results that the client gave,
-    `closed_calls` earlier calls that no client has to answer any more, `own_calls` the calls of the agent's own tools,
-    `characters` the characters of the answer.
+    """What is known about one attempt at a turn. `outcome` is "running", the finish reason that the client saw,
+    "client_gone", or the code of the error that ended the attempt. `ended`: no error ended the attempt, so no other
+    attempt repeats its calls and results. Counts: `tools` the client's tools, `called` the calls for the client,
+    `results` the results from the client, `closed_calls` earlier calls that no client has to answer any more,
+    `own_calls` the calls of the agent's own tools, `characters` the characters of the answer.
     """
 
     id: str
@@ -78,7 +74,6 @@ class TurnRecord:
 
     @property
     def failed(self) -> bool:
-        """Whether an error ended the attempt."""
         return not self.ended and self.outcome not in {"running", *_OLD_GOOD_OUTCOMES}
 
     @property
@@ -88,7 +83,6 @@ class TurnRecord:
 
     @property
     def calls(self) -> list[Step]:
-        """The steps that are calls for the client."""
         return [step for step in self.steps if step.kind == "call"]
 
     @property
@@ -99,11 +93,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """Describes a client's tool as the client offered it and as Letta gets it.
-
-    `since` is the Unix time when the tool was first offered. `json_schema` is the schema that Letta gets, and `changes`
-    says what differs from the client's tool. `method` is the interception method of a turn that offered the tool.
-    """
+    """A client's tool as offered, and as Letta gets it. `since` is a Unix time, `changes` says what differs."""
 
     digest: str
     client_name: str
@@ -119,10 +109,7 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """Counts how often a client's tool was offered, called and answered, between the Unix times `since` and `last`.
-
-    `method` is the interception method of the last turn that offered the tool. `errors` counts results that are errors.
-    """
+    """Counts a tool's uses from Unix time `since` to `last`. `method` is the last turn's interception method."""
 
     client_name: str
     method: str = ""
@@ -136,10 +123,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """One call of a client's tool, with the result if the client has returned it, otherwise None.
-
-    `at` is the Unix time of the call, `answered` that of the result. `ok` is false if the result is an error.
-    """
+    """One call of a client's tool at the Unix time `at`, with its result, which came at `answered`, or None."""
 
     call_id: str
     at: float
@@ -154,10 +138,7 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """Counts the turns that ended in one minute. The seconds are sums over these turns.
-
-    `start` is the Unix time when the minute begins. `errors` counts the failed turns by the code of the error.
-    """
+    """Counts and sums of the turns that ended in the minute from the Unix time `start` on, `errors` by their code."""
 
     start: int
     turns: int = 0
@@ -168,16 +149,12 @@ class Minute:
 
     @property
     def bridge_seconds(self) -> float:
-        """The seconds of these turns in which neither Letta worked nor a turn waited for a lock."""
         return max(0.0, self.seconds - self.letta_seconds - self.waited_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """A worker (a process that serves requests), and the turns that run in this worker now.
-
-    `started` and `seen` are the Unix times of the worker's start and of its last beat.
-    """
+    """A worker and the turns that run in it now. `started` and `seen` are the Unix times of its start and last beat."""
 
     id: str
     host: str
@@ -199,29 +176,21 @@ def record_to_text(record: Any) -> str:
 
 
 def record_from_text(kind: type[Record], text: str) -> Record:
-    """Returns the record of a text that `record_to_text` returned. `kind` is the record's class."""
     return record_from_row(kind, json.loads(text))
 
 
 def records_from_texts(kind: type[Record], texts: Iterable[str]) -> list[Record]:
-    """Returns the records of texts that `record_to_text` returned, in the same order. `kind` is their class."""
     return [record_from_text(kind, text) for text in texts]
 
 
 def record_from_row(kind: type[Record], row: Mapping[str, Any]) -> Record:
-    """Returns a record of this kind from its JSON object.
-
-    Unknown fields are ignored, because another version of the bridge may have written the record.
-    """
+    """Returns a record from its JSON object. Ignores unknown fields, which another version of the bridge may write."""
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: _field_value(name, value) for name, value in row.items() if name in known})
 
 
 def _field_value(name: str, value: Any) -> Any:
-    """Returns the value for the record's field `name` from its JSON value.
-
-    A list becomes a tuple. The items of the field `steps` become records. Other values stay as they are.
-    """
+    """Returns the field's value from its JSON value. Lists become tuples; the items of `steps` become records."""
     if not isinstance(value, list):
         return value
     kind = _FIELDS_WITH_RECORDS.get(name)

@@ -92,9 +92,7 @@ class Claims:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
 
     def note_delivery(self, claim: Claim) -> None:
-        """Removes the claim, because the client has the whole answer: the same request is then a new turn.
-        Keeps the events while a client of another worker reads them. Only logs a fault of the store.
-        """
+        """Removes the claim, because the client has the whole answer: the same request is then a new turn."""
         try:
             self._store.remove_if_unchanged(self._key, claim.to_text())  # the same request may be another turn by now
             if not is_followed(self._store, claim.token):
@@ -103,7 +101,7 @@ class Claims:
             log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
     def is_just_delivered(self, claim: Claim) -> bool:
-        """Waits at most MOMENT seconds for the note of the delivery: that `claim` is not the stored one any more."""
+        """Returns whether `claim` is removed or replaced within MOMENT seconds, which notes that it was delivered."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
             if self._store.get(self._key) != claim.to_text():

@@ -71,9 +71,7 @@ class _WorkerWatch:
         self.is_certain = False
 
     def check(self) -> bool:
-        """Returns False if the worker is dead or did not name the attempt in a heartbeat for ALIVE seconds.
-        Sets `is_certain` when a new heartbeat names the attempt. Reads the store only once in PULSE / 2 seconds.
-        """
+        """Returns False if the worker is dead, or did not name the attempt in a heartbeat for ALIVE seconds."""
         now = time.monotonic()
         if now - self._checked_at < PULSE / 2:
             return True

@@ -20,9 +20,7 @@ MOST_BATCHES = 20_000
 
 
 class Recording:
-    """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write.
-    `renew` renews the claim of the turn, so often that the claim does not expire before the attempt ends.
-    """
+    """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write."""
 
     def __init__(self, store: Store, token: str, keep: float, renew: Callable[[], object]) -> None:
         self._store = store
@@ -52,9 +50,7 @@ class Recording:
                 self._renewed = time.monotonic()
 
     def end(self, events: Sequence[AgentEvent], end: End) -> None:
-        """Writes the unwritten ones of all `events`, and the end; "incomplete" if the recording is too large.
-        Only logs a failure of the store.
-        """
+        """Writes the other `events` and the end, "incomplete" if they are too large. Only logs a fault of the store."""
         with self._writing:
             if end.how == "well" and not self._is_small_enough:
                 end = End("incomplete", None, end.gone)

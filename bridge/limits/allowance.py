@@ -1,4 +1,4 @@
-"""Limits what each API key may use: requests a minute and turns at once, counted over all workers of a machine.
+"""Limits the requests a minute and turns at once of each API key, counted over all workers of a machine.
 
 The counts are kept in files, because the operating system releases the locks of files however a worker dies.
 """
@@ -21,10 +21,7 @@ _BUCKET = struct.Struct("<dd")
 
 
 class KeySlot:
-    """A slot for one turn of an API key, held until `leave` is called.
-
-    `file` is the descriptor of the slot's locked file. None: the slot limits nothing.
-    """
+    """A slot for one turn of an API key, held until `leave`. Without a locked `file`, the slot limits nothing."""
 
     def __init__(self, file: int | None = None) -> None:
         self._file = file
@@ -37,10 +34,7 @@ class KeySlot:
 
 
 class Allowance:
-    """Counts the requests and turns of each API key in files of `folder`, which is made when it is first needed.
-
-    `clock` returns the time of day, which all workers have in common.
-    """
+    """Counts each API key's requests and turns in files of `folder`, by a `clock` that all workers have in common."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
@@ -48,7 +42,6 @@ class Allowance:
 
     def count_request(self, key: str, rate: int) -> None:
         """Counts one request of the API key. Raises Busy if the key has no request left.
-
         The key gets `rate` requests a minute, evenly over time. It can save `rate` requests and make them at once.
         """
         with _os_errors_as_unavailable():
@@ -67,11 +60,7 @@ class Allowance:
             )
 
     def _requests_left(self, file: int, rate: int) -> tuple[float, float]:
-        """Returns how many requests a key may make now, and the present time.
-
-        `file` is the descriptor of the key's file, which has both numbers as they were after the last request. A new
-        key may make `rate` requests.
-        """
+        """Returns how many requests a key may make now, and the present time. A new key may make `rate` requests."""
         now = self._clock()
         written = os.pread(file, _BUCKET.size, 0)
         if len(written) < _BUCKET.size:
@@ -81,10 +70,7 @@ class Allowance:
         return min(float(rate), left + max(0.0, now - then) * rate / MINUTE), now
 
     def take_slot(self, key: str, most: int) -> KeySlot:
-        """Takes a slot for a turn of the API key. Raises Busy at once if `most` turns of the key are under way.
-
-        The slot is a lock on one of the key's `most` files.
-        """
+        """Locks one of the key's `most` files for a turn. Raises Busy at once if all of them are locked."""
         for number in range(most):
             with _os_errors_as_unavailable():
                 file = self._open_file(f"{key}.{number}.turn")
@@ -103,7 +89,6 @@ class Allowance:
 
 @contextmanager
 def _os_errors_as_unavailable() -> Iterator[None]:
-    """Raises StoreUnavailable in place of an OSError of the `with` block."""
     try:
         yield
     except OSError as fault:

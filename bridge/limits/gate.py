@@ -17,10 +17,7 @@ class Gate:
         self._lock = threading.Lock()
 
     def enter(self, then: Callable[[], None] = lambda: None) -> Slot:
-        """Takes a slot for one turn in this worker. Raises TooManyTurns at once if no slot is free.
-
-        `then` is called once, when the last holder has left the slot.
-        """
+        """Takes a slot. Raises TooManyTurns if none is free. Calls `then` when the slot's last holder has left."""
         with self._lock:
             if self._inside >= self._most:
                 raise TooManyTurns(
@@ -36,10 +33,7 @@ class Gate:
 
 
 class Slot:
-    """A place for one turn in this worker. Its holders are the request and the turn that the request began.
-
-    Each holder calls `leave` at its end, because either can outlast the other.
-    """
+    """A place for one turn. The request and its turn each leave it, because either can outlast the other."""
 
     def __init__(self, gate: Gate, then: Callable[[], None]) -> None:
         self._gate = gate
@@ -53,7 +47,6 @@ class Slot:
             self._holders += 1
 
     def leave(self) -> None:
-        """Takes one holder away. The last holder frees the slot, and calls the `then` of `Gate.enter`."""
         with self._lock:
             self._holders -= 1
             empty = self._holders == 0

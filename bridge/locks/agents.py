@@ -1,7 +1,6 @@
 """Locks agents, so that an agent has one turn at a time among all threads, workers and machines.
 
-Letta does not queue messages. If an agent gets two messages at the same time, one overwrites the context that the
-other one made.
+Letta does not queue messages: of two at the same time, one overwrites the context that the other one made.
 """
 
 from __future__ import annotations
@@ -37,46 +36,30 @@ class Locker(Protocol):
     """Makes locks that only one worker can hold at a time. Every waiting worker gets the lock some time."""
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        """Waits until the lock with this name is free, and takes the lock. Returns the held lock.
-
-        While the lock is not free, calls `keep_waiting` before each pause. Returns None as soon as `keep_waiting`
-        returns False.
-        """
+        """Waits for the lock and takes it. Returns None as soon as `keep_waiting` returns False."""
 
 
 @dataclass(slots=True)
 class AgentHold:
-    """A lock on an agent: what the code inside `AgentLocks.hold` gets.
-
-    `previous_turn_ended` is False if the previous turn failed or its worker was killed. That turn may have left
-    something half done. `holds` is `HeldLock.holds`. `keeps_unfinished_mark` is set by `keep_unfinished_mark`.
-    """
+    """A lock on an agent. If not `previous_turn_ended`, that turn failed or was killed, and may be half done."""
 
     previous_turn_ended: bool
     holds: Callable[[], bool]
     keeps_unfinished_mark: bool = False
 
     def keep_unfinished_mark(self) -> None:
-        """Says that this holder does not clean up after the previous turn.
-
-        If the previous turn is marked as unfinished, the mark stays for the next holder, even if this holder ends well.
-        """
+        """Keeps the mark of an unfinished previous turn for the next holder, because this holder does not clean up."""
         self.keeps_unfinished_mark = True
 
     def check(self) -> None:
-        """Raises HoldLost if another turn may hold the agent by now.
-
-        That happens if the process was paused for longer than its lock lasts, or if the lock was lost or removed.
-        """
+        """Raises HoldLost if another turn may hold the agent, because of a long pause of the process or a lost lock."""
         if not self.holds():
             raise HoldLost("The bridge lost its hold of the agent in the middle of the turn. Send the request again.")
 
 
 class AgentLocks:
     """Locks agents by their ids. Waits at most `wait` seconds for an agent.
-
-    The threads of one worker wait in a queue in memory. Only the first thread of each queue waits for the `locker`,
-    together with the first threads of the other workers.
+    The threads of a worker wait in a queue in memory, and only the first of them waits for the `locker`.
     """
 
     def __init__(self, locker: Locker, wait: float) -> None:
@@ -94,10 +77,8 @@ class AgentLocks:
         self, agent_id: str, deadline: float | None = None, gone: threading.Event | None = None
     ) -> Iterator[AgentHold]:
         """Waits until the agent is free, and locks it while the `with` block runs.
-
-        Raises Busy if the agent is not free until `deadline`, a time of `time.monotonic` (None: `wait` seconds from
-        now). Raises ClientGone if `gone` is set before. If the block raises, the turn is marked as unfinished for the
-        next holder.
+        Raises Busy at `deadline`, a time of `time.monotonic` (None: `wait` seconds from now), and ClientGone if `gone`
+        is set before. If the block raises, the turn is marked as unfinished for the next holder.
         """
         latest = self.deadline() if deadline is None else deadline
 
@@ -123,17 +104,12 @@ class AgentLocks:
 
     @contextmanager
     def hold_outside_turn(self, agent_id: str) -> Iterator[None]:
-        """Locks the agent while the `with` block runs, for work that is not a turn, such as the operator's.
-
-        A previous turn that is marked as unfinished stays marked. Raises Busy if the agent is not free within `wait`
-        seconds.
-        """
+        """Locks the agent for work that is not a turn, such as the operator's. An unfinished turn stays marked."""
         with self.hold(agent_id) as hold:
             hold.keep_unfinished_mark()
             yield
 
     def _error_after_waiting(self, gone: threading.Event | None) -> Busy | ClientGone:
-        """Returns the error for a turn that did not get its agent: ClientGone if `gone` is set, otherwise Busy."""
         if gone is not None and gone.is_set():
             return ClientGone.before_its_turn()
         return Busy(
@@ -150,11 +126,7 @@ class _ThreadLock:
         self._queue: list[object] = []
 
     def acquire(self, keep_waiting: Callable[[], bool], latest: float) -> bool:
-        """Waits for the lock and takes it. Returns whether this thread has the lock now.
-
-        Returns False if `keep_waiting` returns False before the lock is free. Asks `keep_waiting` at least every
-        CHECK_INTERVAL seconds, and also at `latest`, a time of `time.monotonic`.
-        """
+        """Waits for the lock. Returns False if `keep_waiting` does. Asks it each CHECK_INTERVAL, and at `latest`."""
         ticket = object()
         with self._condition:
             self._queue.append(ticket)
@@ -166,7 +138,7 @@ class _ThreadLock:
             return True
 
     def release(self) -> None:
-        """Frees the lock for the thread that has waited longest. Only the thread that has the lock may call this."""
+        """Frees the lock for the thread that has waited longest."""
         with self._condition:
             self._queue.pop(0)
             self._condition.notify_all()

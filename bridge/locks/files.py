@@ -1,7 +1,4 @@
-"""Locks between the workers of one machine. Each lock is a locked file.
-
-When a worker dies, however that happens, the operating system unlocks its files.
-"""
+"""Locks between the workers of one machine: locked files, which the operating system unlocks when a worker dies."""
 
 from __future__ import annotations
 
@@ -25,7 +22,6 @@ _BEGUN, _ENDED = b"b", b"e"
 
 class FileLocker:
     """Takes locks in a folder that all workers share.
-
     Each lock has two files: one is locked by the holder, one by the worker that is next. Without the second file, a
     worker with several waiting threads would take a lock that it has just freed before another worker tries.
     """
@@ -34,13 +30,7 @@ class FileLocker:
         self._folder = folder
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        """Waits until the lock with this name is free, and takes it.
-
-        A worker first locks the file `NAME.next`. So only one worker at a time waits for the file `NAME.lock`, which is
-        the lock itself; all others wait for `NAME.next`.
-
-        Returns None as soon as `keep_waiting` returns False. Raises StoreUnavailable if a file can't be opened.
-        """
+        """Locks `NAME.next`, then `NAME.lock`, the lock itself. So one worker at a time waits for `NAME.lock`."""
         queue_file = self._open_lock_file(f"{name}.next")
         try:
             if not _wait_for_lock(queue_file, keep_waiting, SLOWEST_POLL):
@@ -50,10 +40,6 @@ class FileLocker:
             os.close(queue_file)
 
     def _take_lock_file(self, path: Path, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        """Waits until no holder locks the file at `path`, and locks it. Makes the file if it is missing.
-
-        Returns the held lock, None as soon as `keep_waiting` returns False.
-        """
         while True:
             file, held = self._open_lock_file(path.name), None
             try:
@@ -67,10 +53,6 @@ class FileLocker:
                     os.close(file)
 
     def _open_lock_file(self, name: str) -> int:
-        """Opens the file `name` in the folder, and makes it if it is missing. Returns the file's descriptor.
-
-        Raises StoreUnavailable if the file can't be opened or made.
-        """
         try:
             return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as fault:
@@ -81,8 +63,6 @@ class FileLocker:
 
 @dataclass(frozen=True, slots=True)
 class _FileLock:
-    """A lock that this worker holds: `file` is the descriptor of the locked file at `path`."""
-
     file: int
     path: Path
     previous_turn_ended: bool
@@ -92,17 +72,13 @@ class _FileLock:
         return _is_file_at(self.file, self.path)
 
     def release(self, ended: bool) -> None:
-        """Unlocks the file. `ended`: the turn was complete, which is written to the file for the next holder."""
         if ended:
             _write_mark(self.file, _ENDED)
         os.close(self.file)
 
 
 def _wait_for_lock(file: int, keep_waiting: Callable[[], bool], slowest: float) -> bool:
-    """Waits until the file is free, and locks it. Returns False if `keep_waiting` returns False before.
-
-    `file` is the file's descriptor. `slowest` is the longest pause between two tries, in seconds.
-    """
+    """Locks the file when it is free. `slowest` is the longest pause between two tries, in seconds."""
     pause = POLL
     while not _try_to_lock(file):
         if not keep_waiting():
@@ -113,7 +89,6 @@ def _wait_for_lock(file: int, keep_waiting: Callable[[], bool], slowest: float) 
 
 
 def _try_to_lock(file: int) -> bool:
-    """Locks the file if it is free, without waiting. Returns whether we have locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -122,7 +97,7 @@ def _try_to_lock(file: int) -> bool:
 
 
 def _is_file_at(file: int, path: Path) -> bool:
-    """Returns whether the open file is still the file at this path. False if the file was removed or replaced."""
+    """Returns whether the open file is still at this path. False if the file was removed or replaced."""
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:
@@ -130,10 +105,7 @@ def _is_file_at(file: int, path: Path) -> bool:
 
 
 def _mark_turn_begun(file: int) -> bool:
-    """Writes to the lock file that the turn of its new holder has begun.
-
-    Returns whether the previous holder's turn had ended well. False also for a new file.
-    """
+    """Marks the new turn as begun. Returns whether the previous turn had ended well, False for a new file."""
     previous_turn_ended = os.pread(file, 1, 0) == _ENDED
     _write_mark(file, _BEGUN)
     return previous_turn_ended

@@ -1,8 +1,8 @@
 """Locks between machines: leases in Redis. A lease is a lock that expires unless its holder renews it.
 
 A holder whose process was paused for long, or that lost its connection to Redis, knows by its own clock that its lease
-is over. It does nothing to the agent then. Waiting turns are in a queue in Redis. They ask again and again, and a turn
-that has not asked for SILENCE_LIMIT seconds is removed from the queue.
+is over. It does nothing to the agent then. Waiting turns are in a queue in Redis. A turn that has not asked again for
+SILENCE_LIMIT seconds is removed from the queue.
 """
 
 from __future__ import annotations
@@ -96,11 +96,6 @@ class LeaseLocker:
         self._renewer: tuple[int, threading.Thread] | None = None
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        """Waits in the queue until the lock with this name is free, and takes a lease of the lock.
-
-        Leaves the queue and returns None as soon as `keep_waiting` returns False. Raises StoreUnavailable if Redis
-        fails.
-        """
         self._start_renewal_thread()
         token = secrets.token_hex(12)
         pause = POLL
@@ -116,11 +111,7 @@ class LeaseLocker:
             pause = min(pause * 1.5, SLOWEST_POLL)
 
     def _try_to_take(self, name: str, token: str) -> HeldLock | None:
-        """Takes the lease of the lock `name` if it is free and no other turn is before this turn in the queue.
-
-        Returns the lease. Otherwise adds this turn to the queue, if it is not there yet, and returns None. `token`
-        names this turn in Redis.
-        """
+        """Takes the lease if it is free and this turn is the first in the queue. Otherwise queues the turn."""
         asked = time.monotonic()
         keys = [_redis_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
         with self._server.client():
@@ -142,10 +133,7 @@ class LeaseLocker:
         lease.until = asked + LEASE - MARGIN if renewed else 0.0
 
     def release(self, lease: _Lease, ended: bool) -> None:
-        """Removes the lease from Redis. `ended`: the holder's turn was complete, which is marked for the next holder.
-
-        If Redis fails, only logs that: the lease is not renewed any more and expires.
-        """
+        """Removes the lease. If Redis fails, only logs that: the lease is not renewed any more and expires."""
         with self._guard:
             self._leases.discard(lease)
         keys = [_redis_key("lock", lease.name), _redis_key("ended", lease.name)]
@@ -156,10 +144,7 @@ class LeaseLocker:
             log.warning("a lease could not be given back, and will expire: %s", fault.message)
 
     def _start_renewal_thread(self) -> None:
-        """Starts the thread that renews the leases of this worker, if it does not run yet in this process.
-
-        Called before a lease is taken: if no thread can be started, this raises RuntimeError and no lease is taken.
-        """
+        """Starts the renewal thread once in each process. Comes before a lease: without a thread, no lease is taken."""
         with self._guard:
             if self._renewer is None or self._renewer[0] != os.getpid():
                 thread = threading.Thread(
@@ -169,7 +154,7 @@ class LeaseLocker:
                 self._renewer = os.getpid(), thread
 
     def renew_all(self) -> None:
-        """Renews all leases of this worker. If Redis fails, logs that and leaves the other leases to the next call."""
+        """Renews all leases of this worker. If Redis fails, leaves the other leases to the next call."""
         with self._guard:
             leases = [*self._leases]
         for lease in leases:
@@ -181,7 +166,6 @@ class LeaseLocker:
 
 
 def _renew_until_locker_is_gone(locker: weakref.ref[LeaseLocker]) -> None:
-    """Renews the leases of the locker every RENEWAL seconds, until the locker is deleted. Runs in a thread."""
     while True:
         time.sleep(RENEWAL)
         here = locker()
@@ -192,10 +176,7 @@ def _renew_until_locker_is_gone(locker: weakref.ref[LeaseLocker]) -> None:
 
 
 class _Lease:
-    """A lease that this worker holds. `token` names its holder in Redis.
-
-    `until` is the time, by `time.monotonic`, at which the holder counts the lease as over.
-    """
+    """A lease that this worker holds, by its clock until `until`. `token` names its holder in Redis."""
 
     def __init__(self, locker: LeaseLocker, name: str, token: str, previous_turn_ended: bool, until: float) -> None:
         self._locker = locker
@@ -205,18 +186,14 @@ class _Lease:
         self.until = until
 
     def holds(self) -> bool:
-        """Returns whether the lease still lasts, by the clock of this worker."""
         return time.monotonic() < self.until
 
     def release(self, ended: bool) -> None:
-        """Gives the lease back. `ended`: the turn was complete, which is marked in Redis for the next holder."""
         self._locker.release(self, ended)
 
 
 def _redis_key(kind: str, name: str) -> str:
-    """Returns the name of a key in Redis that belongs to the lock `name`.
-
-    `kind` is "lock" (the lease), "queue", "heard" (when each waiting turn asked last) or "ended" (the mark). The braces
-    put all keys of one lock into the same hash slot of a Redis cluster.
+    """Returns the Redis key for the "lock", the "queue", "heard" (when each turn asked last) or "ended" (the mark).
+    The braces put all keys of one lock into the same hash slot of a Redis cluster.
     """
     return f"{PREFIX}{kind}:{{{name}}}"

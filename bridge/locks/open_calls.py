@@ -1,7 +1,6 @@
-"""Notes in the store which calls of an agent are open.
+"""Notes in the store which calls of an agent are open: a client runs the tool, and the agent waits for the result.
 
-A call is open while a client runs its tool: the client got the call, and the agent still waits for the result. The
-turn is over then, but a turn of another client may have to wait.
+The turn is over then, but a turn of another client may have to wait.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ CHECK_INTERVAL = 0.1
 
 
 class OpenCalls:
-    """Knows the open calls of each agent.
-
-    `mode` is the setting BRIDGE_MEANWHILE: what happens to a turn of another client while a call is open. With the mode
-    "close", no calls are noted. After `keep` seconds, an open call is ignored.
+    """Knows the open calls of each agent. After `keep` seconds, an open call is ignored.
+    `mode` is BRIDGE_MEANWHILE: what happens to another client's turn while a call is open. With "close", none is noted.
     """
 
     def __init__(self, store: Store, mode: Meanwhile, keep: float) -> None:
@@ -36,10 +33,7 @@ class OpenCalls:
         self._keep = keep
 
     def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
-        """Returns the note of another client's open calls, as a JSON text, if the turn has to wait for these calls.
-
-        Returns None if the turn need not wait. Raises RequestConflict if it would have to wait and `mode` is "refuse".
-        """
+        """Returns the note of another client's open calls, None if the turn need not wait for them."""
         if self._mode == "close":
             return None
         noted = self._store.get(_store_key(agent_id))
@@ -54,11 +48,7 @@ class OpenCalls:
         return noted
 
     def wait_until_closed(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
-        """Waits until the agent's open calls are not those of the note `noted` any more, or `gone` is set.
-
-        `noted` comes from `find_calls_to_wait_for`. Returns when the calls were answered, given up or forgotten, or
-        were open for too long. Raises Busy at the `deadline`, a time of `time.monotonic`.
-        """
+        """Waits until the agent's note is not `noted`, or `gone`. Raises Busy at `deadline`, by `time.monotonic`."""
         while self._store.get(_store_key(agent_id)) == noted:
             if time.monotonic() >= deadline:
                 raise Busy("The agent waits for another client's tool result (BRIDGE_MEANWHILE).", retry_after=5)
@@ -66,11 +56,7 @@ class OpenCalls:
                 return
 
     def note(self, agent_id: str, turn: Turn, call_ids: Sequence[str]) -> None:
-        """Notes that these calls are open after the turn; without calls, removes the agent's note.
-
-        Does nothing with the mode "close". If the store fails, only logs that: the agent has answered, so the turn must
-        not fail.
-        """
+        """Notes the turn's open calls, or none. Only logs a fault of the store, because the agent has answered."""
         if self._mode == "close":
             return
         try:
@@ -88,17 +74,14 @@ class OpenCalls:
 
 
 def _is_same_client(noted: str, turn: Turn) -> bool:
-    """Returns whether the turn comes from the client whose open calls are noted.
-
-    That client sends one of the calls in its transcript, or has the same API key and the same tools. In the second
-    case, the client does not answer the calls any more. `noted` is the JSON text that `OpenCalls.note` wrote.
+    """Returns whether the turn sends one of the calls of the note in its transcript, or has the same key and tools.
+    In the second case, the client does not answer the calls any more.
     """
     client, tools, calls = json.loads(noted)
     return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset_digest(turn.tools))
 
 
 def _toolset_digest(tools: Sequence[ToolSpec]) -> str:
-    """Returns a hash of the tools, which is different if any name, description or schema is different."""
     described = [[tool.name, tool.description, tool.parameters] for tool in tools]
     return hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=8).hexdigest()
 

@@ -1,7 +1,6 @@
-"""The heartbeat of a worker: a text in the store that shows other workers that this worker lives.
+"""The heartbeat of a worker: a text in the store, written again and again, that shows that the worker lives.
 
-Each worker has one heartbeat, and writes its text again and again. The text names the attempts that the worker makes.
-So another worker that waits for one of these attempts knows when the attempt is lost.
+The text names the attempts that the worker makes, so that a worker that waits for one knows when it is lost.
 """
 
 from __future__ import annotations
@@ -38,11 +37,7 @@ _KEPT = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a worker wrote to the store with one beat.
-
-    `started` and `seen` are the Unix times of the worker's start and of this beat. `number` is 1 more with each beat.
-    `turns` are the tokens of the attempts that the worker makes.
-    """
+    """One beat of a worker. `started` and `seen` are Unix times; `turns` are the tokens of the worker's attempts."""
 
     id: str
     host: str
@@ -68,19 +63,13 @@ class Heartbeat:
         self._hurry = threading.Event()
 
     def set_turns_and_work(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
-        """Sets the two functions that each beat calls. Must be called before the first beat.
-
-        `turns` returns the tokens of the attempts that this worker makes; the beat writes these tokens to the store.
-        `work` does whatever else has to be done with each beat.
-        """
+        """Sets what each beat calls, before the first beat. `turns` returns the tokens of this worker's attempts."""
         self._turns, self._work = turns, work
 
     @property
     def id(self) -> str:
         """The id of this worker. The first read starts the heartbeat, and writes a beat before it returns the id.
-
-        After a fork, the child process is another worker with another id and its own heartbeat. Raises
-        StoreUnavailable if the first beat can't be written.
+        After a fork, the child process is another worker with another id and its own heartbeat.
         """
         with self._guard:
             if self._first is None or self._first[0] != os.getpid():
@@ -103,11 +92,7 @@ class Heartbeat:
         self._hurry.set()
 
     def beat(self) -> None:
-        """Writes one beat to the store, with the tokens of the running attempts, and then calls `work`.
-
-        Adds this worker to the list of all workers again if the store has lost that entry. Logs every exception of
-        the store and of `work`, and raises none. After a first warning, those of the next beats are logged as debug.
-        """
+        """Writes one beat, lists this worker if the store has lost it, and calls `work`. Only logs failures."""
         assert self._first is not None
         first, turns = self._first[1], tuple(self._turns())
         self._beats += 1
@@ -126,11 +111,8 @@ class Heartbeat:
             self._last_failed = False
 
     def pause(self) -> None:
-        """Waits until the next beat is due: PULSE or IDLE_PULSE seconds.
-
-        Waits PULSE seconds if the last beat had the token of an attempt or failed. Otherwise waits IDLE_PULSE seconds,
-        or less if `beat_soon` is called. The last beat decides, because the store keeps the text of that beat only
-        ALIVE or IDLE_ALIVE seconds.
+        """Waits until the next beat is due: PULSE after a failed beat or one with attempts, otherwise IDLE_PULSE.
+        The last beat decides, because the store keeps the text of that beat only ALIVE or IDLE_ALIVE seconds.
         """
         if self._last_named_turns or self._last_failed:
             time.sleep(PULSE)
@@ -140,7 +122,6 @@ class Heartbeat:
 
 
 def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
-    """Calls `beat` whenever a beat is due, until the heartbeat is deleted. Runs in the heartbeat's thread."""
     while True:
         here = heartbeat()
         if here is None:
@@ -151,10 +132,7 @@ def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
 
 
 def last_beat(store: Store, worker_id: str) -> Beat | None:
-    """Returns the last beat of the worker with this id, None if that worker is dead.
-
-    A worker is dead if its last beat has expired in the store, or if its process on this machine has ended.
-    """
+    """Returns the worker's last beat. None if that has expired, or the worker's process on this machine has ended."""
     said = store.get(_beat_key(worker_id))
     if said is None or process_has_ended(worker_id.partition(":")[2]):
         return None

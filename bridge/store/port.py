@@ -16,16 +16,14 @@ class Store(Protocol):
     """
 
     def get(self, key: str) -> str | None:
-        """Returns the value of the key. None if the key is free: nothing was written, or it expired or was removed."""
+        """Returns the value of the key, None if the key is free."""
 
     def put(self, key: str, value: str, keep: float) -> None:
         """Sets the value of the key for `keep` seconds, and replaces an older value."""
 
     def put_if_free(self, key: str, value: str, keep: float) -> str | None:
-        """Sets the value for `keep` seconds if the key is free.
-
-        Returns None if the value is now `value`, also if the key had the same value before. Otherwise returns the other
-        value that the key has.
+        """Sets the value for `keep` seconds if the key is free. Returns None if the value is now `value`, also if it
+        was before. Otherwise returns the other value that the key has.
         """
 
     def replace_if_unchanged(self, key: str, old: str, new: str, keep: float) -> bool:
@@ -39,7 +37,6 @@ class Store(Protocol):
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
         """Adds an item to the end of the key's list, and makes the whole list expire `keep` seconds from now.
-
         If the list has more than `most` items then, removes the oldest.
         """
 
@@ -47,10 +44,7 @@ class Store(Protocol):
         """Returns the items of the key's list, the oldest first; an empty list if the key is free."""
 
     def add_to_counter(self, key: str, by: int, keep: float) -> int:
-        """Adds `by` to the key's counter, which begins at 0. Returns the new value of the counter.
-
-        The counter expires `keep` seconds from now.
-        """
+        """Adds `by` to the key's counter, which begins at 0, for `keep` seconds from now. Returns the new value."""
 
     def check_writable(self) -> None:
         """Raises StoreUnavailable if the store can't be written. Writes only a key of its own."""

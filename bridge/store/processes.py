@@ -1,7 +1,4 @@
-"""Gives each process a name that no later process gets, so that another process can find out whether it has ended.
-
-That needs a /proc folder, in which both processes see each other.
-"""
+"""Gives each process a name that no later process gets, so that another process can find out whether it has ended."""
 
 from __future__ import annotations
 
@@ -14,18 +11,13 @@ _START_TIME_FIELD = 19  # the field of /proc/PID/stat with the process start tim
 
 
 def name_of_this_process() -> str:
-    """Returns the name of this process, `PLACE:PID:STARTED`.
-
-    PLACE is what `_boot_and_namespace` returns, STARTED is the process start time that `_start_time` returns.
-    """
+    """Returns the name of this process, `PLACE:PID:STARTED`."""
     return f"{_boot_and_namespace()}:{os.getpid()}:{_start_time(os.getpid())}"
 
 
 def process_has_ended(name: str) -> bool:
-    """Returns whether the process with this name has ended.
-
-    Returns False if that can't be found out: the process is on another machine or in another container, or there is no
-    /proc folder.
+    """Returns whether the process with this name has ended. False if that can't be found out: the process is on
+    another machine or in another container, or there is no /proc folder.
     """
     place, _, rest = name.partition(":")
     pid, _, started = rest.partition(":")
@@ -33,10 +25,7 @@ def process_has_ended(name: str) -> bool:
 
 
 def _boot_and_namespace() -> str:
-    """Returns the id of the machine's boot and the id of our namespace of process ids; "" if one can't be read.
-
-    Only a process with the same two ids is found in our /proc folder by its process id.
-    """
+    """Returns the ids of the boot and of our namespace of process ids, "" if unknown. Our /proc shows no others."""
     with suppress(OSError):
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(_PROC / 'self/ns/pid').strip('pid:[]')}"
@@ -44,10 +33,7 @@ def _boot_and_namespace() -> str:
 
 
 def _start_time(pid: int) -> str:
-    """Returns the process start time, in the kernel's clock ticks since the boot; "" if no living process has the id.
-
-    A later process may get the same id, but has another start time.
-    """
+    """Returns the start time in clock ticks since the boot, "" if there is no process. A reused id has another."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:

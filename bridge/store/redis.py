@@ -1,7 +1,4 @@
-"""The store for workers on several machines: a Redis server at REDIS_URL.
-
-This is the only module that imports the `redis` library.
-"""
+"""The store for workers on several machines: a Redis server at REDIS_URL. Only this module imports `redis`."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ return redis.call('del', KEYS[1])
 
 
 class RedisServer:
-    """Calls the Redis server at `url`. Connects with the first call. Many threads may use one object at once.
-
-    With `verify` false, any certificate of a server with TLS is accepted.
-    """
+    """Calls the Redis server at `url`, for many threads. Without `verify`, accepts any certificate with TLS."""
 
     def __init__(self, url: str, verify: bool = True) -> None:
         self._redis = redis.Redis.from_url(
@@ -76,10 +70,7 @@ class RedisServer:
 
 
 def _describe_fault(fault: BaseException) -> str:
-    """Returns the name of the exception's class, or why the server's certificate is refused.
-
-    Leaves out the exception's message, which may contain the address of the server.
-    """
+    """Returns the exception's class, or why a certificate is refused; not the message, which may have the address."""
     cause: BaseException | None = fault
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -90,10 +81,7 @@ def _describe_fault(fault: BaseException) -> str:
 
 
 class RedisStore:
-    """Implements `bridge.store.port.Store`, which describes its methods, in Redis.
-
-    Many threads and workers may use it at once.
-    """
+    """Implements `bridge.store.port.Store` in Redis."""
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server

@@ -1,7 +1,7 @@
 """The store for workers on one machine: an SQLite file that all workers open.
 
-The file has times of the monotonic clock, which nobody can set. That clock starts again when the machine boots. So the
-file is removed then, and the store begins empty.
+The file has times of the monotonic clock, which nobody can set. That clock starts again when the machine boots, so the
+file is removed then.
 """
 
 from __future__ import annotations
@@ -41,10 +41,8 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class LocalStore:
-    """Implements `bridge.store.port.Store`, which describes its methods, in an SQLite file.
-
-    Many threads and workers may use it at once. Each process opens the file with its first call, because an open SQLite
-    file can't be used after a fork.
+    """Implements `bridge.store.port.Store` in an SQLite file.
+    Each process opens the file with its first call, because an open SQLite file can't be used after a fork.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -126,12 +124,10 @@ class LocalStore:
             self._write_value(db, "check", "", 0.0)
 
     def _read_value(self, db: sqlite3.Connection, key: str) -> str | None:
-        """Returns the value of the key, None if there is no value or it has expired."""
         found = db.execute("select value from texts where key = ? and expires > ?", (key, self._clock())).fetchone()
         return None if found is None else str(found[0])
 
     def _is_list(self, db: sqlite3.Connection, key: str) -> bool:
-        """Returns whether the key holds a list that has not expired."""
         return bool(db.execute("select 1 from lists where key = ? and expires > ?", (key, self._clock())).fetchone())
 
     def _write_value(self, db: sqlite3.Connection, key: str, value: str, keep: float) -> None:
@@ -152,10 +148,7 @@ class LocalStore:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Yields the connection to one thread at a time. Removes expired keys before, if that is due.
-
-        Raises StoreUnavailable if SQLite or the disk fails. The next call opens the file again then.
-        """
+        """Yields the connection to one thread at a time. After a fault, the next call opens the file again."""
         with self._lock:
             try:
                 db = self._current_connection()
@@ -168,11 +161,7 @@ class LocalStore:
                 ) from fault
 
     def _current_connection(self) -> sqlite3.Connection:
-        """Returns the open connection. Opens the file first, if this process has not opened the file at the path.
-
-        The open file may also have been removed and made again: other workers would not see what is written to it. A
-        missing file is made.
-        """
+        """Returns the connection, opened again after a fork, or if the file at the path was removed or replaced."""
         if self._open is None or self._open[0] != (os.getpid(), _file_identity(self._path)):
             with _lock_while_opening(self._path):
                 # Only this user may read the file, because it contains what agents say.
@@ -181,7 +170,6 @@ class LocalStore:
         return self._open[1]
 
     def _connect(self) -> sqlite3.Connection:
-        """Opens the file, and makes the tables if they are missing."""
         db = sqlite3.connect(self._path, timeout=WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
         for pragma in _PRAGMAS:
             db.execute(f"pragma {pragma}")
@@ -189,10 +177,7 @@ class LocalStore:
         return db
 
     def _purge_if_due(self, db: sqlite3.Connection) -> None:
-        """Removes expired keys, if this process did not do that for PURGE_INTERVAL seconds.
-
-        If the data has more than MOST_BYTES then, removes also the 1000 lists that would expire first.
-        """
+        """Removes expired keys once in PURGE_INTERVAL; above MOST_BYTES, also the 1000 lists that expire first."""
         now = self._clock()
         if now < self._next_purge:
             return
@@ -208,10 +193,8 @@ class LocalStore:
 
 @contextmanager
 def _lock_while_opening(path: Path) -> Iterator[None]:
-    """Lets one worker at a time open the SQLite file. Before that, removes the file of an earlier boot.
-
-    SQLite fails if two workers set the journal mode of a new file at the same time. The lock is on a second file, which
-    contains the id of the machine's boot.
+    """Lets one worker at a time open the file. Before that, removes the file of an earlier boot.
+    SQLite fails if two workers set the journal mode of a new file at the same time.
     """
     boot = _BOOT_ID.read_bytes().strip() if _BOOT_ID.exists() else b""
     note = os.open(path.with_suffix(".boot"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -228,21 +211,14 @@ def _lock_while_opening(path: Path) -> Iterator[None]:
 
 
 def _remove_file_of_earlier_boot(path: Path, noted: bytes) -> None:
-    """Removes the SQLite file if `noted`, the boot id that was noted, is not empty.
-
-    The caller has found that `noted` is the id of another boot. The file is not opened, because a crash of the machine
-    may have corrupted it.
-    """
+    """Removes the SQLite file without opening it, because a crash of the machine may have corrupted it."""
     if noted:  # without a noted boot, the file may not be ours
         for kind in ("", "-wal", "-shm"):
             path.with_name(path.name + kind).unlink(missing_ok=True)
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
-    """Returns the device and the inode of the file at this path, None if there is no file.
-
-    A file that was removed and made again has another inode.
-    """
+    """Returns the file's device and inode. A file that was removed and made again has another inode."""
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -251,7 +227,6 @@ def _file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def _bytes_in_use(db: sqlite3.Connection) -> int:
-    """Returns the bytes of the SQLite file without its free pages."""
     free, pages, size = (
         int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )

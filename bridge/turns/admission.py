@@ -14,9 +14,7 @@ from bridge.turn import Turn
 
 
 class Admission:
-    """Checks requests before they become turns. Without API keys, clients cannot be distinguished, and only the turns
-    of the whole worker are limited.
-    """
+    """Checks requests before they become turns. Without API keys, only the turns of the whole worker are limited."""
 
     def __init__(self, settings: Settings, directory: Directory, allowance: Allowance, stubs: StubCache) -> None:
         self._settings = settings
@@ -45,9 +43,7 @@ class Admission:
         return self._allowance.take_slot(key.name, turns) if turns else KeySlot()
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
-        """Checks the turn's tools and agent. Returns the turn with the checked tools, and the key's name and methods.
-        An agent that the key may not use is UnknownModel, as if the agent did not exist.
-        """
+        """Returns the turn with its checked tools. An agent that the key may not use counts as unknown."""
         checked = tuple(
             self._stubs.check_tool(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
         )

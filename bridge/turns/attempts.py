@@ -1,7 +1,4 @@
-"""Holds the attempts at turns that this worker makes, each in a thread that writes the attempt's events.
-
-Clients of this worker read the events from memory, clients of other workers from the store.
-"""
+"""Holds this worker's attempts. Its clients read the events from memory, those of other workers from the store."""
 
 from __future__ import annotations
 
@@ -23,9 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Attempt:
-    """One attempt at a turn, made by this worker. `parts` counts this worker's requests that wait for the attempt.
-    `repeated`: there was an earlier attempt at the turn, and the bridge does not know what the agent did in it.
-    """
+    """One attempt at a turn. `repeated`: the bridge does not know what the agent did in an earlier attempt."""
 
     def __init__(self, claim: Claim, claims: Claims, recording: Recording, *, repeated: bool) -> None:
         self.claim = claim
@@ -71,9 +66,7 @@ class Attempt:
 
 
 class Attempts:
-    """Begins, ends and finds the attempts of this worker by their tokens. Each heartbeat writes their new events.
-    The store keeps an answer for `keep` seconds, for a client that did not get the answer.
-    """
+    """Begins, ends and finds this worker's attempts by their tokens. The store keeps an answer for `keep` seconds."""
 
     def __init__(self, store: Store, keep: float, heartbeat: Heartbeat) -> None:
         self.store = store

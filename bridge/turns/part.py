@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 
 class Part:
     """One request's part in a turn. Only the thread of the request uses it.
-    `run` starts a thread that makes an attempt. `cancel` ends the run at Letta with the given id, "" if it is unknown.
+    Its methods that read raise the failure that ended the turn. If the attempt was lost before the client saw anything,
+    they begin the turn again. `cancel` ends the run at Letta with the given id, "" if the id is unknown.
     """
 
     def __init__(
@@ -42,8 +43,7 @@ class Part:
 
     def begin(self, lost: Claim | None = None) -> None:
         """Begins the turn, joins its running attempt, or takes its recorded answer, whichever is possible now.
-        If the earlier attempt failed or its worker died, makes a new attempt. `lost` is the claim of an attempt that
-        this part joined and that will not give an answer.
+        If the earlier attempt failed or is `lost` (joined, but without an answer), makes a new attempt.
         """
         while True:
             mine = Claim.new(self._identity.body, self._attempts.heartbeat.id)
@@ -87,9 +87,7 @@ class Part:
             Thread(target=_follow_attempt, args=(follower, self._stream), name="follower", daemon=True).start()
 
     def _gets_recorded_answer(self, other: Claim, follower: Follower) -> bool:
-        """Returns whether this request gets the recorded answer of an attempt that ended well. False: a new attempt.
-        `Identity` says which turns keep their answer. Any other turn's answer is for a client that did not get it.
-        """
+        """Returns whether this request gets the recorded answer: it is kept, or its client did not get it."""
         if self._identity.kept:
             return self._identity.keyed or not follower.is_empty
         return not self._claims.is_just_delivered(other)
@@ -112,9 +110,7 @@ class Part:
         return self._stream.method
 
     def wait_for_first_event(self, seconds: float) -> bool:
-        """Waits at most `seconds` for an event that the client sees (SHOWN) or a good end. Returns whether one came.
-        Raises the failure that ended the turn before. If the attempt was lost, begins the turn again and waits on.
-        """
+        """Waits at most `seconds` for an event that the client sees (SHOWN) or a good end. Returns whether one came."""
         deadline = time.monotonic() + seconds
         while True:
             self._current_reader.wait_for_shown_event(deadline - time.monotonic())
@@ -124,10 +120,7 @@ class Part:
                 return True
 
     def read(self, tick: float) -> Iterator[AgentEvent | None]:
-        """Yields all events until a good end. Yields None after `tick` seconds without an event, to check the client.
-        Raises the failure that ended the turn. If the attempt was lost before the client saw anything, begins the turn
-        again and yields the events of the new attempt, too.
-        """
+        """Yields all events until a good end. Yields None after `tick` seconds without one, to check the client."""
         while True:
             reader = self._current_reader
             events = reader.read(tick)

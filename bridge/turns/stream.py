@@ -1,7 +1,4 @@
-"""Passes the events of an attempt from the thread that writes them to any number of readers, one for each client.
-
-So a reader can do other work while the agent is silent, and a client that leaves does not end the turn.
-"""
+"""Passes an attempt's events from its thread to its readers, so that a client that leaves does not end the turn."""
 
 from __future__ import annotations
 

@@ -33,9 +33,7 @@ class Turns:
     on_end: Sequence[Callable[[TurnRecord], None]]
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
-        """Returns the request's part in the turn. Starts a thread that runs the turn, unless the turn runs already or
-        has a recorded answer. The thread shares the request's slot and trace.
-        """
+        """Returns the request's part in the turn. Starts a thread, unless the turn runs or its answer is recorded."""
         trace = current_trace()
 
         def start_thread(attempt: Attempt) -> None:
