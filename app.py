@@ -50,10 +50,8 @@ from bridge.web.tracing import trace_requests
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
-    """Returns the Flask app of the service.
-
-    Without `settings`, the settings are read from the environment. Without `gateway`, the app calls the Letta server
-    that the settings name. When Flask's command line only looks for a command, the app has only the commands.
+    """Returns the Flask app of the service. By default, the environment has its settings.
+    When Flask's command line only looks for a command, the app has only the commands.
     """
     if settings is None and is_flask_command_line():
         return _app_with_commands_only()
@@ -89,20 +87,14 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
 
 
 def _app_with_commands_only() -> Flask:
-    """Returns an app for Flask's command line that serves nothing.
-
-    Each command reads the settings itself. So invalid settings give a message, not a traceback.
-    """
+    """Returns an app for Flask's command line. Each command reads the settings: invalid ones give a message."""
     app = Flask(__name__)
     app.cli.add_command(make_command_group(lambda: read_environment_settings(serving=False), assemble_parts))
     return app
 
 
 def read_environment_settings(*, serving: bool) -> Settings:
-    """Returns the settings of the environment and of the file `.env`. Raises SettingsError.
-
-    With `serving` false, as for commands, settings without any client's key are valid, too.
-    """
+    """Returns the settings of the environment and `.env`. Without `serving`, no client's key is needed."""
     return read_settings(environment_with_dotenv(os.environ, Path.cwd()), serving=serving)
 
 
@@ -110,7 +102,6 @@ def assemble_parts(
     settings: Settings, gateway: Gateway | None = None, observe: Observer = lambda call, seconds: None
 ) -> Parts:
     """Returns the parts of the service that do not depend on Flask. No part connects to anything before it is used.
-
     `observe` gets the name of each call to Letta, and the seconds until its answer began.
     """
     gateway = gateway or LettaServer(settings, observe=observe)
@@ -143,9 +134,6 @@ def _request_rules(settings: Settings) -> RequestRules:
 
 
 def _make_sweeps(settings: Settings, gateway: Gateway) -> BackgroundWork:
-    """Returns the work that removes unused stubs from the Letta server, once in `sweep_interval` seconds (0: never).
-
-    All workers together do this work once in an interval.
-    """
+    """Returns the removal of unused stubs, once in `sweep_interval` seconds (0: never) for all workers together."""
     due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
     return BackgroundWork("sweep", due.is_due, lambda: sweep_server(gateway, settings.stub_idle))

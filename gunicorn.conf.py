@@ -34,16 +34,12 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
 
 
 def on_starting(server: Any) -> None:
-    """Logs a warning for each environment variable that has no effect. gunicorn calls it once, before the workers."""
     for sentence in settings.ignored_variables:
         server.log.warning(sentence)
 
 
 def child_exit(server: object, worker: Any) -> None:
-    """Removes the gauges of a worker that ended from the metrics, and keeps its counters.
-
-    gunicorn calls it in the main process after each end of a worker.
-    """
+    """Removes the gauges of a worker that ended from the metrics, and keeps its counters. Runs in the main process."""
     from prometheus_client import multiprocess
 
     multiprocess.mark_process_dead(worker.pid)
@@ -51,9 +47,6 @@ def child_exit(server: object, worker: Any) -> None:
 
 def when_ready(server: Any) -> None:
     """Sets the timeouts of sockets, and keeps the loaded objects out of garbage collections.
-
-    gunicorn calls it once, when the listening sockets are open and before it starts the workers.
-
     Connections inherit the timeouts from the listening sockets. So a client that does not read its reply, or that stops
     in the middle of a request over TLS, does not keep its thread.
     """
@@ -68,11 +61,7 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Lets the app know when this worker has to end. Turns that then take longer than BRIDGE_DRAIN end with an error.
-
-    gunicorn calls it in each new worker. The worker gets SIGTERM when it has to end; gunicorn's own handler of this
-    signal is called, too.
-    """
+    """Lets the app know by SIGTERM when this worker has to end. Turns that then take longer than BRIDGE_DRAIN fail."""
     shutdown = worker.wsgi.extensions[EXTENSION]
     stop = signal.getsignal(signal.SIGTERM)
 
@@ -85,10 +74,7 @@ def post_worker_init(worker: Any) -> None:
 
 
 def _remove_counts_folder(owner: int) -> None:
-    """Removes the folder of the metrics if this process, which is ending, is the process with the id `owner`.
-
-    Python calls it also at the end of each worker, which must leave the folder to the other workers.
-    """
+    """Removes the folder of the metrics at the end of the main process, `owner`. Python also calls it in workers."""
     if os.getpid() == owner:
         shutil.rmtree(counts, ignore_errors=True)
 

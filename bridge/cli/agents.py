@@ -13,8 +13,6 @@ from bridge.operation.parts import Parts
 
 
 def add_agents(group: click.Group, service: Service) -> None:
-    """Adds the command `agents` to the group."""
-
     @group.command("agents", help="List the agents: type, method, tools, what they wait for.")
     @as_json
     @report_failures
@@ -27,10 +25,7 @@ def add_agents(group: click.Group, service: Service) -> None:
 
 
 def _recent_and_running_turns(parts: Parts) -> tuple[list[TurnRecord], dict[str, tuple[TurnRecord, str]]]:
-    """Returns the recent turns, and by agent id the turn that runs now and its worker.
-
-    If the store can't be read, prints a warning and returns no turns.
-    """
+    """Returns the recent turns, and by agent id the turn that runs now and its worker."""
     try:
         return parts.activity.newest_turns(), parts.activity.busy_agents()
     except StoreUnavailable as failure:
@@ -39,7 +34,6 @@ def _recent_and_running_turns(parts: Parts) -> tuple[list[TurnRecord], dict[str,
 
 
 def _shown_row(row: AgentRow) -> Row:
-    """Returns the columns of one agent, for the table and the JSON."""
     return {
         "name": row.name,
         "id": row.id,

@@ -20,8 +20,6 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def add_chat(group: click.Group, service: Service) -> None:
-    """Adds the command `chat` to the group."""
-
     @group.command("chat", help="Talk to AGENT through a running bridge, with tools of your own that run here.")
     @click.argument("agent")
     @click.option("--tools", "file", type=FILE, help="FILE.py: its functions; FILE.json: tools with a `command`.")
@@ -42,10 +40,6 @@ def add_chat(group: click.Group, service: Service) -> None:
 
 
 def _say_and_print(talk: Talk, text: str, turns: int) -> None:
-    """Sends a text to the agent and prints the reply. The agent's tool calls are run, too.
-
-    Raises ClickException on an error, or if the agent still calls tools after `turns` turns.
-    """
     try:
         done = talk.say(text, turns)
     except RequestFailed as failure:
@@ -56,10 +50,7 @@ def _say_and_print(talk: Talk, text: str, turns: int) -> None:
 
 
 def _read_typed_messages(agent: str, tools: list[str]) -> Iterator[str]:
-    """Yields the texts that the user types, one line each, until the end of the input. Empty lines are left out.
-
-    First tells the user the agent and the names of the `tools`.
-    """
+    """Yields the lines that the user types, until the end of the input. Empty lines are left out."""
     click.echo(f"Talking to {to_printable(agent)}. Tools: {', '.join(tools) or 'none'}. End with Ctrl-D.", err=True)
     while True:
         try:
@@ -71,26 +62,18 @@ def _read_typed_messages(agent: str, tools: list[str]) -> Iterator[str]:
 
 
 def _print_text(piece: str) -> None:
-    """Prints a piece of the agent's text as soon as it arrives, without a line end."""
     click.echo(to_printable(piece), nl=False)
 
 
 class CallRunner:
-    """Runs the tool calls of the agent on this machine. Asks the user before each call, unless `yes`.
-
-    `tools` has the tools that may be called, by name.
-    """
+    """Runs the tool calls of the agent on this machine. Asks the user before each call, unless `yes`."""
 
     def __init__(self, tools: dict[str, LocalTool], yes: bool) -> None:
         self._tools = tools
         self._yes = yes
 
     def run(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-        """Runs one call of the tool `name`, and prints the call and its result.
-
-        Returns the result for the agent, and whether the tool worked. It did not work if there is no such tool, or if
-        the user did not allow the call.
-        """
+        """Asks for permission and runs a call. Returns the result for the agent, and whether the tool worked."""
         tool = self._tools.get(name)
         if tool is None:
             return f"There is no tool {name!r} here.", False
@@ -112,11 +95,7 @@ class CallRunner:
 
 
 def _run_tool(tool: LocalTool, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """Runs a tool. Returns the result of the tool, and whether the tool worked.
-
-    An exception of the tool, or the end of its time, becomes the result. So the agent is shown the exception, and the
-    conversation goes on.
-    """
+    """Runs a tool. An exception becomes the result, so that the agent is shown it and the conversation goes on."""
     try:
         return tool.run(arguments), True
     except subprocess.TimeoutExpired as fault:

@@ -1,5 +1,4 @@
 """The smallest client of the bridge. Read it to learn the protocol, or to write your own client.
-
 The client sends a message, runs the tool calls of the reply and sends their results, until the agent answers.
 """
 
@@ -25,30 +24,20 @@ class RequestFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BridgeClient:
-    """Sends requests to the bridge at `url`, with a client's key. Without a key, `key` is "".
-
-    A request fails if the bridge sends nothing for `seconds` seconds.
-    """
+    """Sends requests to the bridge at `url`. Without a key, `key` is "". A silence of `seconds` is a failure."""
 
     url: str
     key: str = ""
     seconds: float = 600.0
 
     def stream_chunks(self, body: Json) -> Iterator[Json]:
-        """Sends one request and yields the chunks of its reply. Raises RequestFailed for every kind of failure.
-
-        `body` is the body of a chat completions request. The reply is always streamed.
-        """
+        """Sends a request and yields the chunks of its streamed reply. Raises RequestFailed for every failure."""
         try:
             yield from self._request_chunks(body)
         except (OSError, http.client.HTTPException, ValueError) as fault:
             raise RequestFailed(f"The bridge at {self.url} does not answer as it should: {fault}") from fault
 
     def _request_chunks(self, body: Json) -> Iterator[Json]:
-        """Sends one request on a connection of its own, and yields the chunks of its reply.
-
-        Raises RequestFailed for an error that the bridge reports, and other exceptions if the connection fails.
-        """
         place = urlsplit(self.url)
         kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
         connection = kind(place.netloc, timeout=self.seconds)
@@ -65,10 +54,7 @@ class BridgeClient:
 
 
 def _decode_chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
-    """Yields the chunks of a streamed reply, which arrives in `pieces` of any size.
-
-    Raises RequestFailed for an error in the stream or a missing end.
-    """
+    """Yields the chunks of a streamed reply, which arrives in `pieces` of any size."""
     for _, data in sse.decode_events(pieces):
         if data == sse.DONE:
             return
@@ -80,7 +66,6 @@ def _decode_chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
 
 
 def _error_message(text: str) -> str:
-    """Returns the message of an error object of the bridge. A text of another form is quoted in a message."""
     try:
         return str(json.loads(text)["error"]["message"])
     except (ValueError, KeyError, TypeError):
@@ -95,10 +80,7 @@ class Reply:
     calls: dict[int, Json] = field(default_factory=dict)
 
     def add_delta(self, delta: Mapping[str, Any]) -> str:
-        """Adds the `delta` of a chunk to the reply: its text, and its parts of tool calls.
-
-        Returns the text in the delta, "" if there is no text.
-        """
+        """Adds the `delta` of a chunk to the reply. Returns its text, "" if there is none."""
         piece = delta.get("content") or ""
         self.text += piece
         for part in delta.get("tool_calls", ()):
@@ -120,8 +102,7 @@ class Reply:
 @dataclass(slots=True)
 class Talk:
     """A conversation with one agent. `run` runs the agent's tool calls; `on_text` gets each piece of text at once.
-
-    `tools` are the client's tools in OpenAI's form. `messages` is the conversation so far, which every request sends.
+    `messages` is the conversation so far, which every request sends.
     """
 
     bridge: BridgeClient
@@ -132,10 +113,7 @@ class Talk:
     messages: list[Json] = field(default_factory=list)
 
     def say(self, text: str, most_turns: int) -> bool:
-        """Sends a text and runs the agent's tool calls until the agent answers.
-
-        Returns False if the agent still calls tools after `most_turns` turns.
-        """
+        """Sends a text and runs the agent's tool calls. Returns False if the agent has no answer after `most_turns`."""
         self.messages.append({"role": "user", "content": text})
         for _ in range(most_turns):
             reply = self._send_messages()
@@ -146,7 +124,6 @@ class Talk:
         return False
 
     def _send_messages(self) -> Reply:
-        """Sends the conversation so far, and returns the agent's reply. Passes each piece of its text to `on_text`."""
         reply = Reply()
         body: Json = {"model": self.agent, "messages": self.messages}
         for chunk in self.bridge.stream_chunks({**body, **({"tools": list(self.tools)} if self.tools else {})}):
@@ -156,10 +133,7 @@ class Talk:
         return reply
 
     def _result_message(self, call: Json) -> Json:
-        """Runs a tool call, and returns the message with its result for the agent.
-
-        Arguments that are not a JSON object are not run: the message says so. `is_error` marks a failed call.
-        """
+        """Returns the message with the result of a tool call. Arguments that are not a JSON object are not run."""
         try:
             arguments = json.loads(call["arguments"] or "{}")
         except ValueError:

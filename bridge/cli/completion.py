@@ -15,8 +15,6 @@ VARIABLE = "_BRIDGE_COMPLETE"
 
 
 def add_completion(group: click.Group, service: Service) -> None:
-    """Adds the command `completion` to the group."""
-
     @group.command("completion", help='Shell code for a command `bridge` that completes: eval "$(... completion bash)"')
     @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
     def completion(shell: str) -> None:
@@ -30,9 +28,8 @@ def add_completion(group: click.Group, service: Service) -> None:
 
 def _call_program_in(source: str, run: str) -> str:
     """Returns click's shell code `source`, changed so that it calls the program, not the shell function `bridge`.
-
-    `run` is the command that starts the program. click's code calls `bridge` through `env`, which cannot call a shell
-    function. Its test whether the command exists is removed, because zsh does not find a function as a command.
+    click calls `bridge` through `env`, which cannot call a shell function. click's test whether the command exists is
+    removed, because zsh does not find a function as a command.
     """
     for call in ("bash_complete $1", f"zsh_complete {NAME}", f"(commandline -t) {NAME}"):
         source = source.replace(call, f"{call.rpartition(' ')[0]} {run}")

@@ -17,8 +17,6 @@ MARKS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "r
 
 
 def add_doctor(group: click.Group, service: Service) -> None:
-    """Adds the command `doctor` to the group."""
-
     @group.command("doctor", help="Check everything, down to a whole tool round trip on an agent made for it.")
     @click.option("--agent", default="", metavar="ID", help="The agent whose model the round trip uses.")
     @as_json
@@ -34,10 +32,7 @@ def add_doctor(group: click.Group, service: Service) -> None:
 
 
 def _run_checks(service: Service, agent: str) -> Iterator[Check]:
-    """Yields the outcome of each check. `agent` is the id of the agent whose model the round trip uses; "" for any.
-
-    A failure that stops the checks becomes the outcome of a last check. So the failure is in the JSON, too.
-    """
+    """Yields the checks. A failure that stops them becomes a last check, so that it is in the JSON, too."""
     try:
         yield from run_checks(service.parts, agent)
     except SettingsError as faults:
@@ -47,7 +42,6 @@ def _run_checks(service: Service, agent: str) -> Iterator[Check]:
 
 
 def _print_check(check: Check) -> None:
-    """Prints the outcome of one check, with the advice if the outcome is not good."""
     mark, colour = MARKS[check.verdict]
     click.echo(f"{click.style(mark, fg=colour)} {to_printable(check.name)}: {to_printable(check.found)}")
     if check.verdict != "good" and check.advice:

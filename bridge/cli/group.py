@@ -19,11 +19,7 @@ from bridge.operation.parts import Parts
 
 
 def make_command_group(settings: Callable[[], Settings], parts: Callable[[Settings], Parts]) -> click.Group:
-    """Returns the group of all commands.
-
-    `settings` reads the settings, and `parts` makes the parts of the bridge. Both are called only when a command needs
-    them.
-    """
+    """Returns the group of all commands. The settings and the parts are made only when a command needs them."""
 
     service = Service(settings, parts)
 

@@ -25,10 +25,8 @@ class BadTools(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LocalTool:
-    """A tool that runs on this machine. `schema` is the tool in OpenAI's form.
-
-    `run` runs the tool with the arguments of a call, and returns the result as text. `describe_call` returns the call
-    with these arguments as text for the user, who must allow the call.
+    """A tool that runs on this machine. `schema` is the tool in OpenAI's form; `run` returns the result as text.
+    `describe_call` returns a call as text for the user, who must allow the call.
     """
 
     schema: Json
@@ -41,10 +39,7 @@ class LocalTool:
 
 
 def load_tools(path: Path) -> dict[str, LocalTool]:
-    """Returns the tools of a file, by name. Raises BadTools if the file is invalid or has no tools.
-
-    A file that ends in .py is run as Python, so you must trust it. Any other file is read as JSON.
-    """
+    """Returns the tools of a file, by name. A file that ends in .py is run, so you must trust it; others are JSON."""
     tools = _tools_from_python(path) if path.suffix == ".py" else _tools_from_json(path)
     if not tools:
         raise BadTools(f"{path} has no tools: public functions in a .py file, or an array of tools in a .json file.")
@@ -55,10 +50,7 @@ def load_tools(path: Path) -> dict[str, LocalTool]:
 
 
 def _tools_from_python(path: Path) -> list[LocalTool]:
-    """Runs a Python file and returns its public functions as tools. Functions that the file imports are left out.
-
-    Raises BadTools if the file can't be read or has a syntax error.
-    """
+    """Runs a Python file and returns its public functions as tools. Functions that the file imports are left out."""
     try:
         names = runpy.run_path(str(path), run_name="tools")
     except (OSError, SyntaxError) as fault:
@@ -72,7 +64,6 @@ def _tools_from_python(path: Path) -> list[LocalTool]:
 
 
 def _function_tool(function: types.FunctionType) -> LocalTool:
-    """Returns a tool that calls the function. A value that the function returns becomes JSON, unless it is text."""
     schema = schema_of_function(function)
 
     def run(arguments: Json) -> str:
@@ -84,7 +75,6 @@ def _function_tool(function: types.FunctionType) -> LocalTool:
 
 def schema_of_function(function: Callable[..., Any]) -> Json:
     """Returns a function as a tool in OpenAI's form, made from its name, docstring, parameters and their types.
-
     A parameter without a type counts as text. A parameter without a default is required.
     """
     hints = typing.get_type_hints(function)
@@ -102,7 +92,6 @@ def schema_of_function(function: Callable[..., Any]) -> Json:
 
 
 def _schema_of_parameter(hint: Any, parameter: inspect.Parameter) -> Json:
-    """Returns the JSON Schema of a function's parameter, from its type hint and its default, unless that is None."""
     described = _schema_of_type(hint)
     default = parameter.default
     known = default is not inspect.Parameter.empty and default is not None
@@ -110,8 +99,7 @@ def _schema_of_parameter(hint: Any, parameter: inspect.Parameter) -> Json:
 
 
 def _schema_of_type(hint: Any) -> Json:
-    """Returns the JSON Schema of a type hint. {}, which allows anything, if the hint is of no known kind.
-
+    """Returns the JSON Schema of a type hint: {}, which allows anything, for an unknown kind.
     Of a union such as `int | None`, only the first type that is not None counts.
     """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -134,10 +122,7 @@ def _arguments_as_text(arguments: Json) -> str:
 
 
 def _tools_from_json(path: Path) -> list[LocalTool]:
-    """Reads tools from a JSON file: an array of OpenAI tools, each with the `command` that runs the tool.
-
-    The array may also be the field `tools` of an object. Raises BadTools if the file is invalid.
-    """
+    """Reads tools from a JSON file: an array of OpenAI tools, or an object with this array as `tools`."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
@@ -149,11 +134,7 @@ def _tools_from_json(path: Path) -> list[LocalTool]:
 
 
 def _command_tool(row: Any, where: str) -> LocalTool:
-    """Returns the tool of one row of a JSON file. Raises BadTools, with a message about `where`, if the row is invalid.
-
-    The row's `command` is a list of words. `{name}` in a word is replaced by that argument. The command gets all
-    arguments as JSON on its standard input.
-    """
+    """Returns the tool of one row of a JSON file. Its command gets all arguments as JSON on its standard input."""
     function = row.get("function") if isinstance(row, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise BadTools(f'{where} is not of the form {{"type": "function", "function": {{"name": ...}}}}')
@@ -172,19 +153,14 @@ def _command_tool(row: Any, where: str) -> LocalTool:
 
 def _fill_in_arguments(command: Sequence[str], arguments: Mapping[str, Any]) -> list[str]:
     """Returns the command's words with the arguments in place of `{name}`. A missing argument leaves `{name}` there.
-
-    An argument that is not text is written as JSON. No shell reads the words, so an argument never becomes several
-    words.
+    No shell reads the words, so an argument never becomes several words.
     """
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
     return [re.sub(r"\{([^{}]+)\}", lambda place: texts.get(place[1], place[0]), word) for word in command]
 
 
 def _run_command(command: Sequence[str], given: str) -> str:
-    """Runs a command with `given` as its standard input. Returns its standard output and then its error output.
-
-    If the exit code is not 0, the exit code comes first. Raises TimeoutExpired after COMMAND_SECONDS.
-    """
+    """Returns the standard output and then the error output of a command; first its exit code, unless it is 0."""
     # The user wrote the command, and allowed the call.
     done = subprocess.run(  # nosec B603
         command, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False

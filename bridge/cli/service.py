@@ -10,10 +10,7 @@ from bridge.operation.parts import Parts
 
 
 class Service:
-    """Makes the settings and the parts of the bridge once, when a command first uses them. Some commands need neither.
-
-    `settings` and `parts` are the functions that make them.
-    """
+    """Makes the settings and the parts once, when a command first uses them. Some commands need neither."""
 
     def __init__(self, settings: Callable[[], Settings], parts: Callable[[Settings], Parts]) -> None:
         self._make_settings = settings

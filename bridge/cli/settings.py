@@ -15,14 +15,11 @@ from bridge.operation.masked import mask_settings
 
 
 def add_settings(group: click.Group, service: Service) -> None:
-    """Adds the commands `config` and `keys` to the group."""
     _add_config_command(group, service)
     _add_keys_commands(group, service)
 
 
 def _add_config_command(group: click.Group, service: Service) -> None:
-    """Adds the command `config`, which shows the settings, and warns of environment variables that have no effect."""
-
     @group.command("config", help="The settings that are in force, without secrets.")
     @click.option("--changed", is_flag=True, help="Only settings that are not the default.")
     @as_json
@@ -39,8 +36,6 @@ def _add_config_command(group: click.Group, service: Service) -> None:
 
 
 def _add_keys_commands(group: click.Group, service: Service) -> None:
-    """Adds the command `keys` with its subcommands, which make, hash and list clients' keys."""
-
     @group.group("keys", help="Keys for clients. They are kept as hashes, so the key itself is shown once only.")
     def keys() -> None:
         """Does nothing itself: click runs it before each subcommand."""
@@ -75,12 +70,10 @@ def _add_keys_commands(group: click.Group, service: Service) -> None:
 
 
 def _check_key_name(context: click.Context, parameter: click.Parameter, name: str) -> str:
-    """Returns the name of a key if it is valid, otherwise raises BadParameter. click calls it for each `name`."""
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise click.BadParameter("a name has 1 to 64 letters, digits, dots, dashes and underscores")
     return name
 
 
 def _key_entry(name: str, key: str) -> str:
-    """Returns the entry for BRIDGE_API_KEYS: the name and the SHA-256 of the key."""
     return f"{name}:{hashlib.sha256(key.encode()).hexdigest()}"

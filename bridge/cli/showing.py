@@ -48,10 +48,7 @@ def show_json(value: Any) -> None:
 
 
 def rows_as_table(rows: Sequence[Row]) -> str:
-    """Returns rows as a table in text. All rows have the same columns, and there is at least one row.
-
-    Each column is as wide as its widest cell.
-    """
+    """Returns rows as a table in text. There is at least one row, and all rows have the same columns."""
     head = [name.replace("_", " ") for name in rows[0]]
     lines = [head, *([_cell_text(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -71,10 +68,6 @@ def time_as_text(seconds: float) -> str | None:
 
 
 def _cell_text(value: Any) -> str:
-    """Returns the text of a table's cell, on one line. "-" means None or an empty list.
-
-    Of a list of objects, such as agents, the text has their names.
-    """
     if isinstance(value, list):
         value = ", ".join(item["name"] if isinstance(item, dict) else str(item) for item in value) or None
     shown = "-" if value is None else str(value)

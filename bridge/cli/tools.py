@@ -32,8 +32,6 @@ from bridge.sync.ownership import client_name_of
 
 
 def add_tools(group: click.Group, service: Service) -> None:
-    """Adds the commands `tools`, `sweep` and `purge` to the group."""
-
     @group.group("tools", invoke_without_command=True, help="The clients' tools that are on the Letta server.")
     @as_json
     @click.pass_context
@@ -85,7 +83,6 @@ def add_tools(group: click.Group, service: Service) -> None:
 
 
 def _show_list(parts: Parts, as_json: bool) -> None:
-    """Prints the clients' tools that are on the Letta server."""
     rows = [_shown_row(row) for row in _read_rows(parts) if row.tool_id]
     show_rows(rows, as_json, "No tool of a client is on the server.")
 
@@ -97,7 +94,6 @@ def _read_rows(parts: Parts) -> list[ToolRow]:
 
 
 def _read_uses(parts: Parts) -> dict[str, ToolUse]:
-    """Returns how each tool was used, by digest. If the store can't be read, prints a warning and returns {}."""
     try:
         return parts.activity.tool_uses()
     except StoreUnavailable as failure:
@@ -106,7 +102,6 @@ def _read_uses(parts: Parts) -> dict[str, ToolUse]:
 
 
 def _shown_row(row: ToolRow) -> Row:
-    """Returns the columns of one tool in the list."""
     return {
         "client_name": row.client_name,
         "server_name": row.server_name or None,
@@ -121,7 +116,6 @@ def _shown_row(row: ToolRow) -> Row:
 
 
 def _show_tools_named(parts: Parts, name: str, as_json: bool) -> None:
-    """Prints all that is known of the tools with this name, digest or id. Raises ClickException if there are none."""
     found = [row for row in _read_rows(parts) if _has_name(row, name)]
     if not found:
         raise click.ClickException(f"There is no tool of a client called {to_printable(name)}; `tools` lists them.")
@@ -139,7 +133,7 @@ def _has_name(row: ToolRow, name: str) -> bool:
 
 
 def _tool_details(parts: Parts, row: ToolRow) -> Row:
-    """Returns all that is known of a tool, for the JSON of `tools show`. What the client sent is None if unknown."""
+    """Returns the JSON of `tools show`. What the client sent is None if unknown."""
     card = parts.activity.tool_card(row.digest)
     return {
         **_shown_row(row),
@@ -153,7 +147,6 @@ def _tool_details(parts: Parts, row: ToolRow) -> Row:
 
 
 def _print_tool(parts: Parts, row: ToolRow) -> None:
-    """Prints all that is known of a tool, with a table of its last calls."""
     card = parts.activity.tool_card(row.digest)
     click.secho(to_printable(row.client_name), bold=True)
     facts = [
@@ -174,7 +167,6 @@ def _print_tool(parts: Parts, row: ToolRow) -> None:
 
 
 def _call_row(call: PastCall) -> Row:
-    """Returns the columns of one past call of a tool."""
     return {
         "called": time_as_text(call.at),
         "agent": call.agent_name,
@@ -184,16 +176,10 @@ def _call_row(call: PastCall) -> Row:
 
 
 def _swept_row(what: str, client_name: str, server_name: str) -> Row:
-    """Returns the columns of one stub or helper agent that a sweep changed. `what` says what the sweep did."""
     return {"done": what, "client_name": client_name, "server_name": server_name}
 
 
 def _purge_server(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Removes everything of the bridge from the Letta server, and prints what was done, as JSON if `as_json`.
-
-    Asks the user first, unless `yes`, and ends the command if the user says no. With `dry_run`, only prints what would
-    be removed.
-    """
     found = find_remains(parts.gateway)
     if not found.steps:
         show_rows([], as_json, "There is nothing of the bridge on this server.")
@@ -217,6 +203,6 @@ def _purge_server(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None
 
 
 def _run_with_progress(steps: Iterable[str], count: int) -> list[str]:
-    """Runs the `steps` by reading their sentences, under a progress bar for `count` steps. Returns the sentences."""
+    """Runs the `steps` by reading their sentences, under a progress bar, and returns the sentences."""
     with click.progressbar(steps, length=count, label="removing", file=sys.stderr) as bar:
         return list(bar)

@@ -61,7 +61,7 @@ class Arrival:
         return now - self._latest > pause or now - self._began > pause + len(self.received) / SLOWEST_RATE
 
     def _find_head(self, searched: int) -> None:
-        """Parses the head if it has arrived. A too long head completes the request: gunicorn rejects it."""
+        """Parses the head if it has arrived. A head that is too long completes the request: gunicorn rejects it."""
         end = self.received.find(_END_OF_HEAD, searched)
         if end >= 0:
             self._head_length = end + len(_END_OF_HEAD)

@@ -154,7 +154,7 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
 
 
 def _json_twin_address(name: str, names: dict[str, str]) -> str:
-    """Returns the address of a page's JSON twin. `url_for` would take some of the arguments' names as its options."""
+    """Returns a JSON twin's address. Arguments are added as text: `url_for` would take some names as its options."""
     values: dict[str, Any] = {**names}
     query = urlencode(list(request.args.items(multi=True)))
     return url_for(f"admin.{name}_json", **values) + (f"?{query}" if query else "")
