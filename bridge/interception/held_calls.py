@@ -28,7 +28,9 @@ def run_agent(
 
 
 def find_abandoned_request(turn: PreparedTurn, stored: StoredMessages, failure: LettaError) -> StoredMessage:
-    """Returns the approval request because of which Letta refused a message, otherwise raises that `failure` again."""
+    """Returns the approval request because of which Letta refused a message. Raises `failure`, the refusal, again if it
+    has another reason, and LettaConflict if a call of the agent's own tool waits.
+    """
     if failure.code != WAITS_FOR_APPROVAL and not turn.features.hides_conflicts:
         raise failure
     request = stored.held_request()

@@ -64,7 +64,7 @@ class PreparedTurn:
         return self.with_turn_id([*self.opening, *user_messages])
 
     def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
-        """Returns the messages with ids (otid) for a later attempt. Two lists in one turn need two values of `kind`."""
+        """Returns the messages with ids (otid), to find them later. Two lists in one turn need two values of `kind`."""
         if not self.turn_id:
             return messages
         return [replace(message, otid=f"{self.turn_id}-{kind}{number}") for number, message in enumerate(messages)]

@@ -125,7 +125,7 @@ def variables_for_result(result: ToolResult) -> dict[str, str]:
 
 
 def remove_result_variables(gateway: Gateway, agent: Agent) -> None:
-    """Removes from the agent the variables that a broken-off turn left. The agent's own variables stay."""
+    """Removes the variables for a result that a broken-off turn left. The agent's own variables stay."""
     variables = gateway.variables(agent.id)
     own = _without_result_variables(variables)
     if own != variables:

@@ -41,7 +41,7 @@ class StoredMessages:
         return sorted((row for row in self.newest_rows if row.id in places), key=lambda row: places[row.id])
 
     def held_request(self) -> StoredMessage | None:
-        """Returns the approval request that holds the agent. Only the last message of the context can hold it."""
+        """Returns the approval request that holds the agent: the last in the context, not the last stored message."""
         return next(
             (row for row in self.context_rows if row.kind == REQUEST and row.id == self._turn.last_message_id), None
         )
