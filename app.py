@@ -50,7 +50,7 @@ from bridge.web.tracing import trace_requests
 
 
 def create_app(settings: Settings | None = None, gateway: Gateway | None = None) -> Flask:
-    """Returns the Flask app of the service. By default, the environment has its settings.
+    """Returns the Flask app of the service. By default, its settings come from the environment.
     When Flask's command line only looks for a command, the app has only the commands.
     """
     if settings is None and is_flask_command_line():

@@ -97,7 +97,9 @@ class SignIn:
         session.update(id=secrets.token_hex(16), begun=int(time.time()))
 
     def end_session(self, session: MutableMapping[str, Any]) -> None:
-        """Empties the cookie, and notes the end in the store, so that no copy of the cookie is valid."""
+        """Empties the cookie, and notes the end in the store, so that no copy of the cookie is valid.
+        If the store fails, a copy stays valid until LIFETIME has passed.
+        """
         with suppress(StoreUnavailable):
             self.store.put(f"session over {session.get('id')}", "1", LIFETIME)
         session.clear()
