@@ -24,6 +24,7 @@ from bridge.turn import (
     Turn,
     TurnEvent,
     Used,
+    separated_text,
 )
 
 # The limits of a record: characters of a step's text, steps, characters of a step's name.
@@ -51,6 +52,7 @@ class RecordBuilder:
         self._stop_reason = "end_turn"
         self._called = self._own_calls = self._characters = 0
         self._finished: TurnRecord | None = None
+        self._last_pieces: dict[type[Text | Reasoning], Text | Reasoning] = {}
         self._fields: dict[str, Any] = {
             "id": secrets.token_hex(8),
             "started": now - trace.seconds,
@@ -70,11 +72,12 @@ class RecordBuilder:
     def add_event(self, event: TurnEvent) -> None:
         """Adds an event, in the order in which events happen, but no call of an own tool that waits for an approval."""
         match event:
-            case Text(text):
+            case Text():
+                text = self._separated_text(event)
                 self._characters += len(text)
                 self._add_piece("answer", text)
-            case Reasoning(text):
-                self._add_piece("thought", text)
+            case Reasoning():
+                self._add_piece("thought", self._separated_text(event))
             case ToolCall(call_id, name, arguments):
                 self._called += 1
                 self._add_step("call", name, arguments, call_id=call_id)
@@ -85,6 +88,12 @@ class RecordBuilder:
                 self._add_step("own return", "", text, ok=ok, call_id=call_id)
             case _:
                 self._note_event(event)
+
+    def _separated_text(self, event: Text | Reasoning) -> str:
+        """Returns the text as the client gets it: an empty line separates two messages of the agent."""
+        last = self._last_pieces.get(type(event))
+        self._last_pieces[type(event)] = event
+        return separated_text(event, last)
 
     def _note_event(self, event: TurnEvent) -> None:
         """Notes what an event says about the turn, such as its interception method. Other events are ignored."""

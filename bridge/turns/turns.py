@@ -37,13 +37,13 @@ class Turns:
         trace = current_trace()
 
         def start_thread(attempt: Attempt) -> None:
-            trace.is_turn = True
             slot.share()
             try:
                 Thread(target=run_in_thread, args=(attempt,), name="turn", daemon=True).start()
             except BaseException:
                 slot.leave()
                 raise
+            trace.is_turn = True  # the turn has a line of its own in the log
 
         def run_in_thread(attempt: Attempt) -> None:
             set_current_trace(trace)

@@ -196,3 +196,18 @@ def test_the_cards_are_those_of_the_offered_tools() -> None:
 
 def test_a_request_aside_is_recorded_as_such() -> None:
     assert record(turn=replace(TURN, aside=True)).aside
+
+
+def test_messages_of_the_agent_are_separated_as_the_client_sees_them() -> None:
+    record = builder(
+        Reasoning("hm", "message-1"),
+        Reasoning("so", "message-2"),
+        Text("First", "message-1"),
+        Text(".", "message-1"),
+        Text("Second.", "message-2"),
+    ).record()
+    assert [(step.kind, step.text, step.size) for step in record.steps] == [
+        ("thought", "hm\n\nso", 6),
+        ("answer", "First.\n\nSecond.", 15),
+    ]
+    assert record.characters == 15

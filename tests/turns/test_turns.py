@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ClassVar
@@ -227,8 +228,9 @@ class TestTooMany:
 
     @pytest.mark.fault("no thread left for a moment")
     def test_a_turn_whose_thread_cannot_start_gives_its_slot_back(
-        self, chat: Chat, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
+        self, chat: Chat, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
+        caplog.set_level(logging.INFO, "bridge.request")
         start = threading.Thread.start
 
         def refused(thread: threading.Thread) -> None:
@@ -239,6 +241,7 @@ class TestTooMany:
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", refused)
             assert chat.ask("Hello").status == 500
+        assert [record.name for record in caplog.records if record.name == "bridge.request"] == ["bridge.request"]
         assert chat.ask("Hello").text == "You said: Hello"
         assert len(letta.prompts) == 1
 
