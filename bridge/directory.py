@@ -61,7 +61,7 @@ class Directory:
         raise _unknown_model(model)
 
     def check_visible(self, model: str, visible: Visible) -> None:
-        """Raises UnknownModel, as for a missing agent, if `visible` is not empty and lacks the agent's name and id."""
+        """Raises UnknownModel, as for a missing agent, if `visible` is not empty and has neither name nor id."""
         if visible and model not in visible and not self._is_visible(model, visible):
             raise _unknown_model(model)
 

@@ -100,7 +100,7 @@ class CallIds(Protocol):
         """Returns the client's id of the call number `index`, from 0, of the Letta message."""
 
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
-        """Returns what `id_in_message` put into the id, None for any other id."""
+        """Returns the message's id and the call's number in it, from an id of `id_in_message`; None for other ids."""
 
     def new_id_without_message(self) -> str:
         """Returns a new id for a call that the bridge read from the agent's text."""

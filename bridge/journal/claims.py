@@ -101,7 +101,7 @@ class Claims:
             log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
     def is_just_delivered(self, claim: Claim) -> bool:
-        """Returns whether `claim` is removed or replaced within MOMENT seconds, which notes that it was delivered."""
+        """Waits up to MOMENT seconds for `claim` to be removed or replaced, the sign that its answer was delivered."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
             if self._store.get(self._key) != claim.to_text():

@@ -82,7 +82,7 @@ class ServerFeatures:
 
     @property
     def parallel_calls(self) -> bool:
-        """Whether `letta_v1_agent` can make several calls in a step. Letta 0.13 can't change the setting."""
+        """Whether `letta_v1_agent` can make several calls in a step. Letta 0.13 can't change `parallel_tool_calls`."""
         return self.version >= (0, 14, 0)
 
     @property
@@ -97,7 +97,7 @@ class ServerFeatures:
 
     @property
     def resets_parallel_calls(self) -> bool:
-        """Whether a change of an agent without `parallel_tool_calls` switches them off (Letta 0.14)."""
+        """Whether changing an agent switches its parallel calls off, if the change does not set them (Letta 0.14)."""
         return (0, 14, 0) <= self.version < (0, 15, 0)
 
     @property

@@ -59,8 +59,8 @@ class RoundTripFailed(Exception):
 
 
 def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
-    """Yields the outcomes of all checks; stops if Letta can't be used. The last check is a round trip of a tool call,
-    with the model of the agent `agent_id` ("": of the first agent).
+    """Yields the outcomes of all checks; stops if Letta or its agents can't be used. The last check is a round trip of
+    a tool call, with the model of the agent `agent_id` ("": of the first agent).
     """
     yield from _check_settings(parts)
     yield _check_store(parts)

@@ -62,7 +62,7 @@ def template_digest() -> str:
 
 @cache
 def _template_environment() -> Environment:
-    """Returns the Jinja environment, whose filter `literal` writes a text as a Python string in ASCII."""
+    """Returns the Jinja environment of stubs, whose filter `literal` writes a text as a Python string in ASCII."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,

@@ -89,7 +89,7 @@ class Registry:
             _drop_oldest(self._places, MAX_STUBS)
 
     def _known_bindings(self, stubs: Sequence[Stub]) -> list[Binding]:
-        """Returns the bindings of stubs in memory, if the name there is a possible name of the stub."""
+        """Returns the bindings that this registry knows for `stubs`, but none whose name the stub could not have."""
         with self._lock:
             found = [(stub, self._places.get(stub.digest)) for stub in stubs]
         return [
