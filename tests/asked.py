@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from bridge.dialects.openai.call_ids import CALL_IDS
-from bridge.dialects.openai.side_requests import find_side_rule
-from bridge.dialects.openai.transcript import Message, call_fields, extract_new_input, extract_whole_conversation
+from bridge.dialects.openai.transcript import Message
+from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.turn import Turn
 from bridge.values import parse_side_rules
 
@@ -16,9 +14,11 @@ RULES = parse_side_rules("")
 
 def turn_of(*messages: Message, model: str = "Ada", **fields: Any) -> Turn:
     """Returns the turn of a request with these messages. `fields` are other fields of the turn."""
-    rule = find_side_rule(messages, bool(fields.get("tools")), RULES)
-    aside = fields.pop("aside", False) or bool(rule)
-    read_input = extract_whole_conversation if aside else extract_new_input
-    found = read_input(messages, fields.get("reply_format", ""))
-    turn = Turn(model, found, aside=aside, side_rule=rule, call_ids=CALL_IDS, **call_fields(messages))
-    return replace(turn, **fields)
+    found = transcript_fields(
+        messages,
+        RULES,
+        aside=fields.pop("aside", False),
+        has_tools=bool(fields.get("tools")),
+        reply_format=fields.pop("reply_format", ""),
+    )
+    return Turn(model, **found, **fields)

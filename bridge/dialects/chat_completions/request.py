@@ -10,17 +10,10 @@ from typing import Any
 
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.parameters import check_parameters, format_instruction
-from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.dialects.openai.content import parse_content, storable_text
-from bridge.dialects.openai.side_requests import find_side_rule
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
-from bridge.dialects.openai.transcript import (
-    Message,
-    Transcript,
-    call_fields,
-    extract_new_input,
-    extract_whole_conversation,
-)
+from bridge.dialects.openai.transcript import Message, Transcript
+from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.errors import InvalidRequest, TooLarge
 from bridge.turn import ASIDE_SUFFIX, JsonObject, ToolCall, Turn
 
@@ -45,22 +38,20 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
     tools = () if body.get("tool_choice") == "none" else parse_tools(body, rules.most_tools)
     check_parameters(body)
     reply_format = format_instruction(body)
-    transcript = parse_transcript(body, rules)
-    rule = find_side_rule(transcript, bool(tools), rules.side_rules)
-    aside = aside or model.endswith(ASIDE_SUFFIX) or bool(rule)
-    read_input = extract_whole_conversation if aside else extract_new_input
+    fields = transcript_fields(
+        parse_transcript(body, rules),
+        rules.side_rules,
+        aside=aside or model.endswith(ASIDE_SUFFIX),
+        has_tools=bool(tools),
+        reply_format=reply_format,
+    )
     return Turn(
         model=model.removesuffix(ASIDE_SUFFIX),
-        new_input=read_input(transcript, reply_format),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
         parallel_tool_calls=body.get("parallel_tool_calls") is None or _parse_flag(body, "parallel_tool_calls"),
         stream=_parse_flag(body, "stream"),
-        aside=aside,
-        side_rule=rule,
-        reply_format=reply_format,
-        call_ids=CALL_IDS,
-        **call_fields(transcript),
+        **fields,
     )
 
 

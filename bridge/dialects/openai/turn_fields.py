@@ -1,0 +1,33 @@
+"""The fields of a `Turn` that follow from its transcript, the same in all of OpenAI's APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.dialects.openai.side_requests import find_side_rule
+from bridge.dialects.openai.transcript import (
+    Transcript,
+    call_fields,
+    extract_new_input,
+    extract_whole_conversation,
+)
+from bridge.turn import SideRule
+
+
+def transcript_fields(
+    transcript: Transcript, side_rules: Sequence[SideRule], *, aside: bool, has_tools: bool, reply_format: str
+) -> dict[str, Any]:
+    """Returns these fields by name. The request is aside by `aside` or by a side rule: then all of it is new input."""
+    rule = find_side_rule(transcript, has_tools, side_rules)
+    aside = aside or bool(rule)
+    read_input = extract_whole_conversation if aside else extract_new_input
+    return {
+        "new_input": read_input(transcript, reply_format),
+        "aside": aside,
+        "side_rule": rule,
+        "reply_format": reply_format,
+        "call_ids": CALL_IDS,
+        **call_fields(transcript),
+    }
