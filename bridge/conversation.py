@@ -18,7 +18,6 @@ from bridge.letta.capabilities import streams_tokens_faithfully
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
-from bridge.locks.open_calls import OpenCalls
 from bridge.offering import Offering
 from bridge.shared import SharedParts
 from bridge.stubs.checks import schema_limits
@@ -38,7 +37,7 @@ class Conversation:
     ) -> None:
         self._gateway = gateway
         self._locks = shared.locks
-        self._open_calls = OpenCalls(shared.store, settings.meanwhile, settings.tool_wait)
+        self._open_calls = shared.open_calls
         self._directory = directory
         self._offering = offering
         self._settings = settings

@@ -11,7 +11,6 @@ from bridge.interception.close_held import close_held_calls
 from bridge.interception.method import Interception
 from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for_agent, schema_form
 from bridge.letta.gateway import Agent, Gateway
-from bridge.locks.open_calls import OpenCalls
 from bridge.shared import SharedParts
 from bridge.stubs.cache import StubCache
 from bridge.sync.instructions import apply_instructions, plan_instructions
@@ -38,7 +37,7 @@ class Offering:
         self._gateway = gateway
         self._registry = registry
         self._locks = shared.locks
-        self._open_calls = OpenCalls(shared.store, settings.meanwhile, settings.tool_wait)
+        self._open_calls = shared.open_calls
         self._stubs = stubs
         self._settings = settings
 

@@ -10,6 +10,7 @@ from bridge.errors import SettingsError
 from bridge.locks.agents import AgentLocks, Locker
 from bridge.locks.files import FileLocker
 from bridge.locks.leases import LeaseLocker
+from bridge.locks.open_calls import OpenCalls
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.store.redis import RedisServer, RedisStore
@@ -20,6 +21,7 @@ from bridge.store.sqlite import LocalStore
 class SharedParts:
     store: Store
     locks: AgentLocks
+    open_calls: OpenCalls
     heartbeat: Heartbeat
 
 
@@ -33,7 +35,8 @@ def make_shared_parts(settings: Settings) -> SharedParts:
 
 
 def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedParts:
-    return SharedParts(store, AgentLocks(locker, settings.wait), Heartbeat(store))
+    open_calls = OpenCalls(store, settings.meanwhile, settings.tool_wait)
+    return SharedParts(store, AgentLocks(locker, settings.wait), open_calls, Heartbeat(store))
 
 
 def _make_folder(path: Path) -> Path:
