@@ -50,7 +50,7 @@ class Recorder:
         self._heartbeat = heartbeat
         self._keeps_text = keeps_text
         self._clock = clock
-        self._running: dict[int, RecordBuilder] = {}
+        self._running: set[RecordBuilder] = set()
         self._over: deque[RecordBuilder] = deque(maxlen=MOST_WAITING)
         self._known: OrderedDict[str, float] = OrderedDict()
         self._changed = threading.Condition()
@@ -64,7 +64,7 @@ class Recorder:
         record = RecordBuilder(turn, current_trace(), self._clock(), dialect, keeps_text=self._keeps_text)
         self.start()
         with self._changed:
-            self._running[id(record)] = record
+            self._running.add(record)
             self._changed.notify_all()
         return record
 
@@ -72,7 +72,7 @@ class Recorder:
         """Returns the finished record of a turn, which is written to the store soon. See `RecordBuilder.end`."""
         finished = record.end(fault, gone=gone)
         with self._changed:
-            del self._running[id(record)]
+            self._running.remove(record)
             self._over.append(record)
             self._changed.notify_all()
         return finished
@@ -133,7 +133,7 @@ class Recorder:
                 self._changed.wait_for(lambda: self._over or self._stopped, PERIOD)
             if self._over:
                 self._changed.wait_for(lambda: self._stopped, GATHERING)
-            over, running = list(self._over), list(self._running.values())
+            over, running = list(self._over), list(self._running)
             self._over.clear()
             self._writing = True
             return over, running
