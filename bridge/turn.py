@@ -80,6 +80,21 @@ class UserMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a client's transcript, with all its text joined. `tool_call_id` and `is_error` are those of a
+    tool's result. `name` is the client's optional name; in a tool message, some clients give the tool's name there.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str = ""
+    name: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NewInput:
     """The part of a client's transcript that the agent has not heard yet. `instructions` are all system and developer
     messages of the transcript, joined. `opens_conversation`: the transcript has no assistant message yet.
@@ -141,6 +156,8 @@ class Turn:
 
     - `model`: the agent's name or id. `client`: the name of the client's key, "" without a key.
     - `aside`: the request must not reach the agent's memory. `side_rule`: the rule that said so, "" if the client did.
+    - `transcript`: the client's messages without those of the role "system"; empty if the turn has none.
+    - `session`: the client's name for its conversation, "" if it sends none.
     - `reply_format`: a text that tells the agent which form its reply must have, "" for any form.
     - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
     - `closed_calls`: the number of calls in the last assistant message of the transcript.
@@ -159,6 +176,8 @@ class Turn:
     stream: bool = False
     aside: bool = False
     side_rule: str = ""
+    transcript: tuple[Message, ...] = field(default=(), compare=False, repr=False)
+    session: str = ""
     reply_format: str = ""
     known_calls: frozenset[str] = frozenset()
     closed_calls: int = 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.dialects.openai.transcript import Message
 from bridge.dialects.openai.turn_fields import transcript_fields
-from bridge.turn import Turn
+from bridge.turn import Message, Turn
 from bridge.values import parse_side_rules
 
 RULES = parse_side_rules("")

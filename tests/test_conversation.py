@@ -12,10 +12,9 @@ from app import assemble_parts
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
-from bridge.dialects.openai.transcript import Message
 from bridge.letta.gateway import Agent, Say
 from bridge.sync.instructions import LABEL
-from bridge.turn import AgentCall, AgentEvent, Stopped, Text, ToolCall, ToolSpec, Turn, Used
+from bridge.turn import AgentCall, AgentEvent, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
 from tests.asked import turn_of
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from logging import Logger
 
 from flask import Request, Response
@@ -28,6 +28,9 @@ ASIDE_HEADER = "X-Bridge-Aside"
 # OpenCode and Kilo send this header with the requests of a subagent. A subagent has a conversation of its own, so its
 # requests are requests aside.
 PARENT_HEADER = "X-Parent-Session-Id"
+# The headers in which clients name their conversation: OpenCode and Kilo, Codex, Open WebUI.
+SESSION_HEADERS = ("X-Session-Id", "Session-Id", "X-OpenWebUI-Chat-Id")
+LONGEST_SESSION = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Answers:
         body = parse_json_body(read_body(request, settings.max_body), settings.max_depth + LEVELS_AROUND_SCHEMA)
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
-        turn = self.admission.admit(parsed.turn, key)
+        turn = self.admission.admit(replace(parsed.turn, session=_session_name(request)), key)
         identity = request_identity(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)
         listener = Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
@@ -75,3 +78,9 @@ class Answers:
             response = Response(listener.send_whole(whole), mimetype="application/json", headers=headers)
         response.headers["X-Bridge-Method"] = part.method
         return response
+
+
+def _session_name(request: Request) -> str:
+    """Returns the client's name for its conversation, "" if it sends none."""
+    names = (request.headers.get(header, "") for header in SESSION_HEADERS)
+    return next((name[:LONGEST_SESSION] for name in names if name), "")

@@ -12,10 +12,10 @@ from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.parameters import check_parameters, format_instruction
 from bridge.dialects.openai.content import parse_content, storable_text
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
-from bridge.dialects.openai.transcript import Message, Transcript
+from bridge.dialects.openai.transcript import Transcript
 from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.errors import InvalidRequest, TooLarge
-from bridge.turn import ASIDE_SUFFIX, JsonObject, ToolCall, Turn
+from bridge.turn import ASIDE_SUFFIX, JsonObject, Message, ToolCall, Turn
 
 ROLES = {
     "system": "system",

@@ -7,27 +7,10 @@ transcript is not compared with an earlier one: everything after the last assist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from bridge.errors import InvalidRequest
-from bridge.turn import Image, NewInput, ToolCall, ToolResult, UserMessage
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a transcript, with all its text joined. `tool_call_id` and `is_error` are those of a tool's
-    result. `name` is the client's optional name; in a tool message, some clients give the tool's name there.
-    """
-
-    role: Literal["system", "user", "assistant", "tool"]
-    text: str = ""
-    name: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str = ""
-    is_error: bool = False
-    images: tuple[Image, ...] = ()
-
+from bridge.turn import Message, NewInput, ToolCall, ToolResult, UserMessage
 
 Transcript = Sequence[Message]
 

@@ -24,6 +24,7 @@ def transcript_fields(
     aside = aside or bool(rule)
     read_input = extract_whole_conversation if aside else extract_new_input
     return {
+        "transcript": tuple(message for message in transcript if message.role != "system"),
         "new_input": read_input(transcript, reply_format),
         "aside": aside,
         "side_rule": rule,

@@ -8,9 +8,9 @@ import pytest
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.request import ROLES, parse_chat_request, parse_transcript, wants_usage
 from bridge.dialects.openai.call_ids import CALL_IDS
-from bridge.dialects.openai.transcript import Message, Transcript
+from bridge.dialects.openai.transcript import Transcript
 from bridge.errors import InvalidRequest
-from bridge.turn import NewInput, ToolCall, Turn, UserMessage
+from bridge.turn import Message, NewInput, ToolCall, Turn, UserMessage
 
 RULES = RequestRules()
 HELLO = Turn("Ada", NewInput((UserMessage("Hello"),)), call_ids=CALL_IDS)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bridge.dialects.openai.side_requests import find_side_rule
-from bridge.dialects.openai.transcript import Message, Transcript
+from bridge.dialects.openai.transcript import Transcript
+from bridge.turn import Message
 from bridge.values import parse_side_rules
 
 RULES = parse_side_rules("")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.dialects.openai.transcript import Message, call_fields, extract_new_input, extract_whole_conversation
+from bridge.dialects.openai.transcript import call_fields, extract_new_input, extract_whole_conversation
 from bridge.errors import InvalidRequest
-from bridge.turn import Image, NewInput, ToolCall, UserMessage
+from bridge.turn import Image, Message, NewInput, ToolCall, UserMessage
 
 
 def system(text: str) -> Message:
