@@ -120,6 +120,13 @@ class Settings:
         " opens the conversation), `ignore`",
         choice_parser(SystemPromptMode),
     )
+    history_limit: int = setting(
+        "BRIDGE_HISTORY_LIMIT",
+        "200000",
+        "Characters of older messages, unknown to the agent, that one turn tells it; 0: only what comes after the last"
+        " assistant message is new",
+        whole_number_parser(0, 10_000_000),
+    )
     toolsets: Path | None = setting(
         "BRIDGE_TOOLSETS",
         "",

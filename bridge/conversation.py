@@ -10,6 +10,7 @@ from dataclasses import replace
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import ClientGone, InvalidRequest, LettaError
+from bridge.heard.hearing import Hearing
 from bridge.interception.delivered import without_delivered_messages
 from bridge.interception.ending import end_with_call, events_without_agent, find_ending_tool, without_ending_results
 from bridge.interception.method import PreparedTurn
@@ -36,6 +37,7 @@ class Conversation:
         self, gateway: Gateway, directory: Directory, offering: Offering, shared: SharedParts, settings: Settings
     ) -> None:
         self._gateway = gateway
+        self._store = shared.store
         self._locks = shared.locks
         self._open_calls = shared.open_calls
         self._directory = directory
@@ -49,12 +51,13 @@ class Conversation:
         """Returns the turn's events; the turn runs while they are read. `gone` is set when no client waits any more: if
         the turn still waits for its agent then, ClientGone is raised. A turn `aside` does not wait for its agent.
         """
-        if turn.aside:
-            return self._answer_aside(turn)
         turn = replace(turn, new_input=without_ending_results(turn.new_input, turn.call_ids))
+        hearing = Hearing(self._store, turn, self._settings.history_limit)
+        if turn.aside:
+            return hearing.note(self._answer_aside(turn, hearing))
         if not turn.new_input.results and not turn.new_input.user_messages:
             return events_without_agent()
-        return self._with_ending_call(turn, self._run_when_agent_is_free(turn, gone))
+        return hearing.note(self._with_ending_call(turn, self._run_when_agent_is_free(turn, hearing, gone)))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """Cancels the Letta run of a turn that no client waits for; if `run_id` is "", every run of the agent. Not for
@@ -65,7 +68,7 @@ class Conversation:
         if run_id or not turn.aside:
             self._gateway.cancel_runs(self._directory.find_id(turn.model), run_id)
 
-    def _run_when_agent_is_free(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:
+    def _run_when_agent_is_free(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Waits until the agent has no other turn, and no open call of another client for which the settings tell this
         turn to wait. Then runs the turn under the lock on the agent. Under the lock, looks up the agent again, because
         the name may mean another agent by then, and at the end notes the calls that the turn leaves open.
@@ -78,7 +81,7 @@ class Conversation:
                 others = self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
                     calls = []
-                    for event in self._run_while_held(turn, agent, hold, gone):
+                    for event in self._run_while_held(turn, hearing, agent, hold, gone):
                         if isinstance(event, ToolCall):
                             calls.append(event.id)
                         yield event
@@ -89,7 +92,9 @@ class Conversation:
                 self._open_calls.wait_until_closed(agent_id, others, deadline, gone)
         raise ClientGone.before_its_turn()  # an error, so that a repeat of the request makes a new attempt
 
-    def _run_while_held(self, turn: Turn, agent: Agent, hold: AgentHold, gone: threading.Event) -> Iterator[TurnEvent]:
+    def _run_while_held(
+        self, turn: Turn, hearing: Hearing, agent: Agent, hold: AgentHold, gone: threading.Event
+    ) -> Iterator[TurnEvent]:
         """Runs the turn with a locked agent, with the operator's tools added. If the agent's previous turn was broken
         off, first waits for its runs. If this worker loses the lock, the next call to Letta raises HoldLost.
         """
@@ -100,16 +105,19 @@ class Conversation:
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
-        return self._run_turn(gateway, turn, agent, hold.previous_turn_ended)
+        turn = replace(turn, new_input=hearing.read_new_input(gateway, agent))
+        return self._run_turn(gateway, turn, agent, hold.previous_turn_ended, told=hearing.told_messages)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         """Makes the agent's text a call of the ending tool (BRIDGE_FINAL_TOOLS), if the turn has such a tool."""
         tool = find_ending_tool(turn.tools, self._settings.final_tools)
         return end_with_call(events, tool, turn.call_ids) if tool else events
 
-    def _answer_aside(self, turn: Turn) -> Iterator[TurnEvent]:
+    def _answer_aside(self, turn: Turn, hearing: Hearing) -> Iterator[TurnEvent]:
         """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
-        helper = self._gateway.make_helper(self._directory.find(turn.model).id, turn.new_input.instructions)
+        agent_id = self._directory.find(turn.model).id
+        hearing.set_listener(agent_id)
+        helper = self._gateway.make_helper(agent_id, turn.new_input.instructions)
         turn = replace(turn, new_input=replace(turn.new_input, instructions=""))
         try:
             events = self._run_turn(self._gateway, turn, helper, True)
@@ -124,15 +132,22 @@ class Conversation:
         except LettaError as fault:  # the sweep of unused tools and agents removes it later
             log.warning("a helper agent could not be removed: %s", fault.message)
 
-    def _run_turn(self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool) -> Iterator[TurnEvent]:
-        """Chooses the interception method, gives the agent the stubs and instructions, and runs the method."""
+    def _run_turn(
+        self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool, told: int = 0
+    ) -> Iterator[TurnEvent]:
+        """Chooses the interception method, gives the agent the stubs and instructions, and runs the method. `told`: how
+        many older messages of the transcript are told to the agent in this turn.
+        """
         current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
         chosen = offering.choose_method(agent, turn.tool_choice, turn.methods)
         features, method = chosen.features, chosen.method
-        if any(message.images for message in new_input.user_messages) and not features.takes_images:
+        if (
+            any(message.images for message in (*new_input.unheard, *new_input.user_messages))
+            and not features.takes_images
+        ):
             raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
-        yield MethodChosen(method.name)
+        yield MethodChosen(method.name, told)
         stubs = offering.make_stubs(agent, chosen, turn.tools)
         offering.store_instructions(gateway, agent, new_input)
         unfinished = None if previous_turn_ended else tuple(tool.name for tool in agent.tools if is_ours(tool))

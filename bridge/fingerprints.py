@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bridge.turn import Message, Turn
@@ -14,6 +14,9 @@ _BLANKS = b" \t\r\n\v\f"
 _THOUGHTS = re.compile(r"<think>.*?</think>|<thinking>.*?</thinking>|<details\b.*?</details>", re.DOTALL)
 # The newest calls of a transcript are enough to recognise its conversation.
 MOST_CALLS = 8
+# So many bytes of a passage are kept to find it, and so many places with these bytes are looked at.
+LONGEST_START = 12
+MOST_TRIES = 20
 
 
 def bare_bytes(text: str) -> bytes:
@@ -36,6 +39,39 @@ def message_digest(message: Message) -> str:
     parts = [message.role, message.tool_call_id, *(call.id for call in message.tool_calls)]
     pictures = [picture.url or picture.data for picture in message.images]
     return digest_bytes("\0".join([*parts, *pictures, ""]).encode() + bare_bytes(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Recognises a text within another one, without keeping it. Lengths are in bytes without white space. `start` is
+    the beginning of the text, in Latin-1.
+    """
+
+    length: int
+    start: str
+    digest: str
+
+    @classmethod
+    def of(cls, text: str) -> Passage:
+        content = bare_bytes(text)
+        return cls(len(content), content[:LONGEST_START].decode("latin-1"), digest_bytes(content))
+
+    def bytes_in(self, content: bytes) -> int:
+        """Returns how many of the bytes of another text, without white space, are this text: its length, or 0."""
+        start = self.start.encode("latin-1")
+        at = content.find(start) if start else -1
+        for _ in range(MOST_TRIES):
+            if at < 0:
+                break
+            if digest_bytes(content[at : at + self.length]) == self.digest:
+                return self.length
+            at = content.find(start, at + 1)
+        return 0
+
+
+def is_covered(content: bytes, passages: Iterable[Passage]) -> bool:
+    """Returns whether the passages make up at least half of a text, such as one that a client joined or wrapped."""
+    return bool(content) and 2 * sum(passage.bytes_in(content) for passage in passages) >= len(content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,13 +97,15 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class NewInput:
     """The part of a client's transcript that the agent has not heard yet. `instructions` are all system and developer
-    messages of the transcript, joined. `opens_conversation`: the transcript has no assistant message yet.
+    messages of the transcript, joined. `opens_conversation`: the transcript has no assistant message yet. `unheard` are
+    older messages, in the words in which the agent is told them before the user's (see heard/telling.py).
     """
 
     user_messages: tuple[UserMessage, ...]
     results: tuple[ToolResult, ...] = ()
     instructions: str = ""
     opens_conversation: bool = True
+    unheard: tuple[UserMessage, ...] = ()
 
 
 class CallIds(Protocol):
@@ -271,9 +273,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MethodChosen:
-    """Always the first event of a turn: its interception method, "none" if no agent is asked."""
+    """Always the first event of a turn: its interception method, "none" if no agent is asked. `told`: how many older
+    messages of the transcript the agent is told in this turn, because it has not heard them.
+    """
 
     method: str
+    told: int = 0
 
 
 @dataclass(frozen=True, slots=True)

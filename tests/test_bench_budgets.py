@@ -141,7 +141,7 @@ def test_a_call_and_its_result_cost_five_calls(bench: Bench) -> None:
     bench.letta.calls.clear()
     call = json.loads(bench.turn(script="!bench call read_file"))["choices"][0]["message"]["tool_calls"][0]
     messages = [
-        {"role": "user", "content": "What is in it?"},
+        {"role": "user", "content": "2\n!bench call read_file"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": call["id"], "content": "Buy milk."},
     ]

@@ -45,8 +45,10 @@ def prompt_mode(mode: str, environment: dict[str, str]) -> None:
 
 
 def test_the_agent_gets_only_what_is_new(letta: FakeGateway, ask: Ask) -> None:
+    letta.will_say("Hi")
+    ask(HELLO)
     ask(HELLO, Message("assistant", "Hi"), Message("user", "one"), Message("user", "two"))
-    (prompt,) = letta.prompts
+    prompt = letta.prompts[-1]
     assert prompt.messages == (Say("user", "one"), Say("user", "two"))
 
 
@@ -136,8 +138,10 @@ class TestAsMessages:
         assert letta.prompts[0].messages == (Say("system", "be kind"), Say("user", "Hello"))
 
     def test_instructions_are_not_repeated_later(self, letta: FakeGateway, ask: Ask) -> None:
+        letta.will_say("Hi")
+        ask(KIND, HELLO)
         ask(KIND, HELLO, Message("assistant", "Hi"), HELLO)
-        assert letta.prompts[0].messages == (Say("user", "Hello"),)
+        assert letta.prompts[1].messages == (Say("user", "Hello"),)
 
     def test_without_instructions_there_is_no_such_message(self, letta: FakeGateway, ask: Ask) -> None:
         ask(HELLO)
@@ -158,9 +162,11 @@ def test_every_turn_that_wants_a_form_of_reply_asks_for_it(
 ) -> None:
     prompt_mode(mode, environment)
     conversation = made(letta, read_settings(environment))
+    letta.will_say("Hi")
+    list(conversation.events(turn_of(HELLO), Signal()))
     transcript = (KIND, HELLO, Message("assistant", "Hi"), HELLO)
     list(conversation.events(turn_of(*transcript, reply_format="in JSON"), Signal()))
-    assert letta.prompts[0].messages == (Say("system", "in JSON"), Say("user", "Hello"))
+    assert letta.prompts[1].messages == (Say("system", "in JSON"), Say("user", "Hello"))
 
 
 ENDING = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}})

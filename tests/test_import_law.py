@@ -23,7 +23,7 @@ FLOORS: list[set[str]] = [
     {"bridge.locks", "bridge.limits", "bridge.journal"},
     {"bridge.shared"},
     {"bridge.dialects", "bridge.stubs", "bridge.letta"},
-    {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.history"},
+    {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.history", "bridge.heard"},
     {"bridge.interception"},
     {"bridge.offering"},
     {"bridge.conversation"},

@@ -32,6 +32,7 @@ def log_fields(record: TurnRecord) -> JsonObject:
         "aside": record.aside,
         "tools": record.tools,
         "results": record.results,
+        "told": record.told,
         "calls": [step.name[:LONGEST_NAME] for step in record.calls[:MOST_NAMES]],
         "own_calls": record.own_calls,
         "characters": record.characters,

@@ -37,7 +37,8 @@ class TurnRecord:
     """What is known about one attempt at a turn. `outcome` is "running", the finish reason that the client saw,
     "client_gone", or the code of the error that ended the attempt. `ended`: no error ended the attempt, so no other
     attempt repeats its calls and results. Counts: `tools` the client's tools, `called` the calls for the client,
-    `results` the results from the client, `closed_calls` earlier calls that no client has to answer any more,
+    `results` the results from the client, `told` the older messages that the agent was told,
+    `closed_calls` earlier calls that no client has to answer any more,
     `own_calls` the calls of the agent's own tools, `characters` the characters of the answer.
     """
 
@@ -62,6 +63,7 @@ class TurnRecord:
     stubs_put: int = 0
     tools: int = 0
     results: int = 0
+    told: int = 0
     called: int = 0
     closed_calls: int = 0
     own_calls: int = 0

@@ -34,7 +34,7 @@ def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
     by_step = keeps_context_by_step(features.version, turn.loop)
     if not _has_sent_any(turn, stored.newest_rows if by_step else stored.context_rows):
         return turn
-    return replace(turn, new_input=replace(turn.new_input, user_messages=()), opening=(), delivered=True)
+    return replace(turn, new_input=replace(turn.new_input, unheard=(), user_messages=()), opening=(), delivered=True)
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:

@@ -59,9 +59,9 @@ class PreparedTurn:
 
     @property
     def messages(self) -> list[Say]:
-        """The messages of this turn to send to the agent: the opening ones, then the user's."""
-        user_messages = (Say("user", message.text, message.images) for message in self.new_input.user_messages)
-        return self.with_turn_id([*self.opening, *user_messages])
+        """The messages of this turn to send to the agent: the opening ones, the unheard ones, then the user's."""
+        said = (*self.new_input.unheard, *self.new_input.user_messages)
+        return self.with_turn_id([*self.opening, *(Say("user", one.text, one.images) for one in said)])
 
     def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
         """Returns the messages with ids (otid), to find them later. Two lists in one turn need two values of `kind`."""

@@ -11,7 +11,7 @@ from bridge.errors import BridgeError, IdempotencyKeyReused, RequestConflict, Tu
 from bridge.journal.batches import End, failure_from_fault
 from bridge.journal.claims import Claim, Identity
 from bridge.journal.follower import Follower
-from bridge.turn import AgentEvent
+from bridge.turn import AgentEvent, MethodChosen
 from bridge.turns.attempts import Attempt, Attempts
 from bridge.turns.life import PART_MOVES, Life, Mover, PartState
 from bridge.turns.stream import SHOWN, Reader, TurnStream
@@ -105,9 +105,9 @@ class Part:
     # --- read -----------------------------------------------------------------------------------------
 
     @property
-    def method(self) -> str:
-        """The interception method of the turn, such as "native"; "" until the method is chosen."""
-        return self._stream.method
+    def chosen(self) -> MethodChosen | None:
+        """The event that begins the turn, None until its interception method is chosen."""
+        return self._stream.chosen
 
     def wait_for_first_event(self, seconds: float) -> bool:
         """Waits at most `seconds` for an event that the client sees (SHOWN) or a good end. Returns whether one came."""

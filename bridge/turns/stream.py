@@ -55,9 +55,9 @@ class TurnStream:
         return any(isinstance(event, SHOWN) for event in self.events)
 
     @property
-    def method(self) -> str:
-        """The interception method of the turn, such as "native"; "" until the method is chosen."""
-        return next((event.method for event in self.events[:1] if isinstance(event, MethodChosen)), "")
+    def chosen(self) -> MethodChosen | None:
+        """The event that begins the turn, None until its interception method is chosen."""
+        return next((event for event in self.events[:1] if isinstance(event, MethodChosen)), None)
 
     @property
     def run_id(self) -> str:

@@ -76,7 +76,10 @@ class Answers:
             whole = listener.whole_reply(settings.reply_wait)
             headers = {"Content-Length": str(len(whole))}
             response = Response(listener.send_whole(whole), mimetype="application/json", headers=headers)
-        response.headers["X-Bridge-Method"] = part.method
+        chosen = part.chosen
+        response.headers["X-Bridge-Method"] = chosen.method if chosen else ""
+        if chosen and chosen.told:
+            response.headers["X-Bridge-Told"] = str(chosen.told)
         return response
 
 

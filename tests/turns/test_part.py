@@ -253,7 +253,7 @@ def test_the_first_sign_is_that_of_the_new_attempt(open_store: Open, agent: Agen
     again = ask(worker, agent)
     agent.go_on.set()
     assert again.wait_for_first_event(SOON)
-    assert again.method == "native"
+    assert again.chosen == MethodChosen("native")
     assert len(agent.runs) == 2
 
 

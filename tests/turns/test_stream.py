@@ -109,9 +109,9 @@ def test_the_wait_for_a_sign_ends_with_an_answer_that_says_nothing() -> None:
     TurnStream([Stopped("end_turn")], WELL).reader().wait_for_shown_event(SOON)
 
 
-def test_the_method_of_a_turn_is_its_first_event() -> None:
-    assert TurnStream([MethodChosen("native"), Text("a")]).method == "native"
-    assert TurnStream([Text("a")]).method == ""
+def test_the_choice_of_the_method_is_the_first_event_of_a_turn() -> None:
+    assert TurnStream([MethodChosen("native"), Text("a")]).chosen == MethodChosen("native")
+    assert TurnStream([Text("a")]).chosen is None
 
 
 def test_the_run_is_the_last_one_that_the_server_named() -> None:

@@ -1,0 +1,195 @@
+"""Compares a client's transcript with what its agent heard and said, turn by turn, and finds what is new to the agent.
+
+Clients make transcripts up as they like: they put files before an answer that nobody gave, bring examples, import
+chats, or change what was said. Equal texts count as often as they occur.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from bridge.fingerprints import Passage, bare_bytes, digest_bytes, is_covered, message_digest, without_thoughts
+from bridge.heard.records import HeardTurn
+from bridge.turn import CallIds, Message
+
+# A shorter answer aside, such as a title, may by chance be what a user says.
+SHORTEST_SUMMARY = 200
+
+
+class Alignment:
+    """The messages of a transcript up to the last assistant message, by their places.
+
+    - `unmatched`: nothing shows yet that the agent said these messages or was told them.
+    - `standing`: the agent knows these because it was told that they stand in the transcript.
+    - `found_calls`: the agent's calls of which only its stored messages tell.
+    - `told_since`: digests of what the agent was told after the last message here that it said. `attempted`: the same
+      for turns that were broken off, so that it may have been told.
+    """
+
+    def __init__(self, messages: Sequence[Message], call_ids: CallIds) -> None:
+        self.messages = messages
+        self.digests = [message_digest(message) for message in messages]
+        self.unmatched = {at for at, message in enumerate(messages) if not _is_known_by_itself(message, call_ids)}
+        self.standing: set[int] = set()
+        self.told_since: set[str] = set()
+        self.attempted: set[str] = set()
+        self.found_calls: list[str] = []
+        self._passages: list[Passage] = []
+        self._summaries: list[Passage] = []
+        self._parent: HeardTurn | None = None
+        self._last_said = -1
+        self._places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        self._places_of_calls: dict[str, int] = {}
+        self._index_messages()
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether the notes have a turn in which the agent said one of these messages."""
+        return self._parent is not None
+
+    def match_turns(self, turns: Iterable[HeardTurn], find_history: Callable[[str], list[str]]) -> None:
+        """Matches the messages with the agent's turns, the newest first, until all are matched or no turn is left."""
+        doubtful: list[HeardTurn] = []
+        latest_history = ""
+        for turn in turns:
+            if not self.unmatched:
+                break
+            latest_history = latest_history or turn.history
+            self._match_turn(turn, doubtful)
+        for turn in doubtful:
+            self._match_words(turn)
+        self._match_passages()
+        history = latest_history if self._parent is None else self._parent.history
+        if self.unmatched:
+            self.match_history(find_history(history))
+
+    def match_history(self, known: Sequence[str]) -> None:
+        """Matches messages that stood in the transcript in the turn before, at whatever place."""
+        counts = Counter(known)
+        for place in sorted(self.unmatched):
+            if counts[self.digests[place]] > 0:
+                counts[self.digests[place]] -= 1
+                self.note_standing(place)
+
+    def note_said(self, place: int) -> None:
+        """Matches a message that the agent said. Its calls are noted again; a message without calls as standing."""
+        calls = [call.id for call in self.messages[place].tool_calls]
+        if not calls:
+            self.standing.add(place)
+        self.unmatched.discard(place)
+        self.found_calls += calls
+
+    def note_standing(self, place: int) -> None:
+        """Matches a message that the agent knows; a later turn finds it among those that stand in the transcript."""
+        self.unmatched.discard(place)
+        self.standing.add(place)
+
+    def is_own_call(self, call_id: str) -> bool:
+        """Returns whether the call was made by the agent, as far as this transcript shows it."""
+        place = self._places_of_calls.get(call_id)
+        return place is not None and place not in self.unmatched and place not in self.standing
+
+    def has_call(self, call_id: str) -> bool:
+        return call_id in self._places_of_calls
+
+    # --- one turn -------------------------------------------------------------------------------------
+
+    def _index_messages(self) -> None:
+        for place, message in enumerate(self.messages):
+            self._places_of_calls |= dict.fromkeys((call.id for call in message.tool_calls), place)
+            if message.role == "assistant" and not message.tool_calls:
+                spoken = digest_bytes(bare_bytes(without_thoughts(message.text)))
+                self._places["said", spoken].append(place)
+            elif message.role == "user":
+                self._places["told", self.digests[place]].append(place)
+            elif message.role == "tool":
+                self._places["result", message.tool_call_id].append(place)
+
+    def _match_turn(self, turn: HeardTurn, doubtful: list[HeardTurn]) -> None:
+        """Matches what happened in one turn. Equal words may be of another conversation: if the transcript does not
+        have all of the turn, its words are `doubtful`, and only matched when no turn is left that fits better.
+        """
+        self._note_passage(turn)
+        for call in turn.calls:
+            self._match_place(self._places_of_calls.get(call), turn)
+        for result in turn.results:
+            self._match("result", result, turn)
+        if turn.kind == "broken off":
+            self.attempted |= set(turn.told)
+            return
+        if self._parent is None:
+            self.told_since |= set(turn.told)
+        has_all = all(self._places.get(("told", digest)) for digest in turn.told)
+        if has_all and (turn.said is None or turn.calls or self._places.get(("said", turn.said.digest))):
+            self._match_words(turn)
+        else:
+            doubtful.append(turn)
+
+    def _note_passage(self, turn: HeardTurn) -> None:
+        if turn.said is not None and turn.kind != "aside":
+            self._passages.append(turn.said)
+        elif turn.said is not None and turn.said.length >= SHORTEST_SUMMARY:
+            self._summaries.append(turn.said)
+
+    def _match_words(self, turn: HeardTurn) -> None:
+        for digest in turn.told:
+            self._match("told", digest, turn)
+        if turn.said is not None:
+            self._match("said", turn.said.digest, turn)
+
+    def _match(self, kind: str, digest: str, turn: HeardTurn) -> None:
+        places = self._places.get((kind, digest))
+        if places:
+            self._match_place(places.pop(), turn)
+
+    def _match_place(self, place: int | None, turn: HeardTurn) -> None:
+        """Matches the message at the place. The turn of the last message that the agent said is the one before."""
+        if place is None:
+            return
+        self.unmatched.discard(place)
+        if self.messages[place].role == "assistant" and place > self._last_said:
+            self._last_said, self._parent = place, turn
+
+    # --- what clients join, wrap or cut ----------------------------------------------------------------
+
+    def _match_passages(self) -> None:
+        """Matches texts that are mostly the agent's words, and messages that are mostly an answer given aside."""
+        for place in sorted(self.unmatched):
+            message = self.messages[place]
+            own = self._passages if message.role == "assistant" else []
+            if message.role != "tool" and is_covered(spoken_bytes(message), [*own, *self._summaries]):
+                self.unmatched.discard(place)
+
+    def is_summary(self, message: Message) -> bool:
+        """Returns whether the message is mostly an answer that the agent gave aside, such as a summary."""
+        return is_covered(spoken_bytes(message), self._summaries)
+
+
+def _is_known_by_itself(message: Message, call_ids: CallIds) -> bool:
+    """Returns whether a message says nothing, or is the result of a call that the bridge made up."""
+    if message.role == "tool":
+        return call_ids.is_ending_id(message.tool_call_id)
+    return not (message.text.strip() or message.images or message.tool_calls)
+
+
+def spoken_bytes(message: Message) -> bytes:
+    """Returns the words of a message without white space, of an assistant's message also those in its calls: the
+    bridge may have made a call of the agent's text.
+    """
+    if message.role != "assistant":
+        return bare_bytes(message.text)
+    words = [without_thoughts(message.text), *(_words_in(call.arguments) for call in message.tool_calls)]
+    return bare_bytes("".join(words))
+
+
+def _words_in(arguments: str) -> str:
+    """Returns the texts in the arguments of a call."""
+    try:
+        value: Any = json.loads(arguments)
+    except ValueError:
+        return ""
+    values = value.values() if isinstance(value, dict) else ()
+    return "".join(one for one in values if isinstance(one, str))

@@ -1,0 +1,156 @@
+"""Finds what an agent has not heard of the transcript of a turn, and notes what it heard and said in the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bridge.fingerprints import Passage, message_digest
+from bridge.heard.alignment import Alignment
+from bridge.heard.records import HeardTurn, HeardTurns, TurnKind
+from bridge.heard.stored import StoredTalk
+from bridge.heard.telling import tell
+from bridge.letta.gateway import Agent, Gateway
+from bridge.store.port import Store
+from bridge.turn import (
+    Message,
+    NewInput,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolsOffered,
+    Turn,
+    TurnEvent,
+    UserMessage,
+    separated_text,
+)
+
+# How many of the agent's stored messages are searched for what the notes do not have.
+LOOK_BACK = 1_000
+
+
+class Hearing:
+    """One turn: what the agent has to be told, and what is noted of the turn. `limit` is BRIDGE_HISTORY_LIMIT; with 0,
+    only what comes after the last assistant message is new, and nothing is noted.
+    """
+
+    def __init__(self, store: Store, turn: Turn, limit: int) -> None:
+        self.told_messages = 0
+        self._store = store
+        self._turn = turn
+        self._limit = limit
+        self._notes: HeardTurns | None = None
+        self._new_input = turn.new_input
+        self._history: list[str] = []
+        self._calls: list[str] = []
+        last = max((at for at, message in enumerate(turn.transcript) if message.role == "assistant"), default=-1)
+        self._older, self._newer = turn.transcript[: last + 1], turn.transcript[last + 1 :]
+
+    def set_listener(self, agent_id: str) -> None:
+        """Says for which agent the turn is noted; without that, nothing is."""
+        if self._limit and self._turn.transcript:
+            self._notes = HeardTurns(self._store, agent_id)
+
+    # --- what the agent has not heard -----------------------------------------------------------------
+
+    def read_new_input(self, gateway: Gateway, agent: Agent) -> NewInput:
+        """Returns the turn's new input with all that the agent has not heard, before the user's newest message. Reads
+        the agent's stored messages only if the notes do not have everything.
+        """
+        self.set_listener(agent.id)
+        if self._notes is None:
+            return self._turn.new_input
+        older = Alignment(self._older, self._turn.call_ids)
+        older.match_turns(self._notes.newest_first(), self._notes.history)
+        heard = self._heard_before(older)
+        attempted = any(message_digest(message) in older.attempted for message in self._newer[:-1])
+        if older.unmatched or attempted:
+            stored = self._read_stored(gateway, agent)
+            stored.match(older)
+            heard += [message for message in self._newer[:-1] if _is_in(older.attempted, message, stored)]
+        self._new_input = self._add_unheard(older, heard)
+        return self._new_input
+
+    def _heard_before(self, older: Alignment) -> list[Message]:
+        """Returns the newer messages that the agent has heard, never the last: to repeat it is to ask again."""
+        users = [message for message in self._newer[:-1] if message.role == "user"]
+        since = older.told_since if older.is_continued else set()
+        return [message for message in users if message_digest(message) in since or older.is_summary(message)]
+
+    def _read_stored(self, gateway: Gateway, agent: Agent) -> StoredTalk:
+        last = agent.message_ids[-1] if agent.message_ids else ""
+        rows = gateway.newest_messages(agent.id, LOOK_BACK, including=last)
+        return StoredTalk(agent, rows, self._turn.call_ids)
+
+    def _add_unheard(self, older: Alignment, heard: Sequence[Message]) -> NewInput:
+        new_input = self._turn.new_input
+        late = [at for at in sorted(older.unmatched) if self._is_own_result(older, older.messages[at])]
+        unheard = [older.messages[at] for at in sorted(older.unmatched) if at not in late]
+        foreign = [message for message in self._newer if message.role == "tool" and self._is_foreign(older, message)]
+        ids = {message.tool_call_id for message in foreign}
+        history = tell([*unheard, *foreign], self._limit)
+        self.told_messages = len(unheard) + len(foreign)
+        self._history = [older.digests[at] for at in sorted({*older.standing, *older.unmatched} - {*late})]
+        self._history += map(message_digest, foreign)
+        self._calls = older.found_calls
+        said = _without(new_input.user_messages, heard)
+        results = [result for result in new_input.results if result.call_id not in ids]
+        results = [*(_result_of(older.messages, older.messages[at]) for at in late), *results]
+        return replace(new_input, unheard=history, user_messages=tuple(said), results=tuple(results))
+
+    def _is_own_result(self, older: Alignment, message: Message) -> bool:
+        return message.role == "tool" and older.is_own_call(message.tool_call_id)
+
+    def _is_foreign(self, older: Alignment, result: Message) -> bool:
+        """Returns whether the transcript has the call of this result, and it is not one of the agent's."""
+        return older.has_call(result.tool_call_id) and not older.is_own_call(result.tool_call_id)
+
+    # --- what is noted --------------------------------------------------------------------------------
+
+    def note(self, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
+        """Yields the events of the turn as the client gets them, and notes at the end what the agent heard and said."""
+        text: list[Text] = []
+        calls: list[str] = []
+        began = False
+        kind: TurnKind = "broken off"
+        try:
+            for event in events:
+                began = began or isinstance(event, ToolsOffered)
+                if isinstance(event, Text):
+                    text.append(event)
+                elif isinstance(event, ToolCall):
+                    calls.append(event.id)
+                yield event
+            kind = "aside" if self._turn.aside else "ended"
+        finally:
+            if self._notes is not None and began:
+                said = "".join(map(separated_text, text, [None, *text]))
+                self._notes.note(self._noted_turn(self._notes, kind, Passage.of(said) if said else None, calls))
+
+    def _noted_turn(self, notes: HeardTurns, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
+        if kind == "aside":
+            return HeardTurn(kind, said=said)
+        told = [message_digest(message) for message in self._newer if message.role == "user"]
+        results = [result.call_id for result in self._new_input.results]
+        history = notes.keep_history(self._history)
+        return HeardTurn(kind, tuple(told), tuple(results), said, (*self._calls, *calls), history)
+
+
+def _is_in(attempted: set[str], message: Message, stored: StoredTalk) -> bool:
+    return message.role == "user" and message_digest(message) in attempted and stored.has_told(message)
+
+
+def _without(said: Sequence[UserMessage], heard: Sequence[Message]) -> list[UserMessage]:
+    left = list(said)
+    for message in heard:
+        known = UserMessage(message.text, message.images)
+        if known in left[:-1]:
+            left.remove(known)
+    return left
+
+
+def _result_of(messages: Sequence[Message], result: Message) -> ToolResult:
+    """Returns the tool's result in a message, with the name and arguments of its call."""
+    calls = {call.id: call for message in messages for call in message.tool_calls}
+    call = calls[result.tool_call_id]
+    return ToolResult(call.id, result.text, result.is_error, call.name, call.arguments)

@@ -1,0 +1,96 @@
+"""Keeps in the store, for each agent, what it heard and said in its turns, as digests.
+
+The agent's own messages on the Letta server tell the same, but reading them costs a call in every turn.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bridge.errors import StoreUnavailable
+from bridge.fingerprints import Passage, digest_bytes
+from bridge.store.port import Store
+
+log = logging.getLogger(__name__)
+
+# How many turns are kept for each agent, and for how many seconds after the last.
+MOST_TURNS = 1_000
+KEEP = 30 * 86_400.0
+
+TurnKind = Literal["ended", "broken off", "aside"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeardTurn:
+    """What happened in one turn. If it was broken off, nobody knows whether the agent got the messages.
+
+    - `told`: digests of the user's messages. `results`: the ids of the calls whose results the agent got.
+    - `said`: the agent's text, if there was one. `calls`: the ids of its calls.
+    - `history`: the name of the list of the transcript's older messages that the agent neither said nor was told as
+      new ones. It knows them since it was told that they stand there. "" without such messages.
+    """
+
+    kind: TurnKind
+    told: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    said: Passage | None = None
+    calls: tuple[str, ...] = ()
+    history: str = ""
+
+    def to_text(self) -> str:
+        said = None if self.said is None else [self.said.length, self.said.start, self.said.digest]
+        return json.dumps([self.kind, self.told, self.results, said, self.calls, self.history])
+
+    @classmethod
+    def from_text(cls, text: str) -> HeardTurn:
+        kind, told, results, said, calls, history = json.loads(text)
+        return cls(kind, tuple(told), tuple(results), Passage(*said) if said else None, tuple(calls), history)
+
+
+class HeardTurns:
+    """The turns of one listener: an agent, or one conversation of an agent. `name` identifies the listener."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._name = name
+
+    def newest_first(self) -> Iterator[HeardTurn]:
+        """Yields the turns that the store still has; none if the store fails: then the server is asked instead."""
+        try:
+            texts = self._store.items(f"heard:{self._name}")
+        except StoreUnavailable as fault:
+            log.warning("what an agent has heard could not be read: %s", fault.message)
+            return
+        yield from map(HeardTurn.from_text, reversed(texts))
+
+    def note(self, turn: HeardTurn) -> None:
+        """Adds the newest turn. Only logs a fault of the store, because the agent has answered."""
+        try:
+            self._store.append(f"heard:{self._name}", turn.to_text(), MOST_TURNS, KEEP)
+        except StoreUnavailable as fault:
+            log.warning("what an agent has heard could not be noted: %s", fault.message)
+
+    def history(self, name: str) -> list[str]:
+        """Returns the digests in a list that `keep_history` keeps; [] for the name "", or if the list is lost."""
+        try:
+            text = self._store.get(f"heard-history:{self._name}:{name}") if name else None
+        except StoreUnavailable:
+            text = None
+        return [] if text is None else text.split()
+
+    def keep_history(self, digests: Sequence[str]) -> str:
+        """Keeps a list of digests and returns its name, "" for an empty list. The same list always has one name."""
+        if not digests:
+            return ""
+        text = " ".join(digests)
+        name = digest_bytes(text.encode())
+        try:
+            self._store.put(f"heard-history:{self._name}:{name}", text, KEEP)
+        except StoreUnavailable as fault:
+            log.warning("what an agent has heard could not be noted: %s", fault.message)
+            return ""
+        return name

@@ -1,0 +1,330 @@
+"""The agent hears all that a client says, once, wherever it stands in the transcript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+
+from app import assemble_parts
+from bridge.config import Settings, read_settings
+from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.errors import InvalidRequest, LettaUnreachable
+from bridge.letta.gateway import CallResult, Results, Say
+from bridge.turn import AgentCall, AgentEvent, Message, MethodChosen, Stopped, Text, ToolCall, ToolSpec
+from tests.asked import turn_of
+from tests.fake_agent import new_id
+from tests.fakes import FakeGateway
+
+Ask = Callable[..., list[AgentEvent]]
+
+READ = ToolSpec("read", parameters={"type": "object", "properties": {}})
+OK = Message("assistant", "Ok, I will keep to these files.")
+
+
+def user(text: str) -> Message:
+    return Message("user", text)
+
+
+def said(text: str) -> Message:
+    return Message("assistant", text)
+
+
+def quoted(text: str, **fields: Any) -> str:
+    return json.dumps({"type": "earlier_message", "from": "another assistant", "text": text, **fields})
+
+
+QUOTED_OK = quoted(OK.text)
+
+
+@pytest.fixture
+def ask(letta: FakeGateway, settings: Settings) -> Ask:
+    conversation = assemble_parts(settings, letta).conversation
+    return lambda *messages, **fields: list(conversation.events(turn_of(*messages, **fields), Signal()))
+
+
+@pytest.fixture
+def told(letta: FakeGateway, ask: Ask) -> Callable[..., list[str]]:
+    """Asks, and returns what the agent's model was shown."""
+
+    def told(*messages: Message, answer: str = "Yes.", **fields: Any) -> list[str]:
+        before = len(letta.prompts)
+        letta.will_say(answer)
+        ask(*messages, **fields)
+        return [text for prompt in letta.prompts[before:] for text in prompt.texts]
+
+    return told
+
+
+Told = Callable[..., list[str]]
+
+
+# --- messages that the agent did not get as new ones --------------------------------------------------------
+
+
+def test_a_file_before_an_answer_that_nobody_gave_is_told_once(told: Told) -> None:
+    files = user("a.py: one")
+    assert told(files, OK, user("Fix it"), answer="Fixed.") == ["a.py: one", QUOTED_OK, "Fix it"]
+    assert told(files, OK, user("Fix it"), said("Fixed."), user("Thanks")) == ["Thanks"]
+
+
+def test_a_file_at_another_place_is_not_told_again(told: Told) -> None:
+    files = user("a.py: one")
+    told(files, OK, user("Fix it"), answer="Fixed.")
+    assert told(user("Fix it"), said("Fixed."), files, OK, user("Thanks")) == ["Thanks"]
+
+
+def test_a_changed_file_is_told_also_when_it_changes_back(told: Told) -> None:
+    one, two = user("a.py: one"), user("a.py: two")
+    talk = [user("1"), said("Yes 1")]
+    told(one, OK, user("1"), answer="Yes 1")
+    assert told(*talk, two, OK, user("2"), answer="Yes 2") == ["a.py: two", "2"]
+    talk += [user("2"), said("Yes 2")]
+    assert told(*talk, one, OK, user("3"), answer="Yes 3") == ["a.py: one", "3"]
+    talk += [user("3"), said("Yes 3")]
+    assert told(*talk, one, OK, user("4")) == ["4"]
+
+
+def test_equal_words_count_as_often_as_they_occur(told: Told) -> None:
+    assert told(user("go"), OK, user("go"), OK, user("now")) == ["go", QUOTED_OK, "go", QUOTED_OK, "now"]
+    assert told(user("go"), OK, user("go"), OK, user("go"), OK, user("then")) == ["go", QUOTED_OK, "then"]
+
+
+def test_an_imported_conversation_is_told_in_order(told: Told) -> None:
+    call = ToolCall("call_other", "read", '{"path": "a"}')
+    transcript = [
+        user("Read a"),
+        Message("assistant", "", tool_calls=(call,)),
+        Message("tool", "one", tool_call_id="call_other"),
+        said("It says one."),
+        user("And b?"),
+    ]
+    assert told(*transcript) == [
+        "Read a",
+        quoted("", calls=[{"call": "call_other", "tool": "read", "arguments": '{"path": "a"}'}]),
+        json.dumps(
+            {
+                "type": "earlier_tool_result",
+                "for": "another assistant",
+                "call": "call_other",
+                "status": "success",
+                "result": "one",
+            }
+        ),
+        quoted("It says one."),
+        "And b?",
+    ]
+
+
+def test_a_call_of_another_model_is_told_with_its_new_result(told: Told) -> None:
+    call = ToolCall(CALL_IDS.id_in_message(new_id("message"), 0), "read", "{}")
+    texts = told(user("Go"), Message("assistant", "", tool_calls=(call,)), Message("tool", "one", tool_call_id=call.id))
+    assert texts[0] == "Go"
+    assert json.loads(texts[1])["calls"][0]["call"] == call.id
+    assert json.loads(texts[2])["result"] == "one"
+
+
+def test_a_chat_goes_on_with_another_agent(letta: FakeGateway, told: Told) -> None:
+    letta.has_agent("Bob")
+    told(user("Hello"), answer="I am Ada.")
+    chat = [user("Hello"), said("I am Ada."), user("And you?")]
+    assert told(*chat, model="Bob") == ["Hello", quoted("I am Ada."), "And you?"]
+
+
+def test_a_history_is_cut_with_a_notice(letta: FakeGateway, environment: dict[str, str]) -> None:
+    environment["BRIDGE_HISTORY_LIMIT"] = "100"
+    conversation = assemble_parts(read_settings(environment), letta).conversation
+    old, long = user("The oldest."), user("x" * 150)
+    list(conversation.events(turn_of(old, long, OK, user("Well?")), Signal()))
+    notice, cut, ok, last = letta.prompts[0].texts
+    left = 100 - len(QUOTED_OK)
+    assert notice.startswith("[1 older messages")
+    assert cut.startswith("x" * left + f"\n[{150 - left} characters")
+    assert (ok, last) == (QUOTED_OK, "Well?")
+    letta.prompts.clear()
+    list(conversation.events(turn_of(old, long, OK, user("Well?"), said(f"You said: {last}"), user("?")), Signal()))
+    assert letta.prompts[0].texts == ["?"]
+
+
+def test_a_setting_brings_the_old_rule_back(letta: FakeGateway, environment: dict[str, str]) -> None:
+    environment["BRIDGE_HISTORY_LIMIT"] = "0"
+    conversation = assemble_parts(read_settings(environment), letta).conversation
+    list(conversation.events(turn_of(user("a.py"), OK, user("Fix it")), Signal()))
+    assert letta.prompts[0].texts == ["Fix it"]
+
+
+def test_the_first_event_says_how_many_older_messages_were_told(ask: Ask) -> None:
+    assert ask(user("a.py"), OK, user("Fix it"))[0] == MethodChosen("approval", told=2)
+    assert ask(user("Hello"))[0] == MethodChosen("approval", told=0)
+
+
+# --- what clients do with a conversation --------------------------------------------------------------------
+
+
+def test_an_ordinary_conversation_costs_no_more_calls(letta: FakeGateway, told: Told) -> None:
+    talk: list[Message] = []
+    for number in range(5):
+        talk.append(user(f"say {number}"))
+        letta.calls.clear()
+        assert told(*talk, answer=f"I say {number}") == [f"say {number}"]
+        assert "newest_messages" not in letta.calls
+        talk.append(said(f"I say {number}"))
+
+
+@pytest.mark.parametrize("echo", ["  Yes,\nI do.  ", "<think>Do I?</think>Yes, I do."])
+def test_white_space_and_thoughts_do_not_matter(told: Told, echo: str) -> None:
+    told(user("Do you?"), answer="Yes, I do.")
+    assert told(user("Do  you?\n"), said(echo), user("Why?")) == ["Why?"]
+
+
+def test_answers_that_a_client_joins_or_cuts_stay_the_agents(told: Told) -> None:
+    told(user("one"), answer="The first answer.")
+    told(user("one"), said("The first answer."), user("two"), answer="The second answer.")
+    joined = said("The first answer.\n\nThe second answer.")
+    assert told(user("one"), joined, user("three")) == ["three"]
+
+
+def test_the_same_prompt_again_is_asked_again(told: Told) -> None:
+    assert told(user("Dice!"), answer="4") == ["Dice!"]
+    assert told(user("Dice!"), answer="5") == ["Dice!"]
+    assert told(user("Dice!"), said("5"), user("Dice!")) == ["Dice!"]
+
+
+def test_a_prompt_whose_answer_the_client_dropped_is_not_told_again(told: Told) -> None:
+    told(user("one"), answer="1")
+    told(user("one"), said("1"), user("two"), answer="2")
+    assert told(user("one"), said("1"), user("two"), user("three")) == ["three"]
+
+
+def test_a_conversation_that_is_taken_back_goes_on_from_there(told: Told) -> None:
+    told(user("one"), answer="1")
+    told(user("one"), said("1"), user("two"), answer="2")
+    assert told(user("one"), said("1"), user("other")) == ["other"]
+
+
+def test_an_edited_message_is_told(told: Told) -> None:
+    told(user("I am Tom."), answer="Hello.")
+    assert told(user("I am Tim."), said("Hello."), user("Who am I?")) == ["I am Tim.", "Who am I?"]
+    assert told(user("I am Tim."), said("Hello."), user("Who am I?"), said("Yes."), user("?")) == ["?"]
+
+
+def test_a_compacted_conversation_is_known(letta: FakeGateway, told: Told) -> None:
+    summary = "The user greeted the assistant. " * 20
+    told(user("Hello"), answer="Hi.")
+    told(user("Hello"), said("Hi."), user("Sum up"), answer=summary, aside=True)
+    assert told(user(f"Summary so far:\n{summary}"), said("Got it."), user("Go on")) == [quoted("Got it."), "Go on"]
+    assert told(said(summary), user("And now?")) == ["And now?"]
+
+
+def test_a_short_answer_aside_does_not_swallow_a_users_words(told: Told) -> None:
+    told(user("Title?"), answer="Weather in Oslo", aside=True)
+    assert told(user("Weather in Oslo"), OK, user("Well?"))[0] == "Weather in Oslo"
+
+
+# --- what was lost or broken off ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forget(settings: Settings) -> Callable[[], None]:
+    def forget() -> None:
+        for path in settings.data_dir.glob("shared.db*"):
+            path.unlink()
+
+    return forget
+
+
+def test_after_the_loss_of_the_store_the_agents_own_messages_tell(
+    letta: FakeGateway, told: Told, forget: Callable[[], None]
+) -> None:
+    files = user("a.py: one")
+    told(files, OK, user("one"), answer="The first.")
+    forget()
+    letta.calls.clear()
+    assert told(files, OK, user("one"), said("The first."), user("two"), answer="The second.") == ["two"]
+    assert letta.calls.count("newest_messages") == 1
+    letta.calls.clear()
+    talk = [files, OK, user("one"), said("The first."), user("two"), said("The second.")]
+    assert told(*talk, user("three")) == ["three"]
+    assert "newest_messages" not in letta.calls
+
+
+def test_a_message_that_a_client_wrapped_in_the_request_is_known_bare(letta: FakeGateway, told: Told) -> None:
+    told(user("Use this: the moon is near.\nQuestion: How far?"), answer="Not far.")
+    assert told(user("How far?"), said("Not far."), user("Really?"), answer="Really.") == ["Really?"]
+    letta.calls.clear()
+    assert told(user("How far?"), said("Not far."), user("Really?"), said("Really."), user("So.")) == ["So."]
+    assert "newest_messages" not in letta.calls
+
+
+def test_a_message_of_a_turn_that_failed_is_told_unless_the_agent_has_it(letta: FakeGateway, ask: Ask) -> None:
+    letta.will(LettaUnreachable("no model"))
+    with pytest.raises(LettaUnreachable):
+        ask(user("one"))
+    letta.prompts.clear()
+    ask(user("one"), said("(the answer was cut)"), user("two"))
+    assert letta.prompts[0].texts == [quoted("(the answer was cut)"), "two"]
+
+
+def test_what_was_shown_before_a_break_is_the_agents(letta: FakeGateway, ask: Ask) -> None:
+    letta.will(Text("The beginning of"), LettaUnreachable("gone"))
+    with pytest.raises(LettaUnreachable):
+        ask(user("one"))
+    letta.prompts.clear()
+    ask(user("one"), said("The beginning of [interrupted]"), user("two"))
+    assert letta.prompts[0].texts == ["two"]
+
+
+def test_a_store_that_fails_makes_no_turn_fail(
+    letta: FakeGateway, told: Told, settings: Settings, forget: Callable[[], None]
+) -> None:
+    told(user("one"), answer="1")
+    forget()
+    assert told(user("one"), said("1"), user("two")) == ["two"]
+
+
+# --- calls and results ----------------------------------------------------------------------------------------
+
+
+def call_of(events: list[AgentEvent]) -> ToolCall:
+    return next(event for event in events if isinstance(event, ToolCall))
+
+
+def calls_read(letta: FakeGateway, ask: Ask) -> ToolCall:
+    """Makes the agent call the client's tool in its first turn."""
+
+    def call() -> AgentCall:
+        return AgentCall(new_id("message"), "server-call", "read", "{}", held=True)
+
+    letta.will(call(), Stopped("requires_approval"))
+    return call_of(ask(user("Read"), tools=(READ,)))
+
+
+def test_the_agents_own_calls_and_results_are_not_told_again(letta: FakeGateway, ask: Ask, told: Told) -> None:
+    call = calls_read(letta, ask)
+    called = Message("assistant", "", tool_calls=(call,))
+    result = Message("tool", "one", tool_call_id=call.id)
+    letta.prompts.clear()
+    ask(user("Read"), called, result, tools=(READ,))
+    assert letta.prompts[0].messages == (Results((CallResult("server-call", "one"),)),)
+    rewritten = Message("assistant", "", tool_calls=(ToolCall(call.id, "read", '{"path": null}'),))
+    answer = said("You said: ")
+    assert told(user("Read"), rewritten, result, answer, user("Thanks"), tools=(READ,))[-1] == "Thanks"
+    assert letta.prompts[-1].messages == (Say("user", "Thanks"),)
+
+
+def test_a_result_before_an_answer_that_nobody_gave_is_the_calls_return(letta: FakeGateway, ask: Ask) -> None:
+    call = calls_read(letta, ask)
+    called = Message("assistant", "", tool_calls=(call,))
+    letta.prompts.clear()
+    ask(user("Read"), called, Message("tool", "one", tool_call_id=call.id), OK, user("Well?"), tools=(READ,))
+    results, *rest = letta.prompts[0].messages
+    assert results == Results((CallResult("server-call", "one"),))
+    assert [message.text for message in rest if isinstance(message, Say)] == [QUOTED_OK, "Well?"]
+
+
+def test_a_result_of_a_call_that_the_transcript_does_not_have_is_refused(ask: Ask) -> None:
+    with pytest.raises(InvalidRequest, match="call_nobody"):
+        ask(user("Hello"), OK, Message("tool", "one", tool_call_id="call_nobody"))
