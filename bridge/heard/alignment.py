@@ -20,7 +20,7 @@ SHORTEST_SUMMARY = 200
 
 
 class Alignment:
-    """The messages of a transcript up to the last assistant message, by their places.
+    """The messages of a transcript up to the last assistant message, by their places; `newer` are those after it.
 
     - `unmatched`: nothing shows yet that the agent said these messages or was told them.
     - `standing`: the agent knows these because it was told that they stand in the transcript.
@@ -29,7 +29,7 @@ class Alignment:
       for turns that were broken off, so that it may have been told.
     """
 
-    def __init__(self, messages: Sequence[Message], call_ids: CallIds) -> None:
+    def __init__(self, messages: Sequence[Message], newer: Sequence[Message], call_ids: CallIds) -> None:
         self.messages = messages
         self.digests = [message_digest(message) for message in messages]
         self.unmatched = {at for at, message in enumerate(messages) if not _is_known_by_itself(message, call_ids)}
@@ -39,7 +39,9 @@ class Alignment:
         self.found_calls: list[str] = []
         self._passages: list[Passage] = []
         self._summaries: list[Passage] = []
+        self._newer = [message_digest(message) for message in newer]
         self._parent: HeardTurn | None = None
+        self._latest: HeardTurn | None = None
         self._last_said = -1
         self._places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._places_of_calls: dict[str, int] = {}
@@ -62,12 +64,12 @@ class Alignment:
         for turn in doubtful:
             self._match_words(turn)
         self._match_passages()
-        history = latest_history if self._parent is None else self._parent.history
+        history = latest_history if self._latest is None else self._latest.history
         if self.unmatched:
-            self.match_history(find_history(history))
+            self._match_history(find_history(history))
 
-    def match_history(self, known: Sequence[str]) -> None:
-        """Matches messages that stood in the transcript in the turn before, at whatever place."""
+    def _match_history(self, known: Sequence[str]) -> None:
+        """Matches messages that stood in the transcript in its turn before this one, at whatever place."""
         counts = Counter(known)
         for place in sorted(self.unmatched):
             if counts[self.digests[place]] > 0:
@@ -115,18 +117,32 @@ class Alignment:
         self._note_passage(turn)
         for call in turn.calls:
             self._match_place(self._places_of_calls.get(call), turn)
-        for result in turn.results:
-            self._match("result", result, turn)
         if turn.kind == "broken off":
             self.attempted |= set(turn.told)
             return
         if self._parent is None:
             self.told_since |= set(turn.told)
+        if self._latest is None and turn.kind == "ended" and self._has_part_of(turn):
+            self._latest = turn
+        for result in turn.results:
+            self._match("result", result, turn)
         has_all = all(self._places.get(("told", digest)) for digest in turn.told)
         if has_all and (turn.said is None or turn.calls or self._places.get(("said", turn.said.digest))):
             self._match_words(turn)
         else:
             doubtful.append(turn)
+
+    def _has_part_of(self, turn: HeardTurn) -> bool:
+        """Returns whether the turn is of this transcript's conversation: the transcript has one of its calls, or all
+        that the agent was told in it and the answer. The client may have dropped the answer to newer messages.
+        """
+        if not self._places_of_calls.keys().isdisjoint(turn.calls):
+            return True
+        told = set(turn.told)
+        if not told or not told <= {*self.digests, *self._newer}:
+            return False
+        answered = turn.said is not None and bool(self._places.get(("said", turn.said.digest)))
+        return answered or not told.isdisjoint(self._newer)
 
     def _note_passage(self, turn: HeardTurn) -> None:
         if turn.said is not None and turn.kind != "aside":

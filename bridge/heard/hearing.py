@@ -60,7 +60,7 @@ class Hearing:
         self.set_listener(agent.id)
         if self._notes is None:
             return self._turn.new_input
-        older = Alignment(self._older, self._turn.call_ids)
+        older = Alignment(self._older, self._newer, self._turn.call_ids)
         older.match_turns(self._notes.newest_first(), self._notes.history)
         heard = self._heard_before(older)
         attempted = any(message_digest(message) in older.attempted for message in self._newer[:-1])

@@ -199,6 +199,13 @@ def test_a_prompt_whose_answer_the_client_dropped_is_not_told_again(told: Told) 
     assert told(user("one"), said("1"), user("two"), user("three")) == ["three"]
 
 
+def test_an_edited_message_is_told_once_although_the_next_answer_was_dropped(told: Told) -> None:
+    told(user("I am Tom."), answer="Hello.")
+    edited = [user("I am Tim."), said("Hello."), user("Who am I?")]
+    assert told(*edited, answer="Tim.") == ["I am Tim.", "Who am I?"]
+    assert told(*edited, user("Well?")) == ["Well?"]
+
+
 def test_a_conversation_that_is_taken_back_goes_on_from_there(told: Told) -> None:
     told(user("one"), answer="1")
     told(user("one"), said("1"), user("two"), answer="2")
