@@ -12,7 +12,11 @@ from bridge.turn import JsonObject
 # (fields, treatment, explanation)
 PARAMETERS = (
     ("model", "enforced", "the agent, by name or id; with `:aside` after it, the request leaves no trace in the agent"),
-    ("messages", "enforced", "those after the last assistant message reach the agent; it remembers the rest"),
+    (
+        "messages",
+        "enforced",
+        "what the agent has not heard reaches it, wherever it stands (docs/conversations.md); it remembers the rest",
+    ),
     ("stream, stream_options", "enforced", "as in OpenAI's API"),
     ("tools, tool_choice", "enforced", "by the tools and rules that the Letta server gives to the model"),
     ("parallel_tool_calls", "enforced", "`false`: at most one call in a reply"),

@@ -1,7 +1,7 @@
 """Reads the transcript that a client of OpenAI's APIs sends: which messages are new, and which calls it contains.
 
-Clients send the whole conversation with each request, and rewrite it as they like (compaction, edits, rewinds). So the
-transcript is not compared with an earlier one: everything after the last assistant message is new.
+Everything after the last assistant message is new. Which older messages are new to the agent is not known here: see
+bridge/heard/.
 """
 
 from __future__ import annotations
