@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from json.encoder import encode_basestring
 from typing import Any
 
 DONE = "[DONE]"  # the data of the last event of a reply
@@ -19,7 +20,21 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def encode_event(value: Any) -> bytes:
     """Returns the event with this value as JSON."""
-    return b"data: " + _ENCODER.encode(value).encode("utf-8", "replace") + b"\n\n"
+    return b"data: " + _encode_json(_ENCODER.encode(value)) + b"\n\n"
+
+
+def encode_text(text: str) -> bytes:
+    """Returns the text as JSON, as it is in an event."""
+    return _encode_json(encode_basestring(text))
+
+
+def _encode_json(written: str) -> bytes:
+    """Returns JSON as bytes. Escapes the line separators that JSON allows in a string: clients that split lines as
+    Python's `str.splitlines` does would cut the event there.
+    """
+    if not written.isascii():
+        written = written.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return written.encode("utf-8", "replace")
 
 
 def decode_events(pieces: Iterable[bytes], *, limit: int = 64_000_000) -> Iterator[tuple[str, str]]:

@@ -106,9 +106,21 @@ def test_a_long_event_is_searched_once_however_small_its_pieces() -> None:
 
 
 def test_a_value_is_encoded_as_a_frame_with_one_line() -> None:
-    assert (
-        sse.encode_event({"text": "a\n\nb\r\u2028"}) == '{"text":"a\\n\\nb\\r\u2028"}'.join(["data: ", "\n\n"]).encode()
-    )
+    assert sse.encode_event({"text": "a\n\nb\r\u00e9"}) == 'data: {"text":"a\\n\\nb\\r\u00e9"}\n\n'.encode()
+
+
+SEPARATORS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+def test_a_frame_is_one_line_also_for_clients_that_split_at_every_separator_of_unicode() -> None:
+    (line, end) = sse.encode_event({SEPARATORS: SEPARATORS}).decode().splitlines()
+    assert json.loads(line.removeprefix("data: ")) == {SEPARATORS: SEPARATORS}
+    assert end == ""
+
+
+@pytest.mark.parametrize("text", ["plain", "\u4f60\u597d", SEPARATORS, "\ud800", 'a"\\'])
+def test_a_text_is_encoded_as_in_an_event(text: str) -> None:
+    assert sse.encode_event(text) == b"data: " + sse.encode_text(text) + b"\n\n"
 
 
 def test_a_lone_surrogate_can_be_encoded() -> None:

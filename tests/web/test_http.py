@@ -40,6 +40,21 @@ def test_the_description_names_exactly_the_routes_of_the_api(client: FlaskClient
     assert references == set(described["components"]["schemas"])
 
 
+def test_no_json_has_a_line_separator_that_json_allows_in_a_string(client: FlaskClient, letta: FakeGateway) -> None:
+    name = "A\x85\u2028\u2029B"
+    letta.renames_agent(letta.agents_named("Ada")[0].id, name)
+    function = {"name": "read", "parameters": {"properties": {name: 3}}}
+    question = {"model": name, "messages": [{"role": "user", "content": "Hi"}]}
+    replies = [client.get("/v1/models")]
+    for fields in ({}, {"stream": True}, {"tools": [{"type": "function", "function": function}]}):
+        replies.append(client.post("/v1/chat/completions", json={**question, **fields}))
+    for reply in replies:
+        text = reply.get_data(as_text=True)
+        assert "A\\u0085\\u2028\\u2029B" in text
+        assert not re.search("[\x85\u2028\u2029]", text)
+    assert [reply.status_code for reply in replies] == [200, 200, 200, 400]
+
+
 @pytest.mark.parametrize("encoding", COMPRESSED)
 def test_a_compressed_body_is_decompressed(client: FlaskClient, letta: FakeGateway, encoding: str) -> None:
     letta.will_say("Hi")

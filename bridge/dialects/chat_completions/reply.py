@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from json.encoder import encode_basestring
 
 from bridge import sse
 from bridge.dialects.chat_completions.chunks import Chunks, Envelope, completion_from_events
@@ -25,7 +24,7 @@ class ChatReply:
         around = self._around.get(type(event))
         if around is not None and isinstance(event, Text | Reasoning):
             text = self._chunks.text_of(event)
-            return [around[0] + encode_basestring(text).encode("utf-8", "replace") + around[1]]
+            return [around[0] + sse.encode_text(text) + around[1]]
         frames = [sse.encode_event(chunk) for chunk in self._chunks.chunks_for(event)]
         # Only this chunk can have the role. Later chunks of the same kind differ only in their text.
         if isinstance(event, Text | Reasoning):

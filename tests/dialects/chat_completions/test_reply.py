@@ -15,7 +15,8 @@ from bridge.errors import ModelFailed
 from bridge.turn import AgentEvent, Reasoning, RunStarted, Stopped, Text, ToolCall, Used
 
 MODEL = 'an "agent"\n'
-TEXTS = st.text() | st.sampled_from(['"', "\\", "\u2028", "\x00\x1f", "\ud800", "\U0001f600", "data: x\n\n"])
+SEPARATORS = "\x85\u2028\u2029"
+TEXTS = st.text() | st.sampled_from(['"', "\\", SEPARATORS, "\x00\x1f", "\ud800", "\U0001f600", "data: x\n\n"])
 ITEMS = st.sampled_from(["message-1", "message-2"])
 EVENTS = st.lists(
     st.builds(Text, TEXTS, ITEMS)
