@@ -3,7 +3,7 @@
     BridgeError                          has status, type, code, param and retry_after: what the client gets
     ├── InvalidRequest              400  the request can't be understood; `param` names the field
     │   ├── TooDeep                 400  the JSON is nested beyond the limit
-    │   ├── TooLarge                413  the request is beyond a size limit
+    │   ├── BodyTooLarge            413  the request's body is beyond the limit
     │   └── TooSlow                 408  the request did not arrive in time
     ├── Unauthorized                401  the request has no valid key
     ├── Forbidden                   403  the key is valid, but does not allow this
@@ -76,7 +76,11 @@ class TooDeep(InvalidRequest):
     code = "nesting_too_deep"
 
 
-class TooLarge(InvalidRequest):
+class BodyTooLarge(InvalidRequest):
+    """A body beyond the limit. Not for one large tool or result: clients take 413 for a full context, and shorten the
+    transcript in vain.
+    """
+
     status = 413
     code = "request_too_large"
 

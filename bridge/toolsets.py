@@ -43,6 +43,7 @@ class Toolsets:
             raise InvalidRequest(
                 f"With the tools of BRIDGE_TOOLSETS the request has {len(tools)} tools; the limit is {most}.",
                 param="tools",
+                code="too_many_tools",
             )
         return replace(turn, tools=tuple(tools.values()))
 

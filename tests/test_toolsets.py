@@ -95,7 +95,7 @@ def test_the_limit_counts_the_tools_of_client_and_operator_together(
     client = request.getfixturevalue("client")
     assert ask(client, tools=[tool("one")]).status == 200
     refused = ask(client, tools=[tool("one"), tool("two")])
-    assert refused.status == 400
+    assert (refused.status, refused.error["code"]) == (400, "too_many_tools")
     assert "With the tools of BRIDGE_TOOLSETS the request has 5 tools" in refused.error["message"]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.errors import InvalidRequest, TooDeep, TooLarge
+from bridge.errors import InvalidRequest, TooDeep
 from bridge.stubs.subschemas import KINDS, is_schema, map_subschemas
 
 # How many characters of a property's name an error shows.
@@ -39,7 +39,7 @@ def check_schema(parameters: Any, where: str, limits: SchemaLimits) -> None:
     _check_json(parameters, where, limits)
     size = len(json.dumps(parameters, ensure_ascii=False))
     if size > limits.size:
-        raise TooLarge(f"`{where}` has {size} characters of JSON; {limits.size} are allowed.", param=where)
+        _refuse_size(where, f"has {size} characters of JSON; {limits.size} are allowed")
     if parameters is not None and not isinstance(parameters, dict):
         _refuse_schema(where, "must be an object (a JSON Schema)")
     if parameters:
@@ -56,13 +56,12 @@ def is_well_formed(schema: dict[str, Any]) -> bool:
 
 
 def check_converted_size(schema: dict[str, Any], where: str, limits: SchemaLimits) -> None:
-    """Raises TooLarge if the schema that Letta would get is too large."""
+    """Refuses a schema that is too large in the form that Letta would get."""
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > limits.converted_size:
-        raise TooLarge(
-            f"`{where}` comes to {size} characters of JSON with its references spelt out; "
-            f"{limits.converted_size} are allowed.",
-            param=where,
+        _refuse_size(
+            where,
+            f"comes to {size} characters of JSON with its references spelt out; {limits.converted_size} are allowed",
         )
 
 
@@ -140,8 +139,12 @@ def _is_list_of_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _refuse_schema(where: str, fault: str) -> None:
-    raise InvalidRequest(f"`{where}` {fault}.", param=where)
+def _refuse_schema(where: str, fault: str, code: str | None = None) -> None:
+    raise InvalidRequest(f"`{where}` {fault}.", param=where, code=code)
+
+
+def _refuse_size(where: str, fault: str) -> None:
+    _refuse_schema(where, fault, "tool_too_large")
 
 
 _KEYWORDS: dict[str, tuple[Callable[[Any], bool], str]] = {

@@ -7,7 +7,7 @@ import zlib
 from flask import Request
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
-from bridge.errors import InvalidRequest, TooLarge, TooSlow
+from bridge.errors import BodyTooLarge, InvalidRequest, TooSlow
 
 # The `wbits` by which zlib chooses the format: 31 is gzip, 15 is zlib's own format.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
@@ -15,7 +15,7 @@ _TOO_SLOW = "The request body did not come whole, did not come in time, or came 
 
 
 def read_body(request: Request, limit: int) -> bytes:
-    """Returns the body of the request, decompressed. Raises TooLarge if it has more than `limit` bytes then."""
+    """Returns the body of the request, decompressed. Raises BodyTooLarge if it has more than `limit` bytes then."""
     packed = _receive_body(request)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
@@ -28,7 +28,7 @@ def read_body(request: Request, limit: int) -> bytes:
     except zlib.error:
         raise InvalidRequest(f"The request body is not valid {encoding}.", code="invalid_encoding") from None
     if len(body) > limit:
-        raise TooLarge(f"The request body is larger than {limit} bytes when unpacked.")
+        raise BodyTooLarge(f"The request body is larger than {limit} bytes when unpacked.")
     if not unpacker.eof:
         raise InvalidRequest(f"The request body ends in the middle of its {encoding}.", code="invalid_encoding")
     return body

@@ -10,7 +10,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 
 from bridge.dialects.base import Dialect
 from bridge.dialects.openai.errors import error_object
-from bridge.errors import BridgeError, InternalFailure, InvalidRequest, TooLarge, UnknownPath, WrongMethod
+from bridge.errors import BodyTooLarge, BridgeError, InternalFailure, InvalidRequest, UnknownPath, WrongMethod
 from bridge.trace import current_trace
 
 
@@ -56,7 +56,7 @@ def _failure_code(fault: Exception) -> str:
 
 def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
     if isinstance(fault, RequestEntityTooLarge):
-        return TooLarge(f"The request body is larger than {limit} bytes.")
+        return BodyTooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
         return UnknownPath("There is no such route. The API is at /v1/models and /v1/chat/completions.")
     if isinstance(fault, MethodNotAllowed):

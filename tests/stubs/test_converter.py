@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.errors import InvalidRequest, TooDeep, TooLarge
+from bridge.errors import InvalidRequest, TooDeep
 from bridge.stubs.arguments import restore_arguments
 from bridge.stubs.checks import SchemaLimits
 from bridge.stubs.converter import make_stub, rename_stub
@@ -114,9 +114,9 @@ def test_a_schema_that_is_too_deep_is_refused(levels: int) -> None:
 
 def test_a_schema_that_is_too_large_is_refused() -> None:
     schema = {**PATH, "description": "x" * 2000}
-    with pytest.raises(TooLarge) as caught:
+    with pytest.raises(InvalidRequest) as caught:
         make_stub(ToolSpec("a", "", schema), AS_SENT, where="tools[1].function", limits=SchemaLimits(size=1000))
-    assert caught.value.param == "tools[1].function.parameters"
+    assert (caught.value.param, caught.value.code) == ("tools[1].function.parameters", "tool_too_large")
     assert "1000" in caught.value.message
 
 
@@ -146,9 +146,9 @@ def test_a_schema_that_is_too_large_once_spelt_out_is_refused() -> None:
     properties = {f"p{number}": {"$ref": "#/$defs/Point"} for number in range(400)}
     spec = ToolSpec("a", "", {"type": "object", "properties": properties, "$defs": {"Point": point}})
     assert len(json.dumps(make_stub(spec, AS_SENT).json_schema)) < 100_000
-    with pytest.raises(TooLarge) as caught:
+    with pytest.raises(InvalidRequest) as caught:
         make_stub(spec, CONVERTING, where="tools[1].function")
-    assert caught.value.param == "tools[1].function.parameters"
+    assert (caught.value.param, caught.value.code) == ("tools[1].function.parameters", "tool_too_large")
 
 
 REFERENCES = [{"$ref": f"#/$defs/d{number}"} for number in range(25)]

@@ -195,15 +195,15 @@ class TestLimits:
     @pytest.mark.parametrize(
         ("fields", "status", "code", "limit"),
         [
-            (offering({"type": "object", "description": "x" * 1000}), 413, "request_too_large", "1000 are allowed"),
+            (offering({"type": "object", "description": "x" * 1000}), 400, "tool_too_large", "1000 are allowed"),
             (offering(nested(20)), 400, "nesting_too_deep", "more than 20 levels"),
             (offering(nested(40)), 400, "nesting_too_deep", "more than 28 levels"),
-            ({"tools": offering({})["tools"] * 4}, 400, None, "the limit is 3"),
+            ({"tools": offering({})["tools"] * 4}, 400, "too_many_tools", "the limit is 3"),
             ({"metadata": "x" * 100_000}, 413, "request_too_large", "larger than 100000 bytes"),
             (
                 {"messages": [{"role": "tool", "tool_call_id": "call_1", "content": "x" * 101}]},
-                413,
-                "request_too_large",
+                400,
+                "tool_result_too_large",
                 "may have 100.",
             ),
         ],

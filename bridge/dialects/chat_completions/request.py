@@ -14,7 +14,7 @@ from bridge.dialects.openai.content import parse_content, storable_text
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
 from bridge.dialects.openai.transcript import Transcript
 from bridge.dialects.openai.turn_fields import transcript_fields
-from bridge.errors import InvalidRequest, TooLarge
+from bridge.errors import InvalidRequest
 from bridge.turn import ASIDE_SUFFIX, JsonObject, Message, ToolCall, Turn
 
 ROLES = {
@@ -69,10 +69,11 @@ def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
         where = f"messages[{index}]"
         message = _parse_message(item, where, rules.image_urls)
         if message.role == "tool" and len(message.text) > rules.longest_result:
-            raise TooLarge(
+            raise InvalidRequest(
                 f"`{where}.content` has {len(message.text)} characters; a tool's result may have"
                 f" {rules.longest_result}. Shorten what the tool returns.",
                 param=f"{where}.content",
+                code="tool_result_too_large",
             )
         found.append(message)
     return found

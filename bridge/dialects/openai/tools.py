@@ -19,7 +19,9 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
     if not isinstance(tools, list):
         raise InvalidRequest("`tools` must be an array.", param="tools")
     if len(tools) > most:
-        raise InvalidRequest(f"`tools` has {len(tools)} tools; the limit is {most}.", param="tools")
+        raise InvalidRequest(
+            f"`tools` has {len(tools)} tools; the limit is {most}.", param="tools", code="too_many_tools"
+        )
     specs = tuple(_parse_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
     seen: set[str] = set()
     for index, spec in enumerate(specs):
