@@ -71,6 +71,10 @@ class InvalidRequest(BridgeError):
     status = 400
     type = "invalid_request_error"
 
+    def about_tool(self, name: str) -> InvalidRequest:
+        """Returns this error with the tool's name in the message, because people know their tools by name."""
+        return type(self)(f"The tool {name!r:.160} is refused: {self.message}", param=self.param, code=self.code)
+
 
 class TooDeep(InvalidRequest):
     code = "nesting_too_deep"

@@ -28,6 +28,12 @@ def test_every_error_becomes_an_openai_error_object(kind: type[BridgeError]) -> 
     assert (error["message"], error["param"], error["type"]) == ("What went wrong.", "messages", kind.type)
 
 
+def test_an_error_about_a_tool_keeps_its_kind_and_place() -> None:
+    fault = errors.TooDeep("It is too deep.", param="tools[0]").about_tool("read")
+    assert (type(fault), fault.param, fault.code) == (errors.TooDeep, "tools[0]", "nesting_too_deep")
+    assert fault.message == "The tool 'read' is refused: It is too deep."
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_client_is_asked_to_wait_between_1_and_60_seconds(kind: type[BridgeError]) -> None:
     assert kind.retry_after is None or 1 <= kind.retry_after <= 60

@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bridge.errors import InvalidRequest
 from bridge.stubs.checks import SchemaLimits, check_schema
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
@@ -59,7 +60,10 @@ class StubCache:
                 self._tools.move_to_end(key)
                 return known
         if not spec.schema_key:
-            check_schema(spec.parameters, where, self._limits)
+            try:
+                check_schema(spec.parameters, where, self._limits)
+            except InvalidRequest as fault:
+                raise fault.about_tool(spec.name) from None
         tool = _CachedTool(replace(spec, schema_key=schema_key))
         if len(schema_key) + len(spec.description) <= MAX_TOOL_SIZE:
             with self._lock:

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from bridge.errors import InvalidRequest
 from bridge.stubs.as_sent import NON_STRICT_MARK, break_special_tokens, is_strict_schema
 from bridge.stubs.checks import SchemaLimits, remove_unstorable
 from bridge.stubs.naming import check_tool_name, server_name
@@ -27,7 +28,10 @@ def make_stub(
 ) -> Stub:
     """Returns a tool's stub. Its code returns a fixed text ("placeholder"), or the client's result ("relay")."""
     check_tool_name(spec.name, where)
-    conversion = convert_schema(spec.parameters, form, f"{where}.parameters", limits)
+    try:
+        conversion = convert_schema(spec.parameters, form, f"{where}.parameters", limits)
+    except InvalidRequest as fault:
+        raise fault.about_tool(spec.name) from None
     name = server_name(spec.name, form.python_names)
     changes = conversion.changes
     if name != spec.name:

@@ -103,6 +103,7 @@ def test_each_refusal_names_the_place_in_its_own_request(stubs: StubCache) -> No
             stubs.stub(bad, AS_SENT, "placeholder", where)
         assert by_check.value.param == by_stub.value.param == f"{where}.parameters.properties"
         assert by_check.value.message == by_stub.value.message
+        assert by_check.value.message.startswith(f"The tool {bad.name!r} is refused: `{where}")
 
 
 def test_a_tool_is_checked_against_the_limits() -> None:

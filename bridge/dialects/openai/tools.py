@@ -22,7 +22,7 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
         raise InvalidRequest(
             f"`tools` has {len(tools)} tools; the limit is {most}.", param="tools", code="too_many_tools"
         )
-    specs = tuple(_parse_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
+    specs = tuple(_parse_named_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
     seen: set[str] = set()
     for index, spec in enumerate(specs):
         if spec.name in seen:
@@ -55,6 +55,25 @@ def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoi
     if all(spec.name != name for spec in tools):
         raise InvalidRequest(f"`tool_choice` names {name!r:.160}, which is not among `tools`.", param="tool_choice")
     return ToolChoice("function", name)
+
+
+def _parse_named_tool(value: Any, where: str) -> ToolSpec:
+    """Returns one tool of a request. A refusal has the tool's name, if the tool has a name at all."""
+    try:
+        return _parse_tool(value, where)
+    except InvalidRequest as fault:
+        name = _find_name(value)
+        raise fault.about_tool(name) if name else fault from None
+
+
+def _find_name(value: Any) -> str:
+    """Returns the name of a malformed tool, "" if there is none. OpenAI's Responses API has it beside the type."""
+    function = value.get("function") if isinstance(value, dict) else None
+    for place in (function, value):
+        name = place.get("name") if isinstance(place, dict) else None
+        if isinstance(name, str) and name:
+            return name
+    return ""
 
 
 def _parse_tool(value: Any, where: str) -> ToolSpec:
