@@ -25,6 +25,8 @@ def _schema_reference(name: str) -> Schema:
 
 _TEXT = {"type": "string"}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
+_NUMBER_OR_NULL = {"type": ["number", "null"]}
+_WHOLE_NUMBER_OR_NULL = {"type": ["integer", "null"]}
 _FLAG = {"type": "boolean"}
 _ANY_OBJECT = {"type": "object"}
 _ERROR = {"description": "An error, as OpenAI words it.", **_json_content(_schema_reference("Error"))}
@@ -47,6 +49,10 @@ _CHAT_REQUEST = _object_schema(
     tools=_array_schema(_object_schema("type", "function", type={"const": "function"}, function=_FUNCTION)),
     tool_choice={"anyOf": [{"enum": ["none", "auto", "required"]}, _ANY_OBJECT]},
     parallel_tool_calls=_FLAG,
+    **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), _NUMBER_OR_NULL),
+    **dict.fromkeys(("max_tokens", "max_completion_tokens", "seed"), _WHOLE_NUMBER_OR_NULL),
+    **dict.fromkeys(("user", "reasoning_effort", "verbosity", "service_tier"), _TEXT_OR_NULL),
+    stop={"anyOf": [_TEXT, _array_schema(_TEXT), {"type": "null"}]},
 )
 _ERROR_FIELDS = _object_schema(
     "message", "type", "param", "code", message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL

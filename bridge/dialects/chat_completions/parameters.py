@@ -37,8 +37,40 @@ PARAMETERS = (
 )
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole_number(value: Any) -> bool:
+    return _is_number(value) and value == value // 1  # some clients send 4096.0
+
+
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_stop(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+# Accepted fields with the JSON type that OpenAI's API requires. Ranges are not checked: clients of other servers send
+# values such as -1, and the fields have no effect.
+_TYPES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
+    (("temperature", "top_p", "frequency_penalty", "presence_penalty"), _is_number, "a number"),
+    (("max_tokens", "max_completion_tokens", "seed"), _is_whole_number, "a whole number"),
+    (("stop",), _is_stop, "a string or an array of strings"),
+    (("user", "reasoning_effort", "verbosity", "service_tier"), _is_string, "a string"),
+)
+
+
 def check_parameters(body: JsonObject) -> None:
-    """Raises InvalidRequest for a field that no agent can obey: the client would believe that it has an effect."""
+    """Raises InvalidRequest for a field of the wrong type, and for one that no agent can obey: the client would believe
+    that it has an effect.
+    """
+    for fields, fits, wanted in _TYPES:
+        for name in fields:
+            if body.get(name) is not None and not fits(body[name]):
+                raise InvalidRequest(f"`{name}` must be {wanted}.", param=name)
     _refuse_field(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
     _refuse_field(body, "logprobs", bool, "a Letta agent has no log probabilities")
     _refuse_field(body, "top_logprobs", bool, "a Letta agent has no log probabilities")

@@ -28,6 +28,41 @@ def test_a_field_that_cannot_be_done_is_refused_by_name(field: str, value: Any) 
     assert refused.value.param == field
 
 
+NUMBERS = ["temperature", "top_p", "frequency_penalty", "presence_penalty"]
+WHOLE_NUMBERS = ["max_tokens", "max_completion_tokens", "seed"]
+STRINGS = ["user", "reasoning_effort", "verbosity", "service_tier"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong", "wanted"),
+    [
+        (NUMBERS, ["hot", "0.7", True, [], {}], "a number"),
+        (WHOLE_NUMBERS, ["many", 0.5, float("inf"), False, [1]], "a whole number"),
+        (["stop"], [1, [1], ["x", None], {}, True], "a string or an array of strings"),
+        (STRINGS, [7, ["x"], {}, False], "a string"),
+    ],
+    ids=["numbers", "whole numbers", "stop", "strings"],
+)
+def test_a_field_of_the_wrong_type_is_refused_by_name(fields: list[str], wrong: list[Any], wanted: str) -> None:
+    for field in fields:
+        for value in wrong:
+            with pytest.raises(InvalidRequest) as refused:
+                check_parameters({field: value})
+            assert (refused.value.param, refused.value.message) == (field, f"`{field}` must be {wanted}.")
+
+
+def test_fields_of_the_right_type_are_accepted_with_any_value() -> None:
+    for fields, values in (
+        (NUMBERS, [None, 0, -3, 0.7, 1e308, 10**30]),
+        (WHOLE_NUMBERS, [None, 0, -1, 4096.0, 10**30]),
+        (["stop"], [None, "", "END", [], ["a"] * 9]),
+        (STRINGS, [None, "", "unheard of"]),
+    ):
+        for field in fields:
+            for value in values:
+                check_parameters({field: value})
+
+
 @pytest.mark.parametrize(
     "body",
     [

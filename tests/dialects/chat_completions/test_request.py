@@ -239,6 +239,8 @@ def test_every_refusal_is_one_of_our_errors() -> None:
             body(messages=value),
             body(stream=value),
             body(stream_options=value),
+            body(temperature=value, max_tokens=value),
+            body(stop=value),
             message(role=value),
             message(content=value),
             message(content=[value]),
