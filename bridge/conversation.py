@@ -11,7 +11,7 @@ from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import ClientGone, InvalidRequest, LettaError
 from bridge.heard.hearing import Hearing
-from bridge.interception.delivered import without_delivered_messages
+from bridge.interception.delivered import run_method
 from bridge.interception.ending import end_with_call, events_without_agent, find_ending_tool, without_ending_results
 from bridge.interception.method import PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs
@@ -22,7 +22,7 @@ from bridge.locks.agents import AgentHold
 from bridge.offering import Offering
 from bridge.shared import SharedParts
 from bridge.stubs.checks import schema_limits
-from bridge.sync.ownership import is_ours
+from bridge.sync.ownership import names_of_our_tools
 from bridge.toolsets import read_toolsets
 from bridge.trace import count_as_waiting, current_trace
 from bridge.turn import MethodChosen, NewInput, ToolCall, ToolsOffered, Turn, TurnEvent, Used
@@ -150,7 +150,7 @@ class Conversation:
         yield MethodChosen(method.name, told)
         stubs = offering.make_stubs(agent, chosen, turn.tools)
         offering.store_instructions(gateway, agent, new_input)
-        unfinished = None if previous_turn_ended else tuple(tool.name for tool in agent.tools if is_ours(tool))
+        unfinished = None if previous_turn_ended else names_of_our_tools(agent)
         agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice)
         yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results)
         prepared = PreparedTurn(
@@ -167,7 +167,7 @@ class Conversation:
             unfinished_stubs=unfinished,
             turn_id=turn.id,
         )
-        for event in method.run(without_delivered_messages(prepared) if turn.repeated else prepared):
+        for event in run_method(method, prepared, repeated=turn.repeated):
             yield self._with_last_prompt(event) if isinstance(event, Used) else event
 
     def _opening_messages(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:

@@ -30,6 +30,7 @@
         ├── LettaConflict           409  Letta says that the agent is busy, or waits for an approval
         ├── LettaRejected           502  Letta did not accept the bridge's request
         ├── LettaNotFound           404  Letta has no agent, tool, block or run with the id
+        ├── RunBrokenOff            502  Letta took a message and lost the run
         ├── ModelFailed             502  the agent's model failed
         └── ModelOverloaded         429  the agent's model is rate limited
     SettingsError                        the environment is wrong; the service does not start
@@ -249,6 +250,11 @@ class LettaNotFound(LettaError):
     is_temporary = False
     status = 404
     code = "letta_missing"
+
+
+class RunBrokenOff(LettaError):
+    code = "run_broken_off"
+    retry_after = 1
 
 
 class ModelFailed(LettaError):

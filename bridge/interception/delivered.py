@@ -1,19 +1,42 @@
 """Finds out which messages of a turn an earlier attempt has delivered to the agent.
 
-A client repeats a turn if the reply was lost or the bridge was killed.
+A client repeats a turn if the reply was lost or the bridge was killed. The bridge itself repeats a turn once if Letta
+lost the run before its first event.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bridge.interception.method import PreparedTurn
+from bridge.errors import RunBrokenOff
+from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs, wait_for_unchanged_context
 from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.capabilities import keeps_context_by_step
 from bridge.letta.gateway import StoredMessage
+from bridge.sync.ownership import names_of_our_tools
+from bridge.turn import AgentEvent
+
+
+def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> Iterator[AgentEvent]:
+    """Yields the events of the turn. `repeated`: an earlier attempt may have delivered the messages. If Letta lost the
+    run before its first event, looks up what the agent did, as for a repeat; without a turn id, nothing can be found.
+    """
+    begun = False
+    try:
+        for event in method.run(without_delivered_messages(turn) if repeated else turn):
+            begun = True
+            yield event
+    except RunBrokenOff:
+        if begun or not turn.turn_id:
+            raise
+    else:
+        return
+    agent = turn.gateway.agent(turn.agent.id)
+    turn = replace(turn, agent=agent, unfinished_stubs=names_of_our_tools(agent))
+    yield from method.run(without_delivered_messages(turn))
 
 
 def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from bridge import errors
 from bridge.config import Settings
-from bridge.letta import payloads, rows
+from bridge.letta import failures, payloads, rows
 from bridge.letta.capabilities import ServerFeatures, read_features
 from bridge.letta.connection import Connection, Observer, require_object, require_objects
 from bridge.letta.events import read_run
@@ -236,7 +236,10 @@ class LettaServer:
         asked, because the decision itself takes the one step that is allowed.
         """
         body = {"messages": [decision], "max_steps": 1}
-        answer = require_object(self._http.call("POST", f"/v1/agents/{agent_id}/messages", body=body))
+        try:
+            answer = require_object(self._http.call("POST", f"/v1/agents/{agent_id}/messages", body=body))
+        except errors.LettaNotFound as fault:
+            raise failures.run_broken_off(fault) from fault
         stored = map(rows.message_from_row, require_objects(answer.get("messages")))
         found = next((message for message in stored if message.kind == "tool_return_message"), None)
         if found is None:

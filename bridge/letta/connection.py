@@ -104,7 +104,7 @@ class Connection:
 
     def open_stream(self, path: str, body: JsonObject) -> Iterator[JsonObject | None]:
         """Sends `body` to Letta and returns the streamed messages as they come, then None if the server says that the
-        stream is complete. If this function itself raises, the run has not begun.
+        stream is complete. If this function itself raises, the run has not begun, except with RunBrokenOff.
         """
         sent, trace = json.dumps(body).encode(), current_trace()
         answer = _retry_if_safe(lambda: self._post_message(path, sent, trace), idempotent=False)
@@ -113,7 +113,7 @@ class Connection:
             # Letta 0.11 refuses with a 500 and closes the connection at once: then only the status is known.
             with answer, suppress(errors.LettaError), _translate_stream_errors():
                 reason = answer.raw.read(REASON_BYTES, decode_content=True)
-            raise _error_for_answer(answer.status_code, reason)
+            raise _error_for_answer(answer.status_code, reason, failures.error_from_refused_message)
         return self._read_messages(answer, trace)
 
     def _call_with_retry(
@@ -287,10 +287,12 @@ def _request_id_headers(trace: Trace) -> dict[str, str]:
     return {**headers, "traceparent": trace.traceparent} if trace.traceparent else headers
 
 
-def _error_for_answer(status: int, content: bytes) -> errors.BridgeError:
+def _error_for_answer(
+    status: int, content: bytes, translate: Callable[[int, str], errors.BridgeError] = failures.error_from_status
+) -> errors.BridgeError:
     """Returns the error for an answer other than 2xx. Letta's words go only into the error's note, for the log."""
     words = content[:REASON_BYTES].decode("utf-8", "replace")
-    failure = failures.error_from_status(status, words)
+    failure = translate(status, words)
     failure.add_note(f"Letta said: {words:.2000}")
     return failure
 

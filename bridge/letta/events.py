@@ -146,7 +146,7 @@ _READERS = {
 
 def _run_error(words: Any, stop_reason: str) -> errors.BridgeError:
     """Returns the error that Letta's words name, or else the stop reason. Its note has the words, for the log."""
-    known = failures.error_from_words(str(words)) or (
+    known = failures.error_from_run(str(words)) or (
         failures.error_from_stop_reason(stop_reason) if stop_reason else None
     )
     failure = known or errors.LettaError("The agent's run failed on the Letta server. Its log says why.", retry_after=5)

@@ -12,6 +12,12 @@ CONNECTION_BROKE = "The connection to the Letta server broke before the agent ha
 NO_ANSWER_IN_TIME = "The Letta server did not answer in time."
 NOT_LETTA = "The Letta server answered with something that is not its protocol. Does LETTA_BASE_URL lead to Letta?"
 
+# "Agent not found with id=...", "Agent with ID agent-... not found". A lost row of an agent that exists: "Agent with id
+# '...' not found or was updated by another transaction".
+_NO_AGENT = re.compile(r"\bagent (with id \S+ )?not found\b(?! or was updated)", re.I)
+# The words about a row that a run needs, such as "StepMetrics with id '...' not found or was updated by another ...".
+_LOST_ROW = re.compile(r"\bStepMetrics\b|\bnot found (with|or was updated)\b")
+
 _ERRORS_BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]], ...] = (
     (
         re.compile(
@@ -85,6 +91,30 @@ def error_from_status(status: int, words: str) -> errors.BridgeError:
     if status >= 500:
         return errors.LettaError(f"The Letta server failed ({status}). Its log says why.", retry_after=5)
     return errors.LettaRejected(f"The Letta server did not accept what the bridge sent ({status}).")
+
+
+def error_from_refused_message(status: int, words: str) -> errors.BridgeError:
+    """Returns the error for an answer other than 2xx to a message. Letta answers 404 also if it misses one of its own
+    rows when the agent has run already. Only its words tell whether the agent is missing.
+    """
+    if status == 404 and not _NO_AGENT.search(words):
+        return run_broken_off()
+    return error_from_status(status, words)
+
+
+def error_from_run(words: str) -> errors.BridgeError | None:
+    """Returns the error that Letta's words about a run describe; None when the words match no known error."""
+    return error_from_words(words) or (run_broken_off() if _LOST_ROW.search(words) else None)
+
+
+def run_broken_off(cause: errors.LettaNotFound | None = None) -> errors.RunBrokenOff:
+    """Returns the error for a run that Letta lost. It has the notes of `cause`, for the log."""
+    failure = errors.RunBrokenOff(
+        "The Letta server took the message and lost the agent's run. Send the same request again to get its answer."
+    )
+    for note in getattr(cause, "__notes__", ()):
+        failure.add_note(note)
+    return failure
 
 
 def error_from_stop_reason(reason: str) -> errors.BridgeError | None:

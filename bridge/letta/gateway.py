@@ -175,8 +175,9 @@ class Gateway(Protocol):
         client_tools: Sequence[JsonObject] = (),
     ) -> Iterator[AgentEvent]:
         """Sends messages to the agent and yields the events of the run that they start. Raises at once if the server
-        refuses the messages, and from the iteration if the run fails. `by_token`: text comes in pieces; only for loops
-        that do not damage it. `client_tools`: schemas for this run only, on servers with that feature.
+        refuses the messages, and from the iteration if the run fails; RunBrokenOff if the agent may have run although
+        the server says otherwise. `by_token`: text comes in pieces; only for loops that do not damage it.
+        `client_tools`: schemas for this run only, on servers with that feature.
         """
 
     def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:

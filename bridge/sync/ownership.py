@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from bridge.letta.gateway import Tool
+from bridge.letta.gateway import Agent, Tool
 from bridge.turn import Stub
 
 OWNER = "letta-tool-bridge"
@@ -31,6 +31,10 @@ def stub_tags(stub: Stub, now: float | None = None) -> list[str]:
 def is_ours(tool: Tool) -> bool:
     """Whether the bridge made a tool on the Letta server, and nobody replaced it."""
     return _has_our_tags(tool) and not was_replaced(tool)
+
+
+def names_of_our_tools(agent: Agent) -> tuple[str, ...]:
+    return tuple(tool.name for tool in agent.tools if is_ours(tool))
 
 
 def was_replaced(tool: Tool) -> bool:

@@ -13,7 +13,7 @@ from bridge.letta.gateway import Agent, Gateway, Tool
 from bridge.stubs.converter import rename_stub
 from bridge.sync.concurrently import call_concurrently
 from bridge.sync.names import first_free_name, possible_names
-from bridge.sync.ownership import differs_from_stub, digest_of, is_leaving, is_ours, stub_tags
+from bridge.sync.ownership import differs_from_stub, digest_of, is_leaving, is_ours, names_of_our_tools, stub_tags
 from bridge.sync.plan import names_in_rules_without_tool
 from bridge.turn import Binding, Stub
 
@@ -133,7 +133,7 @@ class Registry:
         ruled = {str(rule.get("tool_name")) for rule in agent.rules}
         with self._lock:
             names = ruled.intersection(self._names.pop(agent.id, ()))
-            names.update(tool.name for tool in agent.tools if is_ours(tool))
+            names.update(names_of_our_tools(agent))
             names.update(binding.stub.name for binding in bindings)
             self._names[agent.id] = names
             _drop_oldest(self._names, MAX_AGENTS)

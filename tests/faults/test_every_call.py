@@ -15,7 +15,7 @@ from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import FULL
 from tests.faults.scenarios import NEWS, SCENARIOS, Scenario
 from tests.faults.table import Cases
-from tests.real.talk import CLOCK, MEMORY_TOOL, NUDGE, OSLO, WEATHER, story_of
+from tests.real.talk import CLOCK, MEMORY_TOOL, NUDGE, OSLO, WEATHER, Talk, ask_weather, story_of
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
@@ -101,7 +101,7 @@ STATUSES: dict[int, Callable[[int], bool]] = {
     400: lambda told: told == 502,
     401: lambda told: told == 502,
     403: lambda told: told == 502,
-    404: lambda told: told == 404,
+    404: lambda told: told == 502,
     409: lambda told: told == 409,
     422: lambda told: told == 502,
     429: lambda told: told == 429,
@@ -126,6 +126,24 @@ def test_a_refused_message_has_the_right_status_and_can_be_repeated(
         assert "canary-words" not in str(reply.error)
         assert agent.ask(f"Hello {status}", stream=stream).text == f"You said: Hello {status}"
         cases.passed()
+
+
+@pytest.mark.fault("Letta answers a message with a status")
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_run_that_letta_lost_is_answered_in_the_same_request(
+    world: World, agent: Agent, stream: bool, cases: Cases
+) -> None:
+    lost = Status(404, '{"detail":"StepMetrics not found"}', answered=True)
+    talk = Talk(agent, WEATHER, stream=stream)
+    with world.proxy.inject(lost, "POST", "/v1/agents/*/messages/stream", nth=1) as rule:
+        assert talk.say(ask_weather()).calls == [("weather", {"city": "Oslo"})]
+        assert rule.applied
+    with world.proxy.inject(lost, "POST", "/v1/agents/*/messages/stream", nth=1) as rule:
+        assert talk.give("12 degrees").text == "12 degrees"
+        assert rule.applied
+    assert agent.ask("bye").text == "You said: bye"
+    assert [line for line in talk.story() if line != NUDGE] == AS_EXPECTED.story
+    cases.passed(2)
 
 
 @pytest.mark.fault("the stream of Letta breaks at any place")

@@ -9,6 +9,7 @@ from threading import Event
 import pytest
 
 from bridge.config import Settings
+from bridge.errors import LettaNotFound, RunBrokenOff
 from bridge.interception import runs_under_way
 from bridge.interception.runs_under_way import wait_for_runs
 from bridge.letta.gateway import Say
@@ -129,6 +130,73 @@ def test_a_stale_result_beside_a_delivered_message_is_ignored(attempts: Attempts
     turn = replace(TURN, new_input=NewInput((UserMessage("Hello"),), (result,)))
     attempts.lose(turn, attempts.answers("Hi"))
     assert texts(attempts.repeat(turn)) == ["Hi"]
+
+
+LOST = RunBrokenOff("lost")
+
+
+def test_the_answer_of_a_run_that_letta_lost_is_read_from_the_server(letta: FakeGateway, attempts: Attempts) -> None:
+    letta.will(attempts.answers("Hi"), LOST)
+    assert texts(attempts.run(TURN)) == ["Hi"]
+    assert sent(letta) == ["Hello"]
+
+
+def test_a_call_of_a_run_that_letta_lost_is_read_from_the_server(letta: FakeGateway, attempts: Attempts) -> None:
+    call = call_of("weather")
+    letta.will(lambda: attempts.agent.record(call), LOST)
+    assert called(attempts.run(TURN)) == ["weather"]
+    assert sent(letta) == ["Hello"]
+
+
+def test_a_result_whose_run_letta_lost_is_not_given_again(letta: FakeGateway, attempts: Attempts) -> None:
+    calls(letta, "weather")
+    turn = with_result(TURN, attempts.run(TURN), "12 degrees")
+    letta.will(attempts.answers("It is mild."), LOST)
+    assert texts(attempts.run(turn)) == ["It is mild."]
+    assert len(sent_results(letta)) == 1
+
+
+def test_a_message_that_letta_did_not_keep_is_sent_again_at_once(letta: FakeGateway, attempts: Attempts) -> None:
+    letta.will(lambda: attempts.agent.messages.pop(), LOST)
+    letta.will_say("Hi")
+    assert texts(attempts.run(TURN)) == ["Hi"]
+    assert sent(letta) == ["Hello", "Hello"]
+
+
+def test_a_run_that_letta_loses_twice_is_an_error_and_its_answer_is_for_the_repeat(
+    letta: FakeGateway, attempts: Attempts
+) -> None:
+    letta.will(lambda: attempts.agent.messages.pop(), LOST)
+    letta.will(attempts.answers("Hi"), LOST)
+    with pytest.raises(RunBrokenOff):
+        attempts.run(TURN)
+    assert texts(attempts.repeat(TURN)) == ["Hi"]
+    assert sent(letta) == ["Hello", "Hello"]
+
+
+def test_a_run_that_letta_loses_in_the_middle_is_an_error_and_its_answer_is_for_the_repeat(
+    letta: FakeGateway, attempts: Attempts
+) -> None:
+    letta.will(Text("Hi"), attempts.answers("Hi"), LOST)
+    with pytest.raises(RunBrokenOff):
+        attempts.run(TURN)
+    assert texts(attempts.repeat(TURN)) == ["Hi"]
+    assert len(letta.prompts) == 1
+
+
+def test_an_agent_that_vanished_with_its_run_is_missing(letta: FakeGateway, attempts: Attempts) -> None:
+    letta.will(lambda: letta.loses_agent(attempts.agent.agent.id), LOST)
+    with pytest.raises(LettaNotFound):
+        attempts.run(TURN)
+
+
+def test_nothing_is_sent_again_if_the_messages_of_the_turn_cannot_be_recognised(
+    letta: FakeGateway, attempts: Attempts
+) -> None:
+    letta.will(attempts.answers("Hi"), LOST)
+    with pytest.raises(RunBrokenOff):
+        attempts.run(replace(TURN, id=""))
+    assert sent(letta) == ["Hello"]
 
 
 def test_every_message_carries_the_id_of_its_turn(letta: FakeGateway, attempts: Attempts) -> None:

@@ -14,7 +14,7 @@ from bridge.errors import BridgeError
 from bridge.letta import client, connection
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
-from bridge.letta.gateway import Agent, AgentSummary, Block, Gateway
+from bridge.letta.gateway import Agent, AgentSummary, Block, CallResult, Gateway, Results
 from tests.letta_http import HEALTH, OPENAPI, LettaHttp
 
 ID = "agent-00000000-0000-4000-8000-000000000001"
@@ -396,6 +396,20 @@ RESPONSES: list[tuple[httpx.Response, type[BridgeError]]] = [
     (httpx.Response(200, text="[" * 100_000 + "]" * 100_000), errors.LettaError),
     (httpx.Response(200, content=b'{"a": "\xff"}'), errors.LettaError),
 ]
+
+
+@pytest.mark.fault("Letta answers a message with a status")
+def test_a_decision_that_is_answered_with_404_has_lost_its_run(server: LettaServer, http: LettaHttp) -> None:
+    words = "StepMetrics not found"
+    http.on("POST", f"/v1/agents/{ID}/messages", httpx.Response(404, json={"detail": words}))
+    for decide in (
+        lambda: server.deny_call(ID, "message-1", "no"),
+        lambda: server.approve_call(ID, "message-1"),
+        lambda: server.give_results(ID, Results((CallResult("call_1", "12 degrees", ok=True),))),
+    ):
+        with pytest.raises(errors.RunBrokenOff) as caught:
+            decide()
+        assert words in caught.value.__notes__[0]
 
 
 @pytest.mark.fault("Letta answers a message with a status")

@@ -123,6 +123,7 @@ REFUSALS: list[tuple[int, str, type[BridgeError]]] = [
     (400, '{"detail":"no"}', errors.LettaRejected),
     (401, '{"detail":"Unauthorized"}', errors.LettaRefusedCredentials),
     (404, '{"detail":"Agent not found"}', errors.LettaNotFound),
+    (404, '{"detail":"StepMetrics not found"}', errors.RunBrokenOff),
     (409, '{"detail":{"code":"PENDING_APPROVAL","message":"CONFLICT"}}', errors.LettaConflict),
     (422, '{"detail":[]}', errors.LettaRejected),
     (500, 'event: error\ndata: {"error": {"message": "Internal Server Error"}}\n\n', errors.LettaError),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from bridge import sse
-from bridge.errors import BridgeError, LettaUnreachable
+from bridge.errors import BridgeError, LettaUnreachable, RunBrokenOff
 from bridge.letta.events import read_run
 from bridge.turn import JsonObject, Text
 from tests.stream_cases import CASES, expected, messages, outcome, stream
@@ -75,6 +75,18 @@ def test_messages_after_the_end_are_not_read() -> None:
         raise AssertionError("read on")
 
     assert len(list(read_run(more()))) == 1
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"error": {"status_code": 404, "detail": "StepMetrics not found with identifier step-1"}},
+        {"message_type": "error_message", "error_type": "internal_error", "detail": "StepMetrics not found"},
+    ],
+)
+def test_an_error_event_about_a_lost_row_is_a_lost_run(event: JsonObject) -> None:
+    with pytest.raises(RunBrokenOff):
+        list(read_run([event]))
 
 
 def test_the_words_of_a_failure_are_in_its_note_and_not_in_its_message() -> None:

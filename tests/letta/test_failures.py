@@ -86,6 +86,37 @@ def test_a_status_of_letta_becomes_the_right_status_for_the_client(
     assert found.status == answer
 
 
+LOST_ROWS = [
+    "StepMetrics not found",
+    "StepMetrics with id 'step-1' not found or was updated by another transaction",
+    "Agent with id 'agent-1' not found or was updated by another transaction",
+    "Run not found with identifier run-1",
+]
+NO_AGENT = ["Agent not found", "Agent with ID agent-1 not found", "Agent not found with id=agent-1"]
+
+
+@pytest.mark.parametrize("words", [*LOST_ROWS, "Not Found", ""])
+def test_a_message_that_is_answered_with_404_has_lost_its_run(words: str) -> None:
+    found = failures.error_from_refused_message(404, f'{{"detail":"{words}"}}')
+    assert (type(found), found.status, found.is_temporary, found.retry_after) == (errors.RunBrokenOff, 502, True, 1)
+
+
+@pytest.mark.parametrize("words", NO_AGENT)
+def test_a_message_to_an_agent_that_does_not_exist_is_not_found(words: str) -> None:
+    assert type(failures.error_from_refused_message(404, f'{{"detail":"{words}"}}')) is errors.LettaNotFound
+
+
+@pytest.mark.parametrize("words", LOST_ROWS)
+def test_an_error_about_a_lost_row_means_a_lost_run_only_in_a_run(words: str) -> None:
+    assert type(failures.error_from_run(words)) is errors.RunBrokenOff
+    assert failures.error_from_words(words) is None
+
+
+def test_a_run_that_failed_for_a_known_reason_is_not_lost() -> None:
+    assert failures.error_from_run("The tool did not find the file: not found") is None
+    assert type(failures.error_from_run("llm: model not found with that name")) is errors.ModelFailed
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
 def test_a_failure_that_may_pass_has_a_time_to_retry(status: int) -> None:
     assert failures.error_from_status(status, "").retry_after == 5

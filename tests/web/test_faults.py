@@ -10,8 +10,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from bridge import errors
+from bridge.letta.gateway import StoredMessage
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, RunStarted, Text
 from tests.actors import Chat
+from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
 from tests.log_lines import whole_log
 
@@ -53,6 +55,16 @@ def test_a_failure_before_the_first_word_has_its_true_status(
     error = reply.error or {}
     assert (reply.status, reply.headers.get("Retry-After")) == (status, retry_after)
     assert (error["message"], error["type"], error["code"]) == (failure.message, failure.type, failure.code)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_run_that_letta_lost_is_answered_in_the_same_request(chat: Chat, letta: FakeGateway, streamed: bool) -> None:
+    ada = letta._agents[letta.agents_named("Ada")[0].id]
+    answer = StoredMessage(new_id("message"), "assistant_message", text="Hello")
+    letta.will(lambda: ada.store(answer), errors.RunBrokenOff("It was lost."))
+    reply = chat.ask("Hi there", stream=streamed)
+    assert (reply.status, reply.text, reply.finish_reason) == (200, "Hello", "stop")
+    assert [prompt.texts for prompt in letta.prompts] == [["Hi there"]]
 
 
 @pytest.mark.parametrize("verb", ["agents_named", "agent", "features", "add_block", "send_messages"])
