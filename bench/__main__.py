@@ -222,6 +222,10 @@ def _measure_growth(samples: Samples, folder: Path) -> None:
             for kind, measure in kinds.items():
                 for size, figures in measure().items():
                     samples.add(f"{size:,} {kind}", BRIDGE, figures)
+        with bridge(url(letta.port), folder, BRIDGE_HISTORY_LIMIT="0") as service:
+            for size, figures in growth.Growth(letta, bridge_port(service), "grows").of_transcripts().items():
+                without = {"ms if old messages are not compared": figures["ms"]}
+                samples.add(f"{size:,} messages in the transcript", BRIDGE, without)
 
 
 # --- report ---------------------------------------------------------------------------------------------
