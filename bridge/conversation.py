@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from bridge.aside import make_helper
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import ClientGone, InvalidRequest, LettaError
@@ -15,7 +16,7 @@ from bridge.interception.delivered import run_method
 from bridge.interception.ending import end_with_call, events_without_agent, find_ending_tool, without_ending_results
 from bridge.interception.method import PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs
-from bridge.letta.capabilities import streams_tokens_faithfully
+from bridge.letta.capabilities import ServerFeatures, streams_tokens_faithfully
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
@@ -51,7 +52,8 @@ class Conversation:
         """Returns the turn's events; the turn runs while they are read. `gone` is set when no client waits any more: if
         the turn still waits for its agent then, ClientGone is raised. A turn `aside` does not wait for its agent.
         """
-        turn = replace(turn, new_input=without_ending_results(turn.new_input, turn.call_ids))
+        if not turn.aside:
+            turn = replace(turn, new_input=without_ending_results(turn.new_input, turn.call_ids))
         hearing = Hearing(self._store, turn, self._settings.history_limit)
         if turn.aside:
             return hearing.note(self._answer_aside(turn, hearing))
@@ -115,10 +117,9 @@ class Conversation:
 
     def _answer_aside(self, turn: Turn, hearing: Hearing) -> Iterator[TurnEvent]:
         """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
-        agent_id = self._directory.find(turn.model).id
-        hearing.set_listener(agent_id)
-        helper = self._gateway.make_helper(agent_id, turn.new_input.instructions)
-        turn = replace(turn, new_input=replace(turn.new_input, instructions=""))
+        agent = self._directory.find(turn.model)
+        hearing.set_listener(agent.id)
+        helper, turn = make_helper(self._gateway, self._offering, agent, turn)
         try:
             events = self._run_turn(self._gateway, turn, helper, True)
             # The answer to a request that a SideRule recognised stays text, because its client ignores calls.
@@ -142,11 +143,7 @@ class Conversation:
         offering, new_input = self._offering, turn.new_input
         chosen = offering.choose_method(agent, turn.tool_choice, turn.methods)
         features, method = chosen.features, chosen.method
-        if (
-            any(message.images for message in (*new_input.unheard, *new_input.user_messages))
-            and not features.takes_images
-        ):
-            raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
+        _check_images(turn, features)
         yield MethodChosen(method.name, told)
         stubs = offering.make_stubs(agent, chosen, turn.tools)
         offering.store_instructions(gateway, agent, new_input)
@@ -166,6 +163,7 @@ class Conversation:
             parallel=turn.parallel_tool_calls,
             unfinished_stubs=unfinished,
             turn_id=turn.id,
+            made_with=agent.message_ids[-1] if turn.aside else "",
         )
         for event in run_method(method, prepared, repeated=turn.repeated):
             yield self._with_last_prompt(event) if isinstance(event, Used) else event
@@ -194,3 +192,10 @@ class Conversation:
         if last is None or last >= used.prompt_tokens:
             last = used.prompt_tokens // used.steps
         return replace(used, prompt_tokens=last)
+
+
+def _check_images(turn: Turn, features: ServerFeatures) -> None:
+    """Refuses pictures that the Letta server does not take. Of a turn aside, the whole transcript is sent."""
+    sent = turn.transcript if turn.aside else (*turn.new_input.unheard, *turn.new_input.user_messages)
+    if any(message.images for message in sent) and not features.takes_images:
+        raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")

@@ -9,14 +9,14 @@ from bridge.config import Settings
 from bridge.interception.choose import choose_method
 from bridge.interception.close_held import close_held_calls
 from bridge.interception.method import Interception
-from bridge.letta.capabilities import Loop, ServerFeatures, agent_loop, features_for_agent, schema_form
-from bridge.letta.gateway import Agent, Gateway
+from bridge.letta.capabilities import AgentModel, Loop, ServerFeatures, agent_loop, features_for_agent, schema_form
+from bridge.letta.gateway import HELPER_PREFIX, Agent, Gateway
 from bridge.shared import SharedParts
 from bridge.stubs.cache import StubCache
 from bridge.sync.instructions import apply_instructions, plan_instructions
 from bridge.sync.registry import Registry, bindings_beside_own_tools
 from bridge.sync.toolset import sync_toolset
-from bridge.turn import Binding, Method, NewInput, Stub, ToolChoice, ToolSpec
+from bridge.turn import Binding, Method, NewInput, Stub, ToolChoice, ToolSpec, Turn
 
 AUTO = ToolChoice()
 
@@ -70,6 +70,18 @@ class Offering:
             gateway, self._registry, agent, attached, lambda placed: method.tool_rules(placed, choice)
         )
         return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
+
+    def names_for_new_agent(self, agent_type: str, model: AgentModel, turn: Turn) -> tuple[Method, dict[str, str]]:
+        """Returns the method for an agent that will be made for this turn, and the names under which its model will see
+        the client's tools, by the client's names. Puts missing stubs on the server.
+        """
+        agent = Agent("", HELPER_PREFIX, agent_type, model=model)
+        chosen = self.choose_method(agent, turn.tool_choice, turn.methods)
+        stubs = self.make_stubs(agent, chosen, turn.tools)
+        bindings = bindings_beside_own_tools(agent, stubs)
+        if chosen.method.offers_stubs:
+            bindings, _ = self._registry.place_stubs(agent, stubs)
+        return chosen.method.name, {binding.stub.spec.name: binding.stub.name for binding in bindings}
 
     def store_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:
         """Writes the system prompt to a memory block, or removes the block. Calls Letta only if something changes."""

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from bridge import errors
 from bridge.letta.gateway import Agent, AgentChange, AgentSummary, Outgoing, Results, Say, StoredMessage, Tool
-from bridge.turn import AgentCall, AgentReturn
+from bridge.turn import AgentCall, AgentReturn, Message
 
 
 @dataclass(slots=True)
 class StoredAgent:
-    """`held` is the approval request that the agent waits for, `elsewhere` ids of messages of other conversations."""
+    """`held` is the approval request that the agent waits for, `elsewhere` ids of messages of other conversations.
+    `history` is what the agent was made with.
+    """
 
     agent: Agent
     created: int
@@ -22,6 +24,7 @@ class StoredAgent:
     held: StoredMessage | None = None
     hidden: bool = False
     elsewhere: set[str] = field(default_factory=set)
+    history: tuple[Message, ...] = ()
 
     @property
     def summary(self) -> AgentSummary:
@@ -31,6 +34,25 @@ class StoredAgent:
         self.messages.append(message)
         self.agent = replace(self.agent, message_ids=(*self.agent.message_ids, message.id))
         return message
+
+    def remember(self, history: Sequence[Message]) -> None:
+        """Stores the messages that the agent is made with. Calls of the last message are held."""
+        self.history = tuple(history)
+        for message in history:
+            if message.role != "assistant":
+                kind = "tool_return_message" if message.role == "tool" else "user_message"
+                self.store(StoredMessage(new_id("message"), kind, text=message.text))
+            elif message.text:
+                self.store(StoredMessage(new_id("message"), "assistant_message", text=message.text))
+            if message.tool_calls:
+                message_id, waits = new_id("message"), message is history[-1]
+                calls = tuple(
+                    AgentCall(message_id, call.id, call.name, call.arguments, held=waits, index=index)
+                    for index, call in enumerate(message.tool_calls)
+                )
+                kind = "approval_request_message" if waits else "tool_call_message"
+                stored = self.store(StoredMessage(message_id, kind, calls))
+                self.held = stored if waits else None
 
     def change(self, change: AgentChange, tools: Sequence[Tool]) -> None:
         """Changes the agent; lists are replaced. A held call that leaves the context is not held any more."""

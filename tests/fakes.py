@@ -22,7 +22,7 @@ from bridge.letta.gateway import (
     StoredMessage,
     Tool,
 )
-from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Stopped, Stub, Text, Used
+from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Message, Stopped, Stub, Text, Used
 from tests.fake_agent import StoredAgent, new_id
 
 # An event is yielded, an exception is raised, and a callable is called, so that a test can wait or look.
@@ -41,13 +41,16 @@ FEATURES = ServerFeatures(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What an agent's model was shown: the memory, the tools, and the new messages."""
+    """What an agent's model was shown: the memory, the tools, and the new messages. `history` is what the agent was
+    made with.
+    """
 
     agent_id: str
     memory: Mapping[str, str]
     messages: tuple[Outgoing, ...]
     tools: tuple[str, ...]
     by_token: bool
+    history: tuple[Message, ...] = ()
 
     @property
     def texts(self) -> list[str]:
@@ -146,11 +149,15 @@ class FakeGateway:
         self._called("agent")
         return self._kept(agent_id).agent
 
-    def make_helper(self, agent_id: str, system: str) -> Agent:
+    def make_helper(self, agent_id: str, system: str, history: Sequence[Message] = ()) -> Agent:
         self._called("make_helper")
-        agent = Agent(new_id("agent"), f"{HELPER_PREFIX}{len(self._agents)}", self._kept(agent_id).agent.type)
-        self._agents[agent.id] = StoredAgent(agent, 0, hidden=True)
-        return agent
+        model = self._kept(agent_id).agent.model
+        name = f"{HELPER_PREFIX}{len(self._agents)}"
+        kept = StoredAgent(Agent(new_id("agent"), name, self._features.helper_type, model=model), 0, hidden=True)
+        kept.store(StoredMessage(new_id("message"), "system_message", text=system))
+        kept.remember(history)
+        self._agents[kept.agent.id] = kept
+        return kept.agent
 
     def helpers(self) -> list[AgentSummary]:
         self._called("helpers")
@@ -196,7 +203,7 @@ class FakeGateway:
         kept.take(messages)
         memory = {block.label: block.value for block in kept.agent.blocks}
         tools = (*(tool.name for tool in kept.agent.tools), *(str(tool["name"]) for tool in client_tools))
-        self.prompts.append(Prompt(agent_id, memory, tuple(messages), tools, by_token))
+        self.prompts.append(Prompt(agent_id, memory, tuple(messages), tools, by_token, kept.history))
         said = [message.text for message in messages if isinstance(message, Say)]
         echo = (Text(f"You said: {said[-1] if said else ''}"), Used(100, 10), Stopped("end_turn"))
         return self._run(kept, self._runs.popleft() if self._runs else echo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from typing import Protocol
 
@@ -9,9 +10,30 @@ import pytest
 
 from bridge import errors
 from bridge.letta.capabilities import agent_loop, streams_tokens_faithfully
-from bridge.letta.gateway import HELPER_PREFIX, AgentChange, Block, Gateway, Say
+from bridge.letta.gateway import (
+    HELPER_PREFIX,
+    AgentChange,
+    Block,
+    CallResult,
+    Gateway,
+    Results,
+    Say,
+    StoredMessage,
+)
 from bridge.stubs.converter import make_stub
-from bridge.turn import AgentCall, AgentEvent, AgentReturn, SchemaForm, Stopped, Stub, Text, ToolSpec, Used
+from bridge.turn import (
+    AgentCall,
+    AgentEvent,
+    AgentReturn,
+    Message,
+    SchemaForm,
+    Stopped,
+    Stub,
+    Text,
+    ToolCall,
+    ToolSpec,
+    Used,
+)
 
 ODD = 'He said "hi" \\ caf\u00e9 \U0001f600 50% <b> {"status": "OK"}\n\t\u2028 end'
 LONG = " ".join(f"word{number}" for number in range(3_000))
@@ -60,6 +82,13 @@ def holders_of(scene: PreparedTurn, tool_id: str) -> list[str]:
     """Returns the ids of the agents that have the tool."""
     agents = scene.gateway.whole_agents()
     return [agent.id for agent in agents if tool_id in {tool.id for tool in agent.tools}]
+
+
+def _rows_in_context(gateway: Gateway, agent_id: str) -> list[StoredMessage]:
+    places = {message_id: place for place, message_id in enumerate(gateway.agent(agent_id).message_ids)}
+    return sorted(
+        (row for row in gateway.newest_messages(agent_id, 20) if row.id in places), key=lambda r: places[r.id]
+    )
 
 
 class GatewayContract:
@@ -130,6 +159,44 @@ class GatewayContract:
         assert helper.id not in [agent.id for agent in scene.gateway.helpers()]
         with pytest.raises(errors.LettaNotFound):
             scene.gateway.agent(helper.id)
+
+    def test_a_helper_agent_has_its_history_in_its_context(self, scene: PreparedTurn) -> None:
+        system, texts = "You go on.", ["Read a and b.", ODD, "Thanks.", "You are welcome."]
+        calls = (ToolCall("call_1", "read", '{"path": "a"}'), ToolCall("call_2", "read", '{"path": "b"}'))
+        history = [
+            Message("user", texts[0]),
+            Message("assistant", tool_calls=calls),
+            Message("tool", texts[1], tool_call_id="call_1"),
+            Message("tool", "No such file.", tool_call_id="call_2", is_error=True),
+            Message("user", texts[2]),
+            Message("assistant", texts[3]),
+        ]
+        helper = scene.gateway.make_helper(scene.agent_id, system, history)
+        assert helper.name.startswith(HELPER_PREFIX)
+        assert helper.blocks == ()
+        assert helper.id in [agent.id for agent in scene.gateway.helpers()]
+        rows = _rows_in_context(scene.gateway, helper.id)
+        assert [row.text for row in rows if row.text] == [system, *texts[:2], "No such file.", *texts[2:]]
+        called = [(call.name, json.loads(call.arguments)) for row in rows for call in row.calls]
+        assert called == [("read", {"path": "a"}), ("read", {"path": "b"})]
+        list(scene.gateway.send_messages(helper.id, [Say("user", scene.to_say("A title"))], by_token=False))
+        assert all(scene.shown(text) for text in texts)
+        scene.gateway.delete_agent(helper.id)
+
+    def test_a_helper_agent_goes_on_after_the_result_that_ends_its_history(self, scene: PreparedTurn) -> None:
+        holds = scene.gateway.features().imports_held_calls
+        call = ToolCall("call_1", "read", '{"path": "a"}')
+        history = [Message("user", scene.to_say("Read.")), Message("assistant", tool_calls=(call,))]
+        result = Message("tool", "text of a", tool_call_id="call_1")
+        helper = scene.gateway.make_helper(scene.agent_id, "You go on.", [*history, *([] if holds else [result])])
+        request = _rows_in_context(scene.gateway, helper.id)[-1]
+        assert (request.kind == "approval_request_message") == holds
+        given = tuple(CallResult(one.call_id, result.text) for one in request.calls)
+        first = Results(given) if holds else Say("system", "Go on.")
+        events = list(scene.gateway.send_messages(helper.id, [first], by_token=False))
+        assert "".join(event.text for event in events if isinstance(event, Text))
+        assert "text of a" in [row.text for row in _rows_in_context(scene.gateway, helper.id)]
+        scene.gateway.delete_agent(helper.id)
 
     # Messages
 

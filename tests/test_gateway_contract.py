@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bridge import errors
+from bridge.letta.capabilities import Version
 from bridge.letta.gateway import Gateway
 from bridge.turn import AgentCall, AgentReturn, Stopped, Text, Used
-from tests.fakes import FakeGateway
+from tests.fakes import FEATURES, FakeGateway
 from tests.gateway_contract import GatewayContract, PreparedTurn
 
 
 class FakeScene:
-    def __init__(self) -> None:
-        self.letta = FakeGateway()
+    def __init__(self, version: Version) -> None:
+        self.letta = FakeGateway(replace(FEATURES, version=version))
         self.gateway: Gateway = self.letta
         ada = self.letta.has_agent("Ada Lovelace")
         self.agent_id, self.agent_name = ada.id, ada.name
@@ -37,10 +40,10 @@ class FakeScene:
 
     def shown(self, text: str) -> bool:
         prompt = self.letta.prompts[-1]
-        return text in "\n".join([*prompt.memory.values(), *prompt.texts])
+        return text in "\n".join([*prompt.memory.values(), *prompt.texts, *(one.text for one in prompt.history)])
 
 
 class TestInMemory(GatewayContract):
-    @pytest.fixture
-    def scene(self) -> PreparedTurn:
-        return FakeScene()
+    @pytest.fixture(params=[(0, 16, 1), (0, 16, 8)], ids=["0.16.1", "0.16.8"])
+    def scene(self, request: pytest.FixtureRequest) -> PreparedTurn:
+        return FakeScene(request.param)

@@ -26,6 +26,7 @@ FLOORS: list[set[str]] = [
     {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.history", "bridge.heard"},
     {"bridge.interception"},
     {"bridge.offering"},
+    {"bridge.aside"},
     {"bridge.conversation"},
     {"bridge.operation", "bridge.turns"},
     {"bridge.web"},

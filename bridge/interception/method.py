@@ -40,6 +40,7 @@ class PreparedTurn:
     - `opening`: messages to send before the user's messages.
     - `unfinished_stubs`: the agent's stubs in the previous turn if that may have been broken off; None if it ended.
     - `turn_id`: begins the ids (otid) of this turn's messages on the Letta server; "" for messages without ids.
+    - `made_with`: the last message with which the agent was made for this turn; "" if it is older than the turn.
     - `delivered`: an earlier attempt delivered the messages of this turn, so `new_input` does not have them any more.
     """
 
@@ -55,6 +56,7 @@ class PreparedTurn:
     parallel: bool = True
     unfinished_stubs: Collection[str] | None = None
     turn_id: str = ""
+    made_with: str = ""
     delivered: bool = False
 
     @property

@@ -74,7 +74,8 @@ class StoredMessages:
         without calls of its own tools. [] if the agent only thought, or last called such a tool. `called_by_return`:
         the id of each call contains the id of the message with the call's return, not with the call.
         """
-        sent = (number for number, one in enumerate(self.context_rows) if self._turn.has_sent(one.otid))
+        turn = self._turn
+        sent = (n for n, one in enumerate(self.context_rows) if turn.has_sent(one.otid) or one.id == turn.made_with)
         events = list(self._events_after(max(row, *sent, 0), called_by_return))
         steps = [event for event in events if not isinstance(event, Reasoning)]
         if not steps or isinstance(steps[-1], AgentCall):

@@ -34,7 +34,8 @@ class ServerFeatures:
     """The features of one Letta server, each missing from some generation of Letta. `client_tools`: schemas of tools
     can be sent with a message. `approvals`: calls can be held until approved or denied. `tool_returns`: the answer to a
     held call can carry its result. `message_rewrite`: stored messages can be changed. `recompile`: memory can be
-    compiled into the prompt again. `rule_prompts`: a tool rule can have its own prompt.
+    compiled into the prompt again. `rule_prompts`: a tool rule can have its own prompt. `lists_in_agent_files`: a file
+    to import has a list of agents, instead of one agent in another form.
     """
 
     version: Version
@@ -45,6 +46,7 @@ class ServerFeatures:
     recompile: bool
     tools_by_names: bool
     rule_prompts: bool = False
+    lists_in_agent_files: bool = False
 
     @property
     def version_text(self) -> str:
@@ -79,6 +81,21 @@ class ServerFeatures:
     def has_v1_agents(self) -> bool:
         """Whether agents can have the type `letta_v1_agent`, which answers without calling a tool."""
         return self.version >= (0, 12, 0)
+
+    @property
+    def helper_type(self) -> str:
+        """The type of the agents that the bridge makes: the one whose models see the least of Letta's own words."""
+        return V1_AGENT if self.has_v1_agents else "memgpt_agent"
+
+    @property
+    def imports_held_calls(self) -> bool:
+        """Whether a held call of an imported agent can be answered. Letta 0.14 to 0.16.2 miss the id of its step."""
+        return self.version >= (0, 16, 4)
+
+    @property
+    def packs_user_messages(self) -> bool:
+        """Whether the model sees each user message as JSON with type, message and time."""
+        return self.version < (0, 8, 0)
 
     @property
     def parallel_calls(self) -> bool:
@@ -158,6 +175,7 @@ def read_features(version: str, openapi: Mapping[str, Any]) -> ServerFeatures:
             for parameter in _mapping_at(paths, "/v1/tools/", "get").get("parameters", ())
         ),
         rule_prompts="prompt_template" in _mapping_at(schemas, "TerminalToolRule", "properties"),
+        lists_in_agent_files="ImportedAgentsResponse" in schemas,
     )
 
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from bridge import errors
 from bridge.config import Settings
 from bridge.letta import failures, payloads, rows
+from bridge.letta.agent_file import make_agent_file
 from bridge.letta.capabilities import ServerFeatures, read_features
 from bridge.letta.connection import Connection, Observer, require_object, require_objects
 from bridge.letta.events import read_run
@@ -32,7 +33,7 @@ from bridge.letta.gateway import (
     Tool,
 )
 from bridge.trace import bind_to_current_trace
-from bridge.turn import AgentEvent, JsonObject, Stub
+from bridge.turn import AgentEvent, JsonObject, Message, Stub
 
 FEATURES_KEPT_SECONDS = 60.0
 NAMES_PER_CALL = 100
@@ -106,10 +107,15 @@ class LettaServer:
             raise errors.LettaNotFound(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
         return require_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
 
-    def make_helper(self, agent_id: str, system: str) -> Agent:
-        agent = self._fetch_agent_row(agent_id, _TAGS_ONLY)
-        body = payloads.helper_payload(agent, system, v1=self.features().has_v1_agents)
-        return rows.agent_from_row(require_object(self._http.call("POST", "/v1/agents/", body=body)))
+    def make_helper(self, agent_id: str, system: str, history: Sequence[Message] = ()) -> Agent:
+        agent, features = self._fetch_agent_row(agent_id, _TAGS_ONLY), self.features()
+        body = payloads.helper_payload(agent, system, features.helper_type)
+        if not history:
+            return rows.agent_from_row(require_object(self._http.call("POST", "/v1/agents/", body=body)))
+        file = make_agent_file(body, history, features)
+        fields = {"append_copy_suffix": "false", "override_existing_tools": "false"}
+        made = require_object(self._http.upload("/v1/agents/import", "helper.af", file, fields))
+        return self.agent(rows.imported_agent_id(made))
 
     def helpers(self) -> list[AgentSummary]:
         query = {"tags": payloads.HELPER_TAG, "show_hidden_agents": "true", "include_relationships": _TAGS_ONLY}

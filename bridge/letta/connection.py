@@ -36,7 +36,7 @@ PIECE_BYTES = 65_536
 # The fixed words of Letta's paths. Every other part of a path is an id or a label.
 _FIXED_WORDS = frozenset(
     {
-        *("v1", "agents", "attach", "blocks", "cancel", "core-memory", "health", "messages"),
+        *("v1", "agents", "attach", "blocks", "cancel", "core-memory", "health", "import", "messages"),
         *("openapi.json", "recompile", "steps", "stream", "tools", "runs"),
     }
 )
@@ -80,6 +80,28 @@ class Connection:
         content = self._call_with_retry(verb, path, params, body).content
         with _translate_call_errors(self._base_url):
             return json.loads(content) if content else None
+
+    def upload(self, path: str, name: str, value: JsonObject, fields: Mapping[str, str]) -> Any:
+        """Sends `value` as a file in a form, and returns the JSON of the answer. `fields` are in the form and in the
+        query, because Letta before 0.11 reads only the query, and later versions only the form.
+        """
+        trace = current_trace()
+        file = (name, json.dumps(value).encode(), "application/json")
+        headers = {**_request_id_headers(trace), "Content-Type": "multipart/form-data"}
+
+        def send() -> httpx.Response:
+            with _translate_call_errors(self._base_url), self._measure_call(trace, "POST", path):
+                return self._letta.post(
+                    path,
+                    cast_to=httpx.Response,
+                    body=dict(fields),
+                    files={"file": file},
+                    options={"headers": headers, "params": dict(fields)},
+                )
+
+        answer = _retry_if_safe(send, idempotent=False)
+        with _translate_call_errors(self._base_url):
+            return answer.json()
 
     def read_header(self, path: str, name: str) -> str:
         """Returns a header of Letta's answer to a GET; "" when the answer does not have the header."""

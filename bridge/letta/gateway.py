@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bridge.letta.capabilities import AgentModel, ServerFeatures
-from bridge.turn import AgentCall, AgentEvent, Image, JsonObject, Stub
+from bridge.turn import AgentCall, AgentEvent, Image, JsonObject, Message, Stub
 
 # The names of the agents that the bridge makes begin so. Clients do not see these agents as models.
 HELPER_PREFIX = "letta-tool-bridge-helper-"
@@ -155,8 +155,11 @@ class Gateway(Protocol):
     def variables(self, agent_id: str) -> dict[str, str]:
         """Returns the environment variables that the agent's tools get when they run on the server."""
 
-    def make_helper(self, agent_id: str, system: str) -> Agent:
-        """Makes a hidden agent with the model of `agent_id`, the prompt `system`, no memory and no tools of its own."""
+    def make_helper(self, agent_id: str, system: str, history: Sequence[Message] = ()) -> Agent:
+        """Makes a hidden agent with the model of `agent_id`, the prompt `system`, no memory and no tools of its own.
+        `history` is in its context; each call there has one result, next after it. Only the calls of the last message
+        may have none, if the server `imports_held_calls`: then the agent waits for their results.
+        """
 
     def helpers(self) -> list[AgentSummary]:
         """Returns the agents made by `make_helper` that still exist."""

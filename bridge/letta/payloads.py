@@ -39,11 +39,12 @@ def rewritten_return_payload(text: str, ok: bool) -> JsonObject:
     return {"message_type": "user_message", "content": json.dumps(packed)}
 
 
-def helper_payload(agent: JsonObject, system: str, *, v1: bool) -> JsonObject:
+def helper_payload(agent: JsonObject, system: str, agent_type: str) -> JsonObject:
     """Returns the JSON that makes a helper agent with the model of `agent`. `system`: "" for a general prompt."""
+    v1 = agent_type == V1_AGENT
     return {
         "name": HELPER_PREFIX + secrets.token_hex(8),
-        "agent_type": V1_AGENT if v1 else "memgpt_agent",
+        "agent_type": agent_type,
         "llm_config": {**agent["llm_config"], "put_inner_thoughts_in_kwargs": not v1},
         "embedding_config": agent["embedding_config"],
         "system": system or "You are a helpful assistant.",

@@ -31,6 +31,12 @@ def agent_from_row(row: JsonObject) -> Agent:
     )
 
 
+def imported_agent_id(answer: JsonObject) -> str:
+    """Returns the id of an imported agent, "" if invalid. Letta before 0.11 answers with the whole agent."""
+    listed = answer.get("agent_ids")
+    return text_of(listed[0]) if isinstance(listed, list) and listed else text_of(answer.get("id"))
+
+
 def _model_from_config(config: JsonObject) -> AgentModel:
     return AgentModel(text_of(config.get("model")), text_of(config.get("model_endpoint_type")))
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bridge.letta.capabilities import (
+    V1_AGENT,
     AgentModel,
     Loop,
     ServerFeatures,
@@ -80,6 +81,12 @@ def test_the_features_of_a_server_are_read_from_its_openapi_document(version: st
     assert read == ServerFeatures(parse_version(version), *FEATURES[version])
 
 
+def test_the_form_of_agent_files_follows_from_the_answer_to_an_import() -> None:
+    answer: dict[str, Any] = {"ImportedAgentsResponse": {"properties": {"agent_ids": {}}}}
+    assert read_features("0.11.7", {"components": {"schemas": answer}}).lists_in_agent_files
+    assert not read_features("0.8.17", {"components": {"schemas": {}}}).lists_in_agent_files
+
+
 @pytest.mark.parametrize("openapi", [{}, {"components": None, "paths": []}, {"paths": {"/v1/tools/": {"get": None}}}])
 def test_an_empty_or_malformed_document_gives_no_features(openapi: dict[str, Any]) -> None:
     read = read_features("0.16.8", openapi)
@@ -120,6 +127,9 @@ def test_some_abilities_follow_from_the_version(version: str) -> None:
     assert known.lists_active_runs == (not old and version != "0.8.17")
     assert known.has_v1_agents == known.lists_runs_of_one_agent
     assert known.has_v1_agents == (known.lists_active_runs and version != "0.11.7")
+    assert known.packs_user_messages == old
+    assert known.helper_type == (V1_AGENT if known.has_v1_agents else "memgpt_agent")
+    assert known.imports_held_calls == (version in ("0.16.4", "0.16.8"))
     assert known.cancels_runs == (version in ("0.14.0", "0.15.1", "0.16.1", "0.16.2", "0.16.4", "0.16.8"))
 
 

@@ -15,6 +15,7 @@ from bridge.letta import client, connection
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
 from bridge.letta.gateway import Agent, AgentSummary, Block, CallResult, Gateway, Results
+from bridge.turn import Message
 from tests.letta_http import HEALTH, OPENAPI, LettaHttp
 
 ID = "agent-00000000-0000-4000-8000-000000000001"
@@ -162,6 +163,32 @@ def test_text_that_is_not_an_agent_id_is_reported_as_missing_without_a_call(
         with pytest.raises(errors.LettaNotFound, match="There is no agent with the id"):
             ask(agent_id)
     assert http.calls == []
+
+
+MADE = f"{ID[:-1]}2"
+IMPORT = ("POST", "/v1/agents/import")
+
+
+@pytest.mark.parametrize("answer", [{"agent_ids": [MADE]}, {**AGENT, "id": MADE}], ids=["a list", "an agent"])
+def test_a_helper_with_a_history_is_imported(server: LettaServer, http: LettaHttp, answer: dict[str, Any]) -> None:
+    http.on("GET", f"/v1/agents/{ID}", {**AGENT, "llm_config": {"model": "m"}, "embedding_config": {}})
+    http.on(*IMPORT, answer)
+    http.on("GET", f"/v1/agents/{MADE}", {**AGENT, "id": MADE})
+    assert server.make_helper(ID, "You help.", [Message("user", "Hello"), Message("assistant", "Hi")]).id == MADE
+    assert http.calls == [
+        *(f"GET /v1/agents/{ID}", "GET /v1/health/", "GET /openapi.json"),
+        *("POST /v1/agents/import", f"GET /v1/agents/{MADE}"),
+    ]
+    (sent,) = [request.content for request in http.requests if request.method == "POST"]
+    assert sent.count(b"\r\n\r\nfalse\r\n") == 2  # no other name, and no change of tools that exist
+
+
+@pytest.mark.parametrize("answer", [{}, {"agent_ids": []}, {"agent_ids": [7]}, {"id": None}, [], "done"])
+def test_an_import_without_a_valid_answer_is_an_error(server: LettaServer, http: LettaHttp, answer: Any) -> None:
+    http.on("GET", f"/v1/agents/{ID}", {**AGENT, "llm_config": {"model": "m"}, "embedding_config": {}})
+    http.on(*IMPORT, answer)
+    with pytest.raises(errors.LettaError):
+        server.make_helper(ID, "You help.", [Message("user", "Hello"), Message("assistant", "Hi")])
 
 
 def test_whole_agents_are_all_agents_in_one_call_with_hidden_ones(server: LettaServer, http: LettaHttp) -> None:

@@ -354,6 +354,23 @@ def test_a_change_is_sent_as_letta_expects_it() -> None:
     assert json.loads(body) == {"tags": ["mine"]}
 
 
+def test_a_file_is_sent_as_letta_expects_it() -> None:
+    answer = b'HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{"id": "af-1"}'
+    fields = {"append_copy_suffix": "false"}
+    with RawServer([answer]) as server:
+        server_at(server.url)
+        assert OPEN[-1].upload("/v1/agents/import", "ada.af", {"name": "Ada"}, fields) == {"id": "af-1"}
+    head, body = head_and_body(server)
+    assert head[0] == b"post /v1/agents/import?append_copy_suffix=false http/1.1"
+    assert b"authorization: bearer canary-secret" in head
+    assert any(line.startswith(b"content-type: multipart/form-data; boundary=") for line in head)
+    first, second = (part.partition(b"\r\n\r\n") for part in body.split(b"\r\n--")[:2])
+    assert b'name="append_copy_suffix"' in first[0]
+    assert first[2] == b"false"
+    assert b'name="file"; filename="ada.af"' in second[0]
+    assert json.loads(second[2]) == {"name": "Ada"}
+
+
 def test_a_compressed_answer_is_read() -> None:
     packed = gzip.compress(AGENT)
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)

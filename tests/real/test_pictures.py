@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 
+from tests.real.talk import tool
 from tests.real.world import Agent, World
 
 pytestmark = [pytest.mark.real, pytest.mark.one_type]
@@ -36,3 +37,26 @@ def test_the_model_sees_the_picture(world: World, agent: Agent, stream: bool) ->
     assert [part["type"] for part in shown] == ["text", "image_url"]
     assert shown[1]["image_url"]["url"] == url
     assert agent.ask("!say still here").text == "still here"
+
+
+@pytest.mark.two_servers
+def test_the_model_sees_pictures_of_earlier_messages_in_a_request_aside(world: World, agent: Agent) -> None:
+    url = f"data:image/png;base64,{png()}"
+    look = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
+    called = {"id": "call_1", "type": "function", "function": {"name": "zoom", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": look},
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "call_1", "content": look},
+        {"role": "assistant", "content": "A red dot."},
+        {"role": "user", "content": "!say I see"},
+    ]
+    reply = agent.ask(messages=messages, tools=[tool("zoom")], model=f"{agent.name}:aside")
+    if not world.at_least("0.8.0"):
+        assert reply.status == 400
+        return
+    assert reply.text == "I see"
+    shown = [message["content"] for message in world.model.last_request().messages]
+    parts = [content for content in shown if isinstance(content, list)]
+    assert [[part["type"] for part in one] for one in parts] == [["text", "image_url"]] * 2
+    assert [one[1]["image_url"]["url"] for one in parts] == [url] * 2

@@ -29,7 +29,7 @@ ROLES = {
 
 def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = False) -> Turn:
     """Returns the turn that a chat request asks for. It is aside (kept out of the agent's memory) by `aside`, by a
-    `model` that ends with `:aside`, or by a side rule: then the whole transcript is new input.
+    `model` that ends with `:aside`, or by a side rule.
     """
     model = body.get("model")
     model = storable_text(model).strip() if isinstance(model, str) else ""

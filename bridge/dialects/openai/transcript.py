@@ -32,21 +32,17 @@ def extract_new_input(transcript: Transcript, reply_format: str = "") -> NewInpu
     return NewInput(said, results, join_instructions(transcript, reply_format), opens_conversation=last == -1)
 
 
-def extract_whole_conversation(transcript: Transcript, reply_format: str = "") -> NewInput:
-    """Returns the whole transcript as new input, for an agent that does not know the conversation. A user message at
-    the end stays; all before it becomes one user message. If there are only user messages, all stay.
+def extract_input_aside(transcript: Transcript, reply_format: str = "") -> NewInput:
+    """Returns the new input for an agent that is made with all earlier messages in its context. If the transcript ends
+    with an answer, the agent is asked for more.
     """
-    spoken = [message for message in transcript if message.role != "system"]
-    by_user = [message.role == "user" for message in spoken]
-    history = [] if all(by_user) else spoken[: len(spoken) - by_user[-1]]
-    said = [UserMessage(message.text, message.images) for message in spoken[len(history) :]]
-    if history:
-        text = "The conversation so far:\n\n" + "\n\n".join(_message_as_text(message) for message in history)
-        said.insert(0, UserMessage(text, tuple(image for message in history for image in message.images)))
-    said = [one for one in said if one.text.strip() or one.images]
-    if not said:
-        raise InvalidRequest("Nothing to answer: there must be a user message with text.", param="messages")
-    return NewInput(tuple(said), (), join_instructions(transcript, reply_format), opens_conversation=not history)
+    last = _last_assistant_index(transcript)
+    fresh = transcript[last + 1 :]
+    if not _user_messages(fresh) and not any(message.role == "tool" for message in fresh):
+        if last == -1:
+            raise InvalidRequest("Nothing to answer: there must be a user message with text.", param="messages")
+        transcript = [*transcript, Message("user", "Continue.")]
+    return extract_new_input(transcript, reply_format)
 
 
 def join_instructions(transcript: Transcript, reply_format: str = "") -> str:
@@ -92,8 +88,3 @@ def _results_for_calls(before: Transcript, fresh: Transcript) -> tuple[ToolResul
             result = ToolResult(call.id, message.text, message.is_error, call.name, call.arguments)
             found.setdefault(message.tool_call_id, result)
     return tuple(found.values())
-
-
-def _message_as_text(message: Message) -> str:
-    calls = "".join(f"\n(calls {call.name} with {call.arguments})" for call in message.tool_calls)
-    return f"[{'result of a tool' if message.role == 'tool' else message.role}]\n{message.text}{calls}"

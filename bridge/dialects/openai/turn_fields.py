@@ -10,8 +10,8 @@ from bridge.dialects.openai.side_requests import find_side_rule
 from bridge.dialects.openai.transcript import (
     Transcript,
     call_fields,
+    extract_input_aside,
     extract_new_input,
-    extract_whole_conversation,
 )
 from bridge.turn import SideRule
 
@@ -19,10 +19,10 @@ from bridge.turn import SideRule
 def transcript_fields(
     transcript: Transcript, side_rules: Sequence[SideRule], *, aside: bool, has_tools: bool, reply_format: str
 ) -> dict[str, Any]:
-    """Returns these fields by name. The request is aside by `aside` or by a side rule: then all of it is new input."""
+    """Returns these fields by name. The request is aside by `aside` or by a side rule."""
     rule = find_side_rule(transcript, has_tools, side_rules)
     aside = aside or bool(rule)
-    read_input = extract_whole_conversation if aside else extract_new_input
+    read_input = extract_input_aside if aside else extract_new_input
     return {
         "transcript": tuple(message for message in transcript if message.role != "system"),
         "new_input": read_input(transcript, reply_format),

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.dialects.openai.transcript import call_fields, extract_new_input, extract_whole_conversation
+from bridge.dialects.openai.transcript import call_fields, extract_input_aside, extract_new_input
 from bridge.errors import InvalidRequest
-from bridge.turn import Image, Message, NewInput, ToolCall, UserMessage
+from bridge.turn import Message, NewInput, ToolCall, ToolResult, UserMessage
 
 
 def system(text: str) -> Message:
@@ -100,50 +100,31 @@ def test_the_form_of_the_reply_is_an_instruction() -> None:
     )
 
 
-# --- the whole conversation -------------------------------------------------------------------------------
+# --- requests aside ---------------------------------------------------------------------------------------
 
 
-def test_user_messages_alone_are_the_whole_conversation() -> None:
-    assert extract_whole_conversation((system("S"), user("one"), user("two"))).user_messages == (
+def test_the_new_input_of_a_request_aside_is_that_after_the_last_answer() -> None:
+    call = ToolCall("call_1", "read_file", '{"path": "a"}')
+    transcript = [system("S"), user("read it"), Message("assistant", "sure", tool_calls=(call,))]
+    transcript += [Message("tool", "milk", tool_call_id="call_1"), user("sum up")]
+    assert extract_input_aside(transcript) == extract_new_input(transcript)
+    assert extract_input_aside(transcript[:-1]).results == (
+        ToolResult("call_1", "milk", name="read_file", arguments='{"path": "a"}'),
+    )
+    assert extract_input_aside((system("S"), user("one"), user("two"))).user_messages == (
         UserMessage("one"),
         UserMessage("two"),
     )
 
 
-def test_a_history_becomes_one_text_before_the_last_message() -> None:
-    call = ToolCall("call_1", "read_file", '{"path": "a"}')
-    found = extract_whole_conversation(
-        (
-            user("read it"),
-            Message("assistant", "sure", tool_calls=(call,)),
-            Message("tool", "milk", tool_call_id="call_1"),
-            user("sum up"),
-        )
-    )
-    history, last = (message.text for message in found.user_messages)
-    assert last == "sum up"
-    for words in ("[user]\nread it", 'calls read_file with {"path": "a"}', "[result of a tool]\nmilk"):
-        assert words in history
-    assert found.results == ()
-    assert found.instructions == ""
-    assert not found.opens_conversation
-
-
-def test_pictures_of_the_history_go_with_its_text() -> None:
-    shot, chart = Image("image/png", "AAAA"), Image("image/png", "BBBB")
-    found = extract_whole_conversation(
-        (
-            Message("user", "What is this?", images=(shot,)),
-            Message("assistant", "A cat. I look closer.", tool_calls=(ToolCall("call_1", "zoom", "{}"),)),
-            Message("tool", "", tool_call_id="call_1", images=(chart,)),
-            user("And its colour?"),
-        )
-    )
-    assert [message.images for message in found.user_messages] == [(shot, chart), ()]
+@pytest.mark.parametrize("last", [[], [user(" ")]])
+def test_a_request_aside_that_ends_with_an_answer_asks_for_more(last: list[Message]) -> None:
+    found = extract_input_aside([user("Tell me a story."), Message("assistant", "Once"), *last])
+    assert found.user_messages == (UserMessage("Continue."),)
 
 
 @pytest.mark.parametrize("messages", [(system("Be kind."),), (system("Be kind."), user(" "))])
 def test_a_request_aside_without_a_user_message_is_refused(messages: tuple[Message, ...]) -> None:
     with pytest.raises(InvalidRequest, match="Nothing to answer") as caught:
-        extract_whole_conversation(messages)
+        extract_input_aside(messages)
     assert caught.value.param == "messages"
