@@ -80,11 +80,15 @@ class Heartbeat:
                 self._store.put(_beat_key(first.id), _beat_as_text(first), ALIVE)
                 with suppress(StoreUnavailable):  # a later beat adds the id
                     self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
-                threading.Thread(
-                    target=_beat_until_heartbeat_is_gone, args=(weakref.ref(self),), name="heartbeat", daemon=True
-                ).start()
-                self._first = os.getpid(), first  # after the start, which fails when no thread is left
+                self._first = os.getpid(), first  # before the start, because the thread may beat at once
                 self._hurry.set()
+                try:
+                    threading.Thread(
+                        target=_beat_until_heartbeat_is_gone, args=(weakref.ref(self),), name="heartbeat", daemon=True
+                    ).start()
+                except BaseException:  # no thread is left
+                    self._first = None
+                    raise
             return self._first[1].id
 
     def beat_soon(self) -> None:

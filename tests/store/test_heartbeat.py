@@ -47,6 +47,21 @@ def test_a_process_has_one_heartbeat(store: LocalStore) -> None:
     assert len(beats() - before) == 1
 
 
+def test_a_heartbeat_that_beats_as_it_starts_goes_on(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    class QuickThread(threading.Thread):
+        """Lets the thread run for a moment before its start returns."""
+
+        def start(self) -> None:
+            super().start()
+            self.join(0.2)
+
+    monkeypatch.setattr(module.threading, "Thread", QuickThread)
+    heart = Heartbeat(store)
+    heart.beat_soon()
+    name = heart.id
+    until(lambda: (beat := last_beat(store, name)) and beat.number >= 1)
+
+
 def test_a_forked_process_has_a_heartbeat_of_its_own(store: LocalStore) -> None:
     heart = Heartbeat(store)
     name = heart.id
