@@ -66,7 +66,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     trace_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"), parts.stubs)
-    attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat)
+    attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat, settings.repeat_wait)
     turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn])
     sweeps = _make_sweeps(settings, parts.gateway)
     answers = Answers(settings, admission, turns, app.extensions[EXTENSION], sweeps, app.logger)

@@ -206,6 +206,13 @@ class Settings:
         "Seconds after which an unstreamed request gets 504. Its turn goes on, and the same request gets the answer",
         seconds_parser(1, 86400),
     )
+    repeat_wait: float = setting(
+        "BRIDGE_REPEAT_WAIT",
+        "20",
+        "Seconds that a turn goes on when its client hung up before it got anything, so that the same request gets its"
+        " answer. 0: the run is cancelled at once",
+        seconds_parser(0, 600),
+    )
     drain: float = setting(
         "BRIDGE_DRAIN",
         "20",

@@ -41,6 +41,7 @@ class Conversation:
         self._store = shared.store
         self._locks = shared.locks
         self._open_calls = shared.open_calls
+        self._lingering = shared.lingering
         self._directory = directory
         self._offering = offering
         self._settings = settings
@@ -70,6 +71,13 @@ class Conversation:
         if run_id or not turn.aside:
             self._gateway.cancel_runs(self._directory.find_id(turn.model), run_id)
 
+    def note_lingering(self, turn: Turn, token: str, began: float) -> None:
+        """Lets later turns of the conversation end the turn's attempt with this token, which began at the Unix time
+        `began` and lost its client. Not for a turn `aside`, which keeps no other turn waiting.
+        """
+        if not turn.aside:
+            self._lingering.note(self._directory.find_id(turn.model), turn, token, began)
+
     def _run_when_agent_is_free(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Waits until the agent has no other turn, and no open call of another client for which the settings tell this
         turn to wait. Then runs the turn under the lock on the agent. Under the lock, looks up the agent again, because
@@ -78,7 +86,8 @@ class Conversation:
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.find_id(turn.model)
-            with count_as_waiting(self._locks.hold(agent_id, deadline, gone)) as hold:
+            end_earlier_turns = self._lingering.earlier_turns_ender(agent_id, turn)
+            with count_as_waiting(self._locks.hold(agent_id, deadline, gone, end_earlier_turns)) as hold:
                 agent = self._directory.find(turn.model)
                 others = self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
@@ -91,6 +100,7 @@ class Conversation:
                     return
                 hold.keep_unfinished_mark()
             if others:
+                end_earlier_turns()
                 self._open_calls.wait_until_closed(agent_id, others, deadline, gone)
         raise ClientGone.before_its_turn()  # an error, so that a repeat of the request makes a new attempt
 

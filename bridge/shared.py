@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bridge.config import Settings
 from bridge.errors import SettingsError
+from bridge.journal.lingering import LingeringTurns
 from bridge.locks.agents import AgentLocks, Locker
 from bridge.locks.files import FileLocker
 from bridge.locks.leases import LeaseLocker
@@ -22,6 +23,7 @@ class SharedParts:
     store: Store
     locks: AgentLocks
     open_calls: OpenCalls
+    lingering: LingeringTurns
     heartbeat: Heartbeat
 
 
@@ -36,7 +38,8 @@ def make_shared_parts(settings: Settings) -> SharedParts:
 
 def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedParts:
     open_calls = OpenCalls(store, settings.meanwhile, settings.tool_wait)
-    return SharedParts(store, AgentLocks(locker, settings.wait), open_calls, Heartbeat(store))
+    lingering = LingeringTurns(store, settings.repeat_wait)
+    return SharedParts(store, AgentLocks(locker, settings.wait), open_calls, lingering, Heartbeat(store))
 
 
 def _make_folder(path: Path) -> Path:

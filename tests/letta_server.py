@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -21,7 +22,8 @@ class LettaServerStub(ThreadingHTTPServer):
     """Says `words` with `pause` seconds before each. `asked` lists the requests.
 
     `refusal` (status, words) is the answer to every message. `redirect` (verb, status, address) redirects every call of
-    that verb. `answer` replaces the JSON of every answer but a stream.
+    that verb. `answer` replaces the JSON of every answer but a stream. `cancels` counts the calls that cancel runs,
+    which end all streams.
     """
 
     daemon_threads = True
@@ -35,6 +37,7 @@ class LettaServerStub(ThreadingHTTPServer):
         self.redirect: tuple[str, int, str] | None = None
         self.answer: Any = NOTHING
         self.asked: list[tuple[str, str, dict[str, str]]] = []
+        self.cancels = 0
         self.over = threading.Event()
         self._thread = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
 
@@ -90,6 +93,9 @@ class _Answers(BaseHTTPRequestHandler):
         if self.letta.refusal is not None:
             status, words = self.letta.refusal
             self._send({"detail": words}, status)
+        elif self.path.endswith("/messages/cancel"):
+            self.letta.cancels += 1
+            self._send({})
         elif self.path.endswith("/messages/stream") and self.letta.redirect is None:
             self._stream()
         else:
@@ -116,12 +122,21 @@ class _Answers(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
+        cancels = self.letta.cancels
         for number, word in enumerate(self.letta.words):
-            if self.letta.over.wait(self.letta.pause):
+            if self._is_ended_in(self.letta.pause, cancels):
                 return
             self._event({"message_type": "assistant_message", "id": f"message-{number}", "content": word})
         self._event({"message_type": "stop_reason", "stop_reason": "end_turn"})
         self.wfile.write(b"data: [DONE]\n\n")
+
+    def _is_ended_in(self, pause: float, cancels: int) -> bool:
+        """Waits for `pause` seconds. Returns whether the server ends or the run was cancelled meanwhile."""
+        until = time.monotonic() + pause
+        while self.letta.cancels == cancels and (left := until - time.monotonic()) > 0:
+            if self.letta.over.wait(min(left, 0.1)):
+                return True
+        return self.letta.cancels != cancels or self.letta.over.is_set()
 
     def _event(self, value: Any) -> None:
         self.wfile.write(f"data: {json.dumps(value)}\n\n".encode())

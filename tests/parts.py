@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ class Agent:
         self.fails_with: list[Exception] = []
         self.answers: list[list[AgentEvent]] = []
         self.cancelled: list[str] = []
+        self.lingering: list[str] = []
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
 
@@ -80,27 +82,40 @@ def agent() -> Agent:
     return Agent()
 
 
-def new_worker(store: Store, keep: float = KEEP) -> Attempts:
+def new_worker(store: Store, keep: float = KEEP, repeat_wait: float = 0.0) -> Attempts:
     """Returns the attempts of another worker, none so far."""
-    return Attempts(store, keep, Heartbeat(store))
+    return Attempts(store, keep, Heartbeat(store), repeat_wait)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRunner:
+    """Runs and cancels the turns of one agent of a test."""
+
+    attempts: Attempts
+    agent: Agent
+
+    def start(self, attempt: Attempt) -> None:
+        threading.Thread(target=self._run, args=(attempt,), daemon=True).start()
+
+    def _run(self, attempt: Attempt) -> None:
+        fault: BaseException | None = None
+        try:
+            for event in self.agent.run(attempt.claim.turn, attempt.repeated):
+                attempt.write(event)
+        except BaseException as found:
+            fault = found
+        self.attempts.end(attempt, fault)
+
+    def cancel(self, run_id: str) -> None:
+        self.agent.cancelled.append(run_id)
+
+    def note_lingering(self, attempt: Attempt) -> None:
+        self.agent.lingering.append(attempt.claim.token)
 
 
 def ask(attempts: Attempts, agent: Agent, identity: Identity = SAME) -> Part:
     """Returns a request's part in a turn, which has begun."""
-
-    def run(attempt: Attempt) -> None:
-        threading.Thread(target=work, args=(attempt,), daemon=True).start()
-
-    def work(attempt: Attempt) -> None:
-        fault: BaseException | None = None
-        try:
-            for event in agent.run(attempt.claim.turn, attempt.repeated):
-                attempt.write(event)
-        except BaseException as found:
-            fault = found
-        attempts.end(attempt, fault)
-
-    part = Part(attempts, identity, run, agent.cancelled.append)
+    part = Part(attempts, identity, AgentRunner(attempts, agent))
     part.begin()
     return part
 

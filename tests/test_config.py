@@ -68,6 +68,7 @@ BAD = [
     ("BRIDGE_MAX_TURNS", "-1", "whole number from 0 to 896"),
     ("BRIDGE_MAX_TURNS", "897", "whole number from 0 to 896"),
     ("BRIDGE_MAX_TURNS", "many", "whole number"),
+    ("BRIDGE_REPEAT_WAIT", "601", "seconds from 0 to 600"),
     ("BRIDGE_REPLY_WAIT", "0", "seconds from 1 to 86400"),
     ("BRIDGE_REPLY_WAIT", "1 day", "number of seconds"),
     ("BRIDGE_WAIT", "-1", "seconds from 0 to 3600"),

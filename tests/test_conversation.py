@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,12 +13,14 @@ from app import assemble_parts
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.conversation import Conversation
+from bridge.journal.lingering import is_asked_to_end
 from bridge.letta.gateway import Agent, Say
 from bridge.sync.instructions import LABEL
 from bridge.turn import AgentCall, AgentEvent, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
 from tests.asked import turn_of
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway
+from tests.waiting import until
 
 HELLO = Message("user", "Hello")
 KIND = Message("system", "be kind")
@@ -245,11 +248,46 @@ def test_the_next_turn_works_after_a_failure_at_any_call(letta: FakeGateway, ask
     assert letta.prompts[-1].memory == {"persona": "I am Ada.", LABEL: "be kind"}
 
 
+# --- turns without a client ----------------------------------------------------------------------------------
+
+
+CALL = ToolSpec("weather")
+GOODBYE = Message("user", "Goodbye")
+
+
+@pytest.mark.parametrize(("aside", "is_ended"), [(False, True), (True, False)])
+def test_a_turn_that_waits_for_its_agent_ends_earlier_turns_of_its_conversation(
+    letta: FakeGateway, settings: Settings, aside: bool, is_ended: bool
+) -> None:
+    parts = assemble_parts(settings, letta)
+    parts.conversation.note_lingering(turn_of(HELLO, id="turn-1", aside=aside), "token-1", 0.0)
+    later = turn_of(HELLO, GOODBYE, id="turn-2")
+    waits = threading.Thread(target=lambda: list(parts.conversation.events(later, Signal())))
+    with parts.hold(letta.agents()[0].id):
+        waits.start()
+        if is_ended:
+            until(lambda: is_asked_to_end(parts.store, "token-1"))
+        else:
+            threading.Event().wait(0.6)
+    waits.join()
+    assert is_asked_to_end(parts.store, "token-1") is is_ended
+
+
+def test_a_turn_that_waits_for_another_clients_result_ends_earlier_turns_of_its_conversation(
+    letta: FakeGateway, settings: Settings
+) -> None:
+    parts = assemble_parts(replace(settings, tool_wait=1.0), letta)
+    letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
+    list(parts.conversation.events(turn_of(HELLO, tools=(CALL,)), Signal()))
+    parts.conversation.note_lingering(turn_of(HELLO, id="turn-1"), "token-1", 0.0)
+    list(parts.conversation.events(turn_of(HELLO, GOODBYE, id="turn-2"), Signal()))
+    assert is_asked_to_end(parts.store, "token-1")
+
+
 # --- after a turn that was broken off -----------------------------------------------------------------------
 
 
 CUT = errors.LettaUnreachable("It broke.", code="stream_cut")
-CALL = ToolSpec("weather")
 
 
 def opens_a_call_and_breaks_off(letta: FakeGateway, conversation: Conversation) -> Turn:

@@ -74,15 +74,21 @@ class AgentLocks:
 
     @contextmanager
     def hold(
-        self, agent_id: str, deadline: float | None = None, gone: threading.Event | None = None
+        self,
+        agent_id: str,
+        deadline: float | None = None,
+        gone: threading.Event | None = None,
+        while_waiting: Callable[[], None] = lambda: None,
     ) -> Iterator[AgentHold]:
         """Waits until the agent is free, and locks it while the `with` block runs.
         Raises Busy at `deadline`, a time of `time.monotonic` (None: `wait` seconds from now), and ClientGone if `gone`
-        is set before. If the block raises, the turn is marked as unfinished for the next holder.
+        is set before. Calls `while_waiting` again and again, not if the agent is free. If the block raises, the turn is
+        marked as unfinished for the next holder.
         """
         latest = self.deadline() if deadline is None else deadline
 
         def keep_waiting() -> bool:
+            while_waiting()
             return time.monotonic() < latest and not (gone is not None and gone.is_set())
 
         with self._guard:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from functools import partial
 
-from bridge.errors import StoreUnavailable
+from bridge.errors import ClientGone
 from bridge.journal.batches import End, failure_from_fault
 from bridge.journal.claims import Claim, Claims, Identity
-from bridge.journal.recording import Recording, is_followed
+from bridge.journal.recording import Recording
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.turn import AgentEvent, MethodChosen
@@ -17,6 +18,13 @@ from bridge.turns.life import ATTEMPT_MOVES, AttemptState, Life, Mover
 from bridge.turns.stream import TurnStream
 
 log = logging.getLogger(__name__)
+
+# A turn whose agent is free waits so long for a client that has just left, in seconds: the agent gets nothing for a
+# client that does not come back, and most clients that time out ask again within a second.
+RETURN = 2.0
+# Seconds between two looks at whether that client is back.
+LOOK = 0.05
+_BEFORE_RUN = (AttemptState.WAITING, AttemptState.WAITING_ALONE, AttemptState.WITHDRAWN)
 
 
 class Attempt:
@@ -29,30 +37,66 @@ class Attempt:
         self.repeated = repeated
         self.stream = TurnStream()
         self.life = Life(AttemptState.WAITING, ATTEMPT_MOVES)
+        self.began = time.time()
         self.parts = 1
+        self.left_at = 0.0  # when its last client left, by `time.monotonic`
+        self._watched = threading.Lock()
 
     @property
     def gone(self) -> threading.Event:
-        """Set when no client waits for this attempt any more."""
+        """Set when no client waits for this attempt any more, and none is waited for."""
         return self.stream.gone
 
     @property
-    def is_running(self) -> bool:
-        return self.life.state is AttemptState.RUNNING
+    def is_alone(self) -> bool:
+        """Whether its last client left, and may come back."""
+        return self.life.state in (AttemptState.WAITING_ALONE, AttemptState.RUNNING_ALONE)
+
+    def go_on_alone(self) -> None:
+        """Notes that its last client left."""
+        self.left_at = time.monotonic()
+        if not self.life.move(AttemptState.RUNNING_ALONE, Mover.CLIENT):
+            self.life.move(AttemptState.WAITING_ALONE, Mover.CLIENT)
+
+    def attend(self) -> None:
+        """Notes that a client waits for it again, unless it was given up already."""
+        if not self.life.move(AttemptState.RUNNING, Mover.REPEAT):
+            self.life.move(AttemptState.WAITING, Mover.REPEAT)
+
+    def give_up(self) -> bool:
+        """Ends the wait for a client. Returns whether the agent's run has to be cancelled."""
+        runs = self.life.move(AttemptState.CANCELLED, Mover.PATIENCE)
+        if runs or self.life.move(AttemptState.WITHDRAWN, Mover.PATIENCE):
+            self.gone.set()
+        return runs
+
+    def becomes_watched(self) -> bool:
+        """Returns True once, because one thread is enough to watch it."""
+        return self._watched.acquire(blocking=False)
 
     def write(self, event: AgentEvent) -> None:
         """Adds an event of the agent, and wakes the clients that wait for it. The next flush writes it to the store."""
         if isinstance(event, MethodChosen):
-            self.life.move(AttemptState.RUNNING, Mover.ATTEMPT)
+            self._begin_run()
         self.recording.add_size_of(event)
         self.stream.write(event)
+
+    def _begin_run(self) -> None:
+        """Moves to RUNNING. Without a client, waits for one that left less than RETURN seconds ago, then raises
+        ClientGone.
+        """
+        while not self.life.move(AttemptState.RUNNING, Mover.ATTEMPT) and self.life.state in _BEFORE_RUN:
+            if time.monotonic() >= self.left_at + RETURN:
+                self.give_up()
+            if self.gone.wait(LOOK):
+                raise ClientGone.before_its_turn()
 
     def end(self, fault: BaseException | None) -> None:
         """Ends the attempt. `fault` is the exception that ended the attempt, None if it ended well.
         Writes the end to the store before any client gets the end, because a client may repeat its request at once. If
         a first attempt failed before the agent got anything, the store forgets the attempt.
         """
-        did_nothing = fault is not None and not self.repeated and self.life.state is AttemptState.WAITING
+        did_nothing = fault is not None and not self.repeated and self.life.state in _BEFORE_RUN
         self.life.move(AttemptState.FAILED if fault else AttemptState.ENDED, Mover.ATTEMPT)
         failure = None if fault is None else failure_from_fault(fault)
         end = End("failed" if fault else "well", failure, self.gone.is_set())
@@ -66,12 +110,15 @@ class Attempt:
 
 
 class Attempts:
-    """Begins, ends and finds this worker's attempts by their tokens. The store keeps an answer for `keep` seconds."""
+    """Begins, ends and finds this worker's attempts by their tokens. The store keeps an answer for `keep` seconds. An
+    attempt without clients goes on for `repeat_wait` seconds (see lingering.py).
+    """
 
-    def __init__(self, store: Store, keep: float, heartbeat: Heartbeat) -> None:
+    def __init__(self, store: Store, keep: float, heartbeat: Heartbeat, repeat_wait: float) -> None:
         self.store = store
         self.keep = keep
         self.heartbeat = heartbeat
+        self.repeat_wait = repeat_wait
         self._attempts: dict[str, Attempt] = {}
         self._guard = threading.Lock()
         heartbeat.set_turns_and_work(self._tokens, self._flush)
@@ -99,18 +146,27 @@ class Attempts:
             attempt = self._attempts.get(token)
             if attempt is not None:
                 attempt.parts += 1
+                attempt.attend()
             return attempt
 
     def leave(self, attempt: Attempt) -> bool:
-        """Takes one part away. Returns whether no client of any worker waits for the attempt any more."""
+        """Takes one part away. Returns whether it was the last one of this worker; then the attempt goes on alone."""
         with self._guard:
             attempt.parts -= 1
-            if attempt.parts > 0:
-                return False
-        try:
-            return not is_followed(self.store, attempt.claim.token)
-        except StoreUnavailable:  # a client of another worker may follow
-            return False
+            if attempt.parts == 0:
+                attempt.go_on_alone()
+            return attempt.parts == 0
+
+    def send_away(self, attempt: Attempt) -> None:
+        """Takes one part away whose client was asked to come again."""
+        with self._guard:
+            attempt.parts -= 1
+
+    def lose_followers(self, attempt: Attempt) -> None:
+        """Notes that no client of another worker waits for the attempt any more."""
+        with self._guard:
+            if attempt.parts == 0:
+                attempt.go_on_alone()
 
     def _tokens(self) -> list[str]:
         with self._guard:

@@ -21,13 +21,20 @@ class Mover(Enum):
     ATTEMPT = auto()  # the thread that runs the attempt
     CLIENT = auto()  # the thread that serves the connected client
     REPEAT = auto()  # the part itself, when it joins, repeats or replaces an attempt
+    PATIENCE = auto()  # lingering.py, which decides how long an attempt goes on without a client
 
 
 class AttemptState(Enum):
-    """The state of an attempt at a turn, in the worker that makes the attempt."""
+    """The state of an attempt at a turn, in the worker that makes the attempt. Alone: its last client left, and may
+    come back. Clients that were sent away (PartState.SENT_AWAY) count as still there.
+    """
 
     WAITING = auto()  # the attempt waits for its agent, which has got nothing of the turn
+    WAITING_ALONE = auto()  # the same without a client: it keeps its place in the queue, but does not run
+    WITHDRAWN = auto()  # no client came back before the agent got anything, so the agent gets nothing
     RUNNING = auto()  # the interception method is chosen, and the agent may have got the turn's messages
+    RUNNING_ALONE = auto()  # the same without a client: the run lingers, so that a repeat gets its answer
+    CANCELLED = auto()  # no client waits for the run any more, and the bridge has it cancelled
     ENDED = auto()  # no exception ended the attempt
     FAILED = auto()  # an exception ended the attempt
 
@@ -38,10 +45,12 @@ class PartState(Enum):
     BEGUN = auto()  # this request claimed the turn and runs it
     JOINED = auto()  # another request runs the turn, here or in another worker, and this request reads its events
     REPEATED = auto()  # the turn has ended, and this request gets its recorded answer
-    SHOWN = auto()  # the client got the beginning of the answer
+    READ = auto()  # this request has read the beginning of the answer, and its client has nothing of it yet
+    SHOWN = auto()  # the client got the beginning of the streamed answer
     LOST = auto()  # the joined attempt ended without an answer: its worker died, or its last client left
     DELIVERED = auto()  # the client got the whole answer
-    GIVEN_UP = auto()  # the client left before the end
+    LEFT_EARLY = auto()  # the client left before it got anything of the answer, so it may ask again
+    GIVEN_UP = auto()  # the client left in the middle of the answer, or this worker had to end
     SENT_AWAY = auto()  # the client was asked to come again, and the turn goes on
     REFUSED = auto()  # the client got an error instead of the answer
 
@@ -49,13 +58,29 @@ class PartState(Enum):
 State = TypeVar("State", bound=Enum)
 Moves = Mapping[State, Mapping[State, Mover]]
 
+_ATTEMPT_ENDS: Mapping[AttemptState, Mover] = {
+    AttemptState.ENDED: Mover.ATTEMPT,
+    AttemptState.FAILED: Mover.ATTEMPT,
+}
 ATTEMPT_MOVES: Moves[AttemptState] = {
     AttemptState.WAITING: {
         AttemptState.RUNNING: Mover.ATTEMPT,
-        AttemptState.ENDED: Mover.ATTEMPT,
-        AttemptState.FAILED: Mover.ATTEMPT,
+        AttemptState.WAITING_ALONE: Mover.CLIENT,
+        **_ATTEMPT_ENDS,
     },
-    AttemptState.RUNNING: {AttemptState.ENDED: Mover.ATTEMPT, AttemptState.FAILED: Mover.ATTEMPT},
+    AttemptState.WAITING_ALONE: {
+        AttemptState.WAITING: Mover.REPEAT,
+        AttemptState.WITHDRAWN: Mover.PATIENCE,
+        **_ATTEMPT_ENDS,
+    },
+    AttemptState.WITHDRAWN: _ATTEMPT_ENDS,
+    AttemptState.RUNNING: {AttemptState.RUNNING_ALONE: Mover.CLIENT, **_ATTEMPT_ENDS},
+    AttemptState.RUNNING_ALONE: {
+        AttemptState.RUNNING: Mover.REPEAT,
+        AttemptState.CANCELLED: Mover.PATIENCE,
+        **_ATTEMPT_ENDS,
+    },
+    AttemptState.CANCELLED: _ATTEMPT_ENDS,
     AttemptState.ENDED: {},
     AttemptState.FAILED: {},
 }
@@ -66,18 +91,22 @@ _ENDS: Mapping[PartState, Mover] = {
     PartState.SENT_AWAY: Mover.CLIENT,
     PartState.REFUSED: Mover.REPEAT,
 }
+_UNSHOWN: Mapping[PartState, Mover] = {PartState.LEFT_EARLY: Mover.CLIENT, **_ENDS}
+_UNREAD: Mapping[PartState, Mover] = {PartState.READ: Mover.CLIENT, **_UNSHOWN}
 PART_MOVES: Moves[PartState] = {
-    PartState.BEGUN: {PartState.SHOWN: Mover.CLIENT, **_ENDS},
-    PartState.JOINED: {PartState.SHOWN: Mover.CLIENT, PartState.LOST: Mover.REPEAT, **_ENDS},
-    PartState.REPEATED: {PartState.SHOWN: Mover.CLIENT, **_ENDS},
+    PartState.BEGUN: _UNREAD,
+    PartState.JOINED: {PartState.LOST: Mover.REPEAT, **_UNREAD},
+    PartState.REPEATED: _UNREAD,
     PartState.LOST: {
         PartState.BEGUN: Mover.REPEAT,
         PartState.JOINED: Mover.REPEAT,
         PartState.REPEATED: Mover.REPEAT,
-        **_ENDS,
+        **_UNSHOWN,
     },
+    PartState.READ: {PartState.SHOWN: Mover.CLIENT, **_UNSHOWN},
     PartState.SHOWN: _ENDS,
     PartState.DELIVERED: {},
+    PartState.LEFT_EARLY: {},
     PartState.GIVEN_UP: {},
     PartState.SENT_AWAY: {},
     PartState.REFUSED: {},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import Thread
 
 from bridge.errors import BridgeError, IdempotencyKeyReused, RequestConflict, TurnLost
@@ -14,6 +14,7 @@ from bridge.journal.follower import Follower
 from bridge.turn import AgentEvent, MethodChosen
 from bridge.turns.attempts import Attempt, Attempts
 from bridge.turns.life import PART_MOVES, Life, Mover, PartState
+from bridge.turns.lingering import Lingering, Runner
 from bridge.turns.stream import SHOWN, Reader, TurnStream
 
 log = logging.getLogger(__name__)
@@ -22,17 +23,15 @@ log = logging.getLogger(__name__)
 class Part:
     """One request's part in a turn. Only the thread of the request uses it.
     Its methods that read raise the failure that ended the turn. If the attempt was lost before the client saw anything,
-    they begin the turn again. `cancel` ends the run at Letta with the given id, "" if the id is unknown.
+    they begin the turn again.
     """
 
-    def __init__(
-        self, attempts: Attempts, identity: Identity, run: Callable[[Attempt], None], cancel: Callable[[str], None]
-    ) -> None:
+    def __init__(self, attempts: Attempts, identity: Identity, runner: Runner) -> None:
         self._attempts = attempts
         self._identity = identity
         self._claims = attempts.claims(identity)
-        self._run = run
-        self._cancel = cancel
+        self._runner = runner
+        self._lingering = Lingering(attempts, runner)
         self._claim: Claim | None = None
         self._attempt: Attempt | None = None  # None if another worker makes it
         self._life: Life[PartState] | None = None
@@ -62,7 +61,7 @@ class Part:
         attempt = self._attempts.begin(claim, self._claims, repeated=repeated)
         self._enter(PartState.BEGUN, claim, attempt, attempt.stream)
         try:
-            self._run(attempt)
+            self._runner.start(attempt)
         except BaseException as fault:  # no thread can be started
             self._attempts.end(attempt, fault)
             raise
@@ -105,6 +104,15 @@ class Part:
     # --- read -----------------------------------------------------------------------------------------
 
     @property
+    def will_be_shown(self) -> bool:
+        """Whether the beginning of the answer was read, and the client has nothing of it yet."""
+        return self._life is not None and self._life.state is PartState.READ
+
+    def note_shown(self) -> None:
+        """Notes that the client gets the beginning of the answer now. If it leaves after that, it has stopped it."""
+        self._move(PartState.SHOWN, Mover.CLIENT)
+
+    @property
     def chosen(self) -> MethodChosen | None:
         """The event that begins the turn, None until its interception method is chosen."""
         return self._stream.chosen
@@ -126,7 +134,7 @@ class Part:
             events = reader.read(tick)
             for event in events:
                 if isinstance(event, SHOWN):
-                    self._move(PartState.SHOWN, Mover.CLIENT)
+                    self._move(PartState.READ, Mover.CLIENT)
                 yield event
             if events:
                 continue
@@ -171,23 +179,37 @@ class Part:
     def note_sent_away(self) -> None:
         """Notes that the client was asked to repeat its request later. Stops reading; the turn goes on."""
         if self._move(PartState.SENT_AWAY, Mover.CLIENT):
-            self._leave()
+            self._stop_reading()
+            if self._attempt is not None:
+                self._attempts.send_away(self._attempt)
 
     def give_up(self) -> None:
-        """Notes that the client left before the end. Cancels the agent's run if no other client waits for the turn."""
-        if not self._move(PartState.GIVEN_UP, Mover.CLIENT) or not self._leave() or self._attempt is None:
-            return
-        self._attempt.gone.set()
-        if self._attempt.is_running:
-            self._cancel(self._attempt.stream.run_id)
+        """Notes that the client left before the end. If it got nothing of the answer, the turn goes on for a while, for
+        a repeat of the request. Otherwise cancels the agent's run. Both only if no other client waits for the turn.
+        """
+        if self._move(PartState.LEFT_EARLY, Mover.CLIENT):
+            self._leave(may_come_back=True)
+        elif self._move(PartState.GIVEN_UP, Mover.CLIENT):
+            self._leave(may_come_back=False)
 
-    def _leave(self) -> bool:
-        """Stops reading. Returns whether no client waits any more; False if another worker makes the attempt."""
-        self._current_reader.close()
+    def break_off(self) -> None:
+        """Notes that this worker has to end. Cancels the agent's run, unless another worker makes the attempt or
+        another client waits for it.
+        """
+        if self._move(PartState.GIVEN_UP, Mover.CLIENT):
+            self._leave(may_come_back=self._attempt is None)
+
+    def _leave(self, *, may_come_back: bool) -> None:
+        self._stop_reading()
         if self._attempt is not None:
-            return self._attempts.leave(self._attempt)
-        self._stream.gone.set()  # ends the follower's thread
-        return False
+            self._lingering.leave(self._attempt, may_come_back=may_come_back)
+        elif self._claim is not None:
+            self._lingering.leave_elsewhere(self._claim.token, may_come_back=may_come_back)
+
+    def _stop_reading(self) -> None:
+        self._current_reader.close()
+        if self._attempt is None:
+            self._stream.gone.set()  # ends the follower's thread
 
 
 def _follow_attempt(follower: Follower, stream: TurnStream) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from threading import Thread
 
 from bridge.conversation import Conversation
@@ -34,28 +33,14 @@ class Turns:
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
         """Returns the request's part in the turn. Starts a thread, unless the turn runs or its answer is recorded."""
-        trace = current_trace()
-
-        def start_thread(attempt: Attempt) -> None:
-            slot.share()
-            try:
-                Thread(target=run_in_thread, args=(attempt,), name="turn", daemon=True).start()
-            except BaseException:
-                slot.leave()
-                raise
-            trace.is_turn = True  # the turn has a line of its own in the log
-
-        def run_in_thread(attempt: Attempt) -> None:
-            set_current_trace(trace)
-            begun = replace(turn, id=attempt.claim.turn, repeated=attempt.repeated)
-            try:
-                self.attempts.end(attempt, self._run_turn(attempt, begun, dialect))
-            finally:
-                slot.leave()
-
-        part = Part(self.attempts, identity, start_thread, partial(self._cancel, turn))
+        part = Part(self.attempts, identity, _TurnRunner(self, turn, dialect, slot))
         part.begin()
         return part
+
+    def run(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> None:
+        """Runs the attempt to its end."""
+        begun = replace(turn, id=attempt.claim.turn, repeated=attempt.repeated)
+        self.attempts.end(attempt, self._run_turn(attempt, begun, dialect))
 
     def _run_turn(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
         """Runs the turn, and writes its events and record. Returns the exception that ended the turn, None without one.
@@ -80,9 +65,42 @@ class Turns:
             log.error("a fault of the bridge", exc_info=fault)
         return fault
 
-    def _cancel(self, turn: Turn, run_id: str) -> None:
-        """Cancels Letta's run of a turn that no client waits for. Raises nothing. `run_id` is "" if it is unknown."""
+
+class _TurnRunner:
+    """Runs the turn of one request, in threads that hold the request's slot."""
+
+    def __init__(self, turns: Turns, turn: Turn, dialect: Dialect, slot: Slot) -> None:
+        self._turns = turns
+        self._turn = turn
+        self._dialect = dialect
+        self._slot = slot
+        self._trace = current_trace()
+
+    def start(self, attempt: Attempt) -> None:
+        self._slot.share()
         try:
-            self.conversation.cancel(turn, run_id)
+            Thread(target=self._run_in_thread, args=(attempt,), name="turn", daemon=True).start()
+        except BaseException:
+            self._slot.leave()
+            raise
+        self._trace.is_turn = True  # the turn has a line of its own in the log
+
+    def _run_in_thread(self, attempt: Attempt) -> None:
+        set_current_trace(self._trace)
+        try:
+            self._turns.run(attempt, self._turn, self._dialect)
+        finally:
+            self._slot.leave()
+
+    def cancel(self, run_id: str) -> None:
+        try:
+            self._turns.conversation.cancel(self._turn, run_id)
         except BridgeError as failure:
             log.warning("a run that no client waits for could not be cancelled: %s", failure.message)
+
+    def note_lingering(self, attempt: Attempt) -> None:
+        try:
+            turn = replace(self._turn, id=attempt.claim.turn)
+            self._turns.conversation.note_lingering(turn, attempt.claim.token, attempt.began)
+        except BridgeError as failure:
+            log.warning("it could not be noted that a turn waits for its client: %s", failure.message)

@@ -87,6 +87,9 @@ class Listener:
                     yield sse.PING
                     quiet_since = time.monotonic()
             else:
+                if self.part.will_be_shown:
+                    self._check_client()  # a client that timed out just now did not stop the answer
+                    self.part.note_shown()
                 for frame in self.reply.frames(event):
                     yield frame
                     quiet_since = time.monotonic()
@@ -121,7 +124,7 @@ class Listener:
         try:
             self.shutdown.check()
         except ShuttingDown:
-            self.part.give_up()
+            self.part.break_off()
             raise
 
     def _check_client(self) -> None:

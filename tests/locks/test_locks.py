@@ -188,6 +188,24 @@ def test_a_worker_with_many_waiting_lets_another_worker_have_its_turn(place: str
         each.result()
 
 
+@pytest.mark.parametrize("in_this_worker", [True, False])
+def test_only_a_turn_that_waits_is_called_while_it_waits(place: str, in_this_worker: bool) -> None:
+    agents, called = locks(place), threading.Event()
+    with agents.hold(AGENT, while_waiting=called.set):
+        assert not called.is_set()
+    other = agents if in_this_worker else locks(place)
+
+    def wait() -> None:
+        with other.hold(AGENT, while_waiting=called.set):
+            pass
+
+    with agents.hold(AGENT):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert called.wait(SOON)
+    thread.join()
+
+
 def test_a_turn_whose_client_left_leaves_the_queue(place: str) -> None:
     agents, gone = locks(place), threading.Event()
     left: list[ClientGone] = []

@@ -163,6 +163,7 @@ class Agent:
         stream: bool = False,
         system: str | None = None,
         bridge: Service | None = None,
+        timeout: float = 120,
         **fields: Any,
     ) -> Reply:
         """Sends one request to the bridge: one `text`, or complete `messages`."""
@@ -175,7 +176,7 @@ class Agent:
         if stream:
             body["stream_options"] = {"include_usage": True}
         url = (bridge or self.world.bridge).url
-        return _reply(requests.post(f"{url}/v1/chat/completions", json=body, timeout=120), stream)
+        return _reply(requests.post(f"{url}/v1/chat/completions", json=body, timeout=timeout), stream)
 
 
 def _reply(answer: requests.Response, stream: bool) -> Reply:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from bridge.errors import InternalFailure, LettaTimeout, StoreUnavailable
+from bridge.errors import ClientGone, InternalFailure, LettaTimeout, StoreUnavailable
 from bridge.journal.batches import End
 from bridge.journal.claims import Claim, Identity
 from bridge.journal.follower import Follower
-from bridge.journal.recording import followed_key
 from bridge.store.heartbeat import Heartbeat, last_beat
 from bridge.store.port import Store
 from bridge.store.sqlite import LocalStore
 from bridge.turn import MethodChosen, Text
+from bridge.turns import attempts as module
 from bridge.turns.attempts import Attempt, Attempts
+from bridge.turns.life import AttemptState
 from tests.stores import FailingStore
 from tests.waiting import until
 
@@ -30,7 +32,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def attempts(store: Store) -> Attempts:
-    return Attempts(store, KEEP, Heartbeat(store))
+    return Attempts(store, KEEP, Heartbeat(store), 0.0)
 
 
 def begin(attempts: Attempts, *, repeated: bool = False) -> Attempt:
@@ -54,18 +56,57 @@ def test_the_last_client_that_leaves_is_known(attempts: Attempts, store: Store) 
     assert attempts.leave(attempt)
 
 
-def test_a_client_of_another_worker_is_known_to_wait(attempts: Attempts, store: Store) -> None:
+def test_a_client_that_comes_back_in_time_keeps_the_attempt_going(attempts: Attempts) -> None:
     attempt = begin(attempts)
-    store.put(followed_key(attempt.claim.token), "1", KEEP)
-    assert not attempts.leave(attempt)
+    for _ in range(2):
+        assert attempts.leave(attempt)
+        assert attempt.is_alone
+        attempts.join(attempt.claim.token)
+        assert not attempt.is_alone
+        attempt.write(MethodChosen("native"))
 
 
-def test_while_the_store_fails_a_client_of_another_worker_may_wait(store: Store) -> None:
-    failing = FailingStore(store)
-    attempts = Attempts(failing, KEEP, Heartbeat(store))
+def test_an_attempt_is_given_up_only_without_clients(attempts: Attempts) -> None:
     attempt = begin(attempts)
-    failing.fault = StoreUnavailable("gone")
-    assert not attempts.leave(attempt)
+    assert not attempt.give_up()
+    assert not attempt.gone.is_set()
+    attempts.leave(attempt)
+    assert not attempt.give_up()  # nothing runs that would have to be cancelled
+    assert attempt.gone.is_set()
+
+
+def test_a_run_that_is_given_up_has_to_be_cancelled_once(attempts: Attempts) -> None:
+    attempt = begin(attempts)
+    attempt.write(MethodChosen("native"))
+    attempts.leave(attempt)
+    assert [attempt.give_up(), attempt.give_up()] == [True, False]
+    attempts.join(attempt.claim.token)
+    assert attempt.gone.is_set()
+
+
+def test_a_client_that_was_sent_away_is_expected_to_come_again(attempts: Attempts) -> None:
+    attempt = begin(attempts)
+    attempts.send_away(attempt)
+    assert not attempt.is_alone
+    attempt.write(MethodChosen("native"))
+
+
+def test_an_attempt_does_not_begin_to_run_without_a_client(attempts: Attempts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETURN", 0.1)
+    attempt = begin(attempts)
+    attempts.leave(attempt)
+    with pytest.raises(ClientGone):
+        attempt.write(MethodChosen("native"))
+    assert attempt.stream.events == []
+    assert attempt.gone.is_set()
+
+
+def test_a_client_that_comes_back_before_its_attempt_begins_to_run_finds_it_running(attempts: Attempts) -> None:
+    attempt = begin(attempts)
+    attempts.leave(attempt)
+    threading.Timer(0.1, attempts.join, [attempt.claim.token]).start()
+    attempt.write(MethodChosen("native"))
+    assert attempt.life.state is AttemptState.RUNNING
 
 
 def test_the_heartbeat_names_the_attempts_and_writes_them_to_the_store(attempts: Attempts, store: Store) -> None:
@@ -81,11 +122,11 @@ def test_the_heartbeat_names_the_attempts_and_writes_them_to_the_store(attempts:
 
 def test_an_attempt_runs_from_the_moment_when_its_method_is_chosen(attempts: Attempts) -> None:
     attempt = begin(attempts)
-    assert not attempt.is_running
+    states = [attempt.life.state]
     attempt.write(MethodChosen("native"))
-    assert attempt.is_running
+    states.append(attempt.life.state)
     attempts.end(attempt, None)
-    assert not attempt.is_running
+    assert [*states, attempt.life.state] == [AttemptState.WAITING, AttemptState.RUNNING, AttemptState.ENDED]
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -142,7 +183,7 @@ def test_clients_see_the_end_also_if_the_store_does_not(
     store: Store, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     failing = FailingStore(store)
-    attempts = Attempts(failing, KEEP, Heartbeat(store))
+    attempts = Attempts(failing, KEEP, Heartbeat(store), 0.0)
     attempt = begin(attempts)
     failing.fault = fault
     attempts.end(attempt, None)

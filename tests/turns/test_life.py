@@ -28,15 +28,37 @@ def test_a_turn_runs_once() -> None:
     assert life.state is A.ENDED
 
 
-@pytest.mark.parametrize("end", [P.DELIVERED, P.GIVEN_UP, P.SENT_AWAY, P.REFUSED])
+@pytest.mark.parametrize("end", [P.DELIVERED, P.LEFT_EARLY, P.GIVEN_UP, P.SENT_AWAY, P.REFUSED])
 def test_a_part_that_has_ended_does_not_come_back(end: PartState) -> None:
     assert PART_MOVES[end] == {}
 
 
 def test_a_part_of_which_something_was_shown_is_not_attempted_again() -> None:
     life = Life(P.JOINED, PART_MOVES)
+    assert life.move(P.READ, Mover.CLIENT)
+    assert not life.move(P.LOST, Mover.REPEAT)
     assert life.move(P.SHOWN, Mover.CLIENT)
     assert not life.move(P.LOST, Mover.REPEAT)
+
+
+def test_a_client_that_was_shown_something_did_not_leave_early() -> None:
+    early = {state for state, moves in PART_MOVES.items() if P.LEFT_EARLY in moves}
+    assert early == {P.BEGUN, P.JOINED, P.REPEATED, P.LOST, P.READ}
+
+
+def test_an_attempt_without_a_client_does_not_begin_to_run() -> None:
+    life = Life(A.WAITING, ATTEMPT_MOVES)
+    assert life.move(A.WAITING_ALONE, Mover.CLIENT)
+    assert not life.move(A.RUNNING, Mover.ATTEMPT)
+    assert life.move(A.WAITING, Mover.REPEAT)
+    assert life.move(A.RUNNING, Mover.ATTEMPT)
+
+
+@pytest.mark.parametrize("given_up", [A.WITHDRAWN, A.CANCELLED])
+def test_only_an_attempt_without_a_client_is_given_up_and_no_repeat_brings_it_back(given_up: AttemptState) -> None:
+    before = {state for state, moves in ATTEMPT_MOVES.items() if given_up in moves}
+    assert before == {A.WAITING_ALONE if given_up is A.WITHDRAWN else A.RUNNING_ALONE}
+    assert set(ATTEMPT_MOVES[given_up]) == {A.ENDED, A.FAILED}
 
 
 def test_only_a_part_that_joined_can_be_lost() -> None:

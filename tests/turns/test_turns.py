@@ -226,6 +226,24 @@ class TestTooMany:
             assert first.result(SOON).text == "Hello"
         assert chat.ask("Hello").status == 200
 
+    @pytest.mark.fault("clients that hang up")
+    def test_a_turn_that_waits_for_its_client_to_come_back_keeps_its_slot(
+        self, parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
+    ) -> None:
+        parameters["header_wait"] = 0.0
+        client: FlaskClient = request.getfixturevalue("client")
+        go_on = threading.Event()
+        letta.will(lambda: go_on.wait(SOON), Text("Hello"), Stopped("end_turn"))
+        body = {"model": "Ada", "messages": [{"role": "user", "content": "Slow"}], "stream": True}
+        response = client.post("/v1/chat/completions", json=body, buffered=False)
+        assert next(response.response) == sse.PING  # type: ignore[call-overload]
+        response.close()
+        assert Chat(client).ask("Another").status == 503
+        go_on.set()
+        assert until(lambda: (reply := Chat(client).ask("Slow")).status == 200 and reply.text) == "Hello"
+        assert letta.cancelled == []
+        assert len(letta.prompts) == 1
+
     @pytest.mark.fault("no thread left for a moment")
     def test_a_turn_whose_thread_cannot_start_gives_its_slot_back(
         self, chat: Chat, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

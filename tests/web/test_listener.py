@@ -96,6 +96,39 @@ def test_a_client_that_hangs_up_ends_its_stream_but_not_the_turn(client: FlaskCl
 
 
 @pytest.mark.fault("clients that hang up")
+def test_a_client_that_hangs_up_when_the_first_words_come_has_not_stopped_the_answer(
+    client: FlaskClient, chat: Chat, letta: FakeGateway
+) -> None:
+    """For a moment, a write to a connection that the client has closed succeeds."""
+    go_on = threading.Event()
+    ours, theirs = socket.socketpair()
+    letta.will(theirs.close, Text("Hel"), lambda: go_on.wait(SOON), Text("lo"), Stopped("end_turn"))
+    with ours:
+        assert list(open_stream(client, ours)) == []
+    assert letta.cancelled == []
+    go_on.set()
+    assert chat.ask("Hi", stream=True, usage=False).text == "Hello"
+    assert len(letta.prompts) == 1
+
+
+@pytest.mark.fault("clients that hang up")
+@pytest.mark.usefixtures("short_tick")
+def test_a_client_that_hangs_up_in_the_middle_of_the_answer_stops_the_run(
+    client: FlaskClient, letta: FakeGateway
+) -> None:
+    go_on = threading.Event()
+    letta.will(Text("Hel"), lambda: go_on.wait(SOON), Text("lo"), Stopped("end_turn"))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        frames = open_stream(client, ours)
+        assert b"Hel" in next(frames)
+        theirs.close()
+        assert list(frames) == []
+    assert len(letta.cancelled) == 1
+    go_on.set()
+
+
+@pytest.mark.fault("clients that hang up")
 @pytest.mark.usefixtures("short_tick")
 def test_a_client_that_hangs_up_frees_the_worker_that_held_its_answer(
     client: FlaskClient, letta: FakeGateway, caplog: pytest.LogCaptureFixture
