@@ -146,6 +146,12 @@ class Settings:
         "Tools by which a client expects a task to end: a plain answer is returned as a call of such a tool",
         parse_names,
     )
+    format_retries: int = setting(
+        "BRIDGE_FORMAT_RETRIES",
+        "1",
+        "How often an agent is asked again for a reply without the form that `response_format` asks for; 0 = never",
+        whole_number_parser(0, 5),
+    )
     image_urls: bool = setting(
         "BRIDGE_IMAGE_URLS",
         "0",
@@ -248,7 +254,7 @@ class Settings:
     key_turns: int = 32  # turns at once of a key without `turns`; 0: any number
     max_body: int = 20_000_000  # bytes of a request's body
     max_tools: int = 512  # tools of one request
-    max_schema: int = 262_144  # characters of a tool's schema as JSON
+    max_schema: int = 262_144  # characters as JSON of a tool's schema, or of the reply's
     max_depth: int = 64  # levels of a tool's schema; the request around it may add eight
     max_result: int = 1_000_000  # characters of a tool's result
     least_threads: int = 64  # requests that one worker serves at once; see `threads`

@@ -12,6 +12,7 @@ from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import ClientGone, InvalidRequest, LettaError
 from bridge.heard.hearing import Hearing
+from bridge.interception.correction import Corrections
 from bridge.interception.delivered import run_method
 from bridge.interception.ending import end_with_call, events_without_agent, find_ending_tool, without_ending_results
 from bridge.interception.method import PreparedTurn
@@ -21,12 +22,24 @@ from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
 from bridge.offering import Offering
+from bridge.reply_format.checker import check_reply
+from bridge.reply_format.final_text import with_checked_text
 from bridge.shared import SharedParts
 from bridge.stubs.checks import schema_limits
 from bridge.sync.ownership import names_of_our_tools
 from bridge.toolsets import read_toolsets
 from bridge.trace import count_as_waiting, current_trace
-from bridge.turn import MethodChosen, NewInput, ToolCall, ToolsOffered, Turn, TurnEvent, Used
+from bridge.turn import (
+    AgentEvent,
+    MethodChosen,
+    NewInput,
+    ReplyFormat,
+    ToolCall,
+    ToolsOffered,
+    Turn,
+    TurnEvent,
+    Used,
+)
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +70,7 @@ class Conversation:
             turn = replace(turn, new_input=without_ending_results(turn.new_input, turn.call_ids))
         hearing = Hearing(self._store, turn, self._settings.history_limit)
         if turn.aside:
-            return hearing.note(self._answer_aside(turn, hearing))
+            return hearing.note(self._answer_aside(turn, hearing, gone))
         if not turn.new_input.results and not turn.new_input.user_messages:
             return events_without_agent()
         return hearing.note(self._with_ending_call(turn, self._run_when_agent_is_free(turn, hearing, gone)))
@@ -118,20 +131,20 @@ class Conversation:
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         turn = replace(turn, new_input=hearing.read_new_input(gateway, agent))
-        return self._run_turn(gateway, turn, agent, hold.previous_turn_ended, told=hearing.told_messages)
+        return self._run_turn(gateway, turn, agent, hold.previous_turn_ended, gone, told=hearing.told_messages)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         """Makes the agent's text a call of the ending tool (BRIDGE_FINAL_TOOLS), if the turn has such a tool."""
         tool = find_ending_tool(turn.tools, self._settings.final_tools)
         return end_with_call(events, tool, turn.call_ids) if tool else events
 
-    def _answer_aside(self, turn: Turn, hearing: Hearing) -> Iterator[TurnEvent]:
+    def _answer_aside(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
         agent = self._directory.find(turn.model)
         hearing.set_listener(agent.id)
         helper, turn = make_helper(self._gateway, self._offering, agent, turn)
         try:
-            events = self._run_turn(self._gateway, turn, helper, True)
+            events = self._run_turn(self._gateway, turn, helper, True, gone)
             # The answer to a request that a SideRule recognised stays text, because its client ignores calls.
             yield from events if turn.side_rule else self._with_ending_call(turn, events)
         finally:
@@ -144,7 +157,13 @@ class Conversation:
             log.warning("a helper agent could not be removed: %s", fault.message)
 
     def _run_turn(
-        self, gateway: Gateway, turn: Turn, agent: Agent, previous_turn_ended: bool, told: int = 0
+        self,
+        gateway: Gateway,
+        turn: Turn,
+        agent: Agent,
+        previous_turn_ended: bool,
+        gone: threading.Event,
+        told: int = 0,
     ) -> Iterator[TurnEvent]:
         """Chooses the interception method, gives the agent the stubs and instructions, and runs the method. `told`: how
         many older messages of the transcript are told to the agent in this turn.
@@ -175,7 +194,9 @@ class Conversation:
             turn_id=turn.id,
             made_with=agent.message_ids[-1] if turn.aside else "",
         )
-        for event in run_method(method, prepared, repeated=turn.repeated):
+        run = run_method(method, prepared, repeated=turn.repeated)
+        corrections = Corrections(method, prepared, self._settings.format_retries, repeated=turn.repeated)
+        for event in _in_wanted_form(run, turn.reply_format, corrections, gone):
             yield self._with_last_prompt(event) if isinstance(event, Used) else event
 
     def _opening_messages(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
@@ -185,7 +206,8 @@ class Conversation:
         if self._settings.system_prompt == "block" or not new_input.instructions:
             return ()
         opens = self._settings.system_prompt == "message" and new_input.opens_conversation
-        text = new_input.instructions if opens else turn.reply_format
+        form = turn.reply_format.instruction if turn.reply_format else ""
+        text = new_input.instructions if opens else form
         return (Say("system", text),) if text else ()
 
     def _with_last_prompt(self, used: Used) -> Used:
@@ -209,3 +231,16 @@ def _check_images(turn: Turn, features: ServerFeatures) -> None:
     sent = turn.transcript if turn.aside else (*turn.new_input.unheard, *turn.new_input.user_messages)
     if any(message.images for message in sent) and not features.takes_images:
         raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
+
+
+def _in_wanted_form(
+    run: Iterator[AgentEvent], form: ReplyFormat | None, corrections: Corrections, gone: threading.Event
+) -> Iterator[TurnEvent]:
+    """Returns the events of a turn with the form of its final text checked. Asks again only while a client waits."""
+    if form is None:
+        return run
+    return with_checked_text(
+        run,
+        lambda text: check_reply(text, form),
+        lambda fault: None if gone.is_set() else corrections.ask_again(fault),
+    )

@@ -10,12 +10,19 @@ from typing import Any
 
 DONE = "[DONE]"  # the data of the last event of a reply
 END = b"data: [DONE]\n\n"  # that event as bytes
-PING = b": ping\n\n"  # a comment, which clients ignore: it keeps a quiet stream open
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _FIELD = b"data: "
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def encode_comment(text: str) -> bytes:
+    """Returns a comment with this line of text. Clients ignore comments."""
+    return b": " + text.encode() + b"\n\n"
+
+
+PING = encode_comment("ping")  # keeps a quiet stream open
 
 
 def encode_event(value: Any) -> bytes:

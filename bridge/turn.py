@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -41,6 +41,21 @@ class ToolChoice:
 
     mode: Literal["auto", "none", "required", "function"] = "auto"
     name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFormat:
+    """The form that the client wants for the agent's final text: one JSON value. `instruction` asks the agent for it.
+    `schema`: the value's JSON Schema as JSON text, "" for any object. `field`: the field of the request that has it.
+    """
+
+    instruction: str
+    schema: str = ""
+    field: str = ""
+
+
+# What the check of a final text found. "unchecked": the check reached its limit of time or memory.
+FormatOutcome = Literal["valid", "invalid", "unchecked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +175,7 @@ class Turn:
     - `aside`: the request must not reach the agent's memory. `side_rule`: the rule that said so, "" if the client did.
     - `transcript`: the client's messages without those of the role "system"; empty if the turn has none.
     - `session`: the client's name for its conversation, "" if it sends none.
-    - `reply_format`: a text that tells the agent which form its reply must have, "" for any form.
+    - `reply_format`: the form that the agent's final text must have, None for any form.
     - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
     - `closed_calls`: the number of calls in the last assistant message of the transcript.
     - `ends_with_result`: the transcript ends with a tool's result. The agent makes a call only once, so a second
@@ -180,7 +195,7 @@ class Turn:
     side_rule: str = ""
     transcript: tuple[Message, ...] = field(default=(), compare=False, repr=False)
     session: str = ""
-    reply_format: str = ""
+    reply_format: ReplyFormat | None = None
     known_calls: frozenset[str] = frozenset()
     closed_calls: int = 0
     ends_with_result: bool = False
@@ -292,6 +307,23 @@ class ToolsOffered:
 
 
 @dataclass(frozen=True, slots=True)
+class OriginalReply:
+    """The words of the agent, where the client gets something else: for the record of the turn. The client gets the
+    JSON in them, or, if there is a `fault`, the agent's next reply, for which the agent was asked.
+    """
+
+    text: str
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FormatChecked:
+    """The agent's final text was checked by the turn's `reply_format`. The text follows."""
+
+    outcome: FormatOutcome
+
+
+@dataclass(frozen=True, slots=True)
 class Reasoning:
     """A piece of the agent's thoughts, in the Letta message `item_id`."""
 
@@ -310,6 +342,11 @@ class Text:
 def separated_text(piece: Text | Reasoning, last: Text | Reasoning | None) -> str:
     """Returns the text of `piece`, after an empty line if `last`, the piece before, is of another message."""
     return piece.text if last is None or last.item_id == piece.item_id else f"\n\n{piece.text}"
+
+
+def joined_text(pieces: Sequence[Text | Reasoning]) -> str:
+    """Returns the text of all pieces, with an empty line between two messages."""
+    return "".join(map(separated_text, pieces, [None, *pieces]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +394,16 @@ class Stopped:
 
     reason: str
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether Letta stopped the agent before it had finished, even if its last event is text."""
+        return self.reason in ("max_steps", "max_tokens_exceeded")
 
-AgentEvent = MethodChosen | Reasoning | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
-# What a turn yields: the events for the client, and ToolsOffered for the record of the turn only.
-TurnEvent = AgentEvent | ToolsOffered
+
+AgentEvent = (
+    MethodChosen | Reasoning | FormatChecked | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+)
+# Events for the record of the turn, not for the client.
+RecordEvent = ToolsOffered | OriginalReply
+# What a turn yields.
+TurnEvent = AgentEvent | RecordEvent

@@ -18,6 +18,6 @@ def turn_of(*messages: Message, model: str = "Ada", **fields: Any) -> Turn:
         RULES,
         aside=fields.pop("aside", False),
         has_tools=bool(fields.get("tools")),
-        reply_format=fields.pop("reply_format", ""),
+        reply_format=fields.pop("reply_format", None),
     )
     return Turn(model, **found, **fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,14 @@ from openai.types.shared import ErrorObject
 
 Json = dict[str, Any]
 
+_COMMENT = re.compile(": ping|: X-Bridge-Format: (valid|invalid|unchecked)")
+
 
 @dataclass(frozen=True, slots=True)
 class StreamedReply:
-    """A streamed reply. `message` joins its deltas; `failure` is the error that ended it, if any."""
+    """A streamed reply. `message` joins its deltas; `failure` is the error that ended it, if any.
+    `reply_format` is what a comment says of it, None without such a comment.
+    """
 
     chunks: tuple[Json, ...]
     message: Json
@@ -23,6 +28,7 @@ class StreamedReply:
     usage: Json | None
     failure: Json | None
     pings: int
+    reply_format: str | None
 
     @property
     def head(self) -> Json:
@@ -33,7 +39,8 @@ def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
     """Returns the reply, or raises an AssertionError that says which rule it breaks."""
     frames = list(_frames(body))
     pings = frames.count(": ping")
-    values = [frame.removeprefix("data: ") for frame in frames if frame != ": ping"]
+    outcomes = [found[1] for found in map(_COMMENT.fullmatch, frames) if found and found[1]]
+    values = [frame.removeprefix("data: ") for frame in frames if not _COMMENT.fullmatch(frame)]
     failure = _failure_of(values[-1]) if values else None
     assert failure is not None or values[-1:] == ["[DONE]"], "a reply ends with [DONE], or with an error and no [DONE]"
     chunks = tuple(_chunk(value) for value in values[:-1])
@@ -41,7 +48,7 @@ def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
         _check_heads(chunks)
     usage = _check_usage(chunks, include_usage) if failure is None else None
     finish_reason = _check_end(chunks, failed=failure is not None)
-    return StreamedReply(chunks, _joined(chunks), finish_reason, usage, failure, pings)
+    return StreamedReply(chunks, _joined(chunks), finish_reason, usage, failure, pings, *(outcomes or [None]))
 
 
 def check_completion(body: Mapping[str, Any]) -> None:
@@ -68,7 +75,8 @@ def _frames(body: bytes) -> Iterator[str]:
     text = body.decode("utf-8")
     assert text == "" or text.endswith("\n\n"), "the last frame is whole"
     for frame in text.split("\n\n")[:-1]:
-        assert frame == ": ping" or (frame.startswith("data: ") and "\n" not in frame), f"not a frame: {frame!r}"
+        is_event = frame.startswith("data: ") and "\n" not in frame
+        assert is_event or _COMMENT.fullmatch(frame), f"not a frame: {frame!r}"
         yield frame
 
 

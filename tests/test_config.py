@@ -62,6 +62,7 @@ BAD = [
     ("BRIDGE_TURN_TIMEOUT", "0.5", "seconds from 1 to 86400"),
     ("BRIDGE_TURN_TIMEOUT", "1e2", "seconds from 1 to 86400"),
     ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
+    ("BRIDGE_FORMAT_RETRIES", "6", "must be a whole number from 0 to 5"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_MEANWHILE", "never", "must be one of wait, refuse, close"),
     ("BRIDGE_HISTORY_LIMIT", "-1", "whole number from 0 to 10000000"),

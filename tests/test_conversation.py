@@ -16,7 +16,7 @@ from bridge.conversation import Conversation
 from bridge.journal.lingering import is_asked_to_end
 from bridge.letta.gateway import Agent, Say
 from bridge.sync.instructions import LABEL
-from bridge.turn import AgentCall, AgentEvent, Message, Stopped, Text, ToolCall, ToolSpec, Turn, Used
+from bridge.turn import AgentCall, AgentEvent, Message, ReplyFormat, Stopped, Text, ToolCall, ToolSpec, Turn, Used
 from tests.asked import turn_of
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway
@@ -168,8 +168,16 @@ def test_every_turn_that_wants_a_form_of_reply_asks_for_it(
     letta.will_say("Hi")
     list(conversation.events(turn_of(HELLO), Signal()))
     transcript = (KIND, HELLO, Message("assistant", "Hi"), HELLO)
-    list(conversation.events(turn_of(*transcript, reply_format="in JSON"), Signal()))
+    list(conversation.events(turn_of(*transcript, reply_format=ReplyFormat("in JSON")), Signal()))
     assert letta.prompts[1].messages == (Say("system", "in JSON"), Say("user", "Hello"))
+
+
+def test_an_agent_whose_reply_became_json_knows_the_json_of_the_transcript(letta: FakeGateway, ask: Ask) -> None:
+    letta.will_say("I don't know.")
+    letta.will_say('Here: {"a": 1}')
+    assert ask(HELLO, reply_format=ReplyFormat("in JSON"))[0] == Text('{"a": 1}')
+    ask(HELLO, Message("assistant", '{"a": 1}'), Message("user", "And?"))
+    assert letta.prompts[-1].messages == (Say("user", "And?"),)
 
 
 ENDING = ToolSpec("attempt_completion", parameters={"properties": {"result": {"type": "string"}}})

@@ -22,7 +22,7 @@ from bridge.turn import (
     Turn,
     TurnEvent,
     UserMessage,
-    separated_text,
+    joined_text,
 )
 
 # How many of the agent's stored messages are searched for what the notes do not have.
@@ -124,7 +124,7 @@ class Hearing:
             kind = "aside" if self._turn.aside else "ended"
         finally:
             if self._notes is not None and began:
-                said = "".join(map(separated_text, text, [None, *text]))
+                said = joined_text(text)
                 self._notes.note(self._noted_turn(self._notes, kind, Passage.of(said) if said else None, calls))
 
     def _noted_turn(self, notes: HeardTurns, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:

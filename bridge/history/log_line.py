@@ -30,6 +30,7 @@ def log_fields(record: TurnRecord) -> JsonObject:
         "method": record.method,
         "stream": record.streamed,
         "aside": record.aside,
+        "format": record.reply_format,
         "tools": record.tools,
         "results": record.results,
         "told": record.told,

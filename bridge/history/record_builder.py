@@ -13,7 +13,9 @@ from bridge.trace import Trace
 from bridge.turn import (
     AgentCall,
     AgentReturn,
+    FormatChecked,
     MethodChosen,
+    OriginalReply,
     Reasoning,
     RunStarted,
     Stopped,
@@ -78,6 +80,10 @@ class RecordBuilder:
                 self._add_piece("answer", text)
             case Reasoning():
                 self._add_piece("thought", self._separated_text(event))
+            case OriginalReply(text, fault):
+                self._add_step("said", "", text, ok=not fault)
+                if fault:
+                    self._add_step("asked again", "", fault)
             case ToolCall(call_id, name, arguments):
                 self._called += 1
                 self._add_step("call", name, arguments, call_id=call_id)
@@ -106,6 +112,8 @@ class RecordBuilder:
                 self._stop_reason = reason
             case Used(prompt_tokens, completion_tokens):
                 self._fields |= {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+            case FormatChecked(outcome):
+                self._fields["reply_format"] = outcome
             case ToolsOffered():
                 self._note_tools_offered(event)
             case _:

@@ -13,14 +13,17 @@ from bridge.turn import JsonObject
 # records expires 30 days after an update.
 _OLD_GOOD_OUTCOMES = frozenset({"answer", "calls", "nothing"})
 
-StepKind = Literal["sync", "result", "thought", "own call", "own return", "call", "answer", "failed"]
+StepKind = Literal[
+    "sync", "result", "thought", "own call", "own return", "call", "said", "asked again", "answer", "failed"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One thing that happened in a turn, `at` seconds after the turn began. `text` may be cut.
     `size` counts the characters of the whole text, or for "sync", when the agent got the turn's tools, these tools.
-    `ok` is false if a tool or the turn failed. `call_id` is "" if the step is not a call or a result.
+    "said" are the agent's words where the client got others, and "asked again" what was wrong with them.
+    `ok` is false if a tool or the turn failed, or these words. `call_id` is "" if the step is not a call or a result.
     """
 
     at: float
@@ -39,7 +42,8 @@ class TurnRecord:
     attempt repeats its calls and results. Counts: `tools` the client's tools, `called` the calls for the client,
     `results` the results from the client, `told` the older messages that the agent was told,
     `closed_calls` earlier calls that no client has to answer any more,
-    `own_calls` the calls of the agent's own tools, `characters` the characters of the answer.
+    `own_calls` the calls of the agent's own tools, `characters` the characters of the answer. `reply_format`: whether
+    the answer has the form that the client wants, "valid", "invalid" or "unchecked"; "" if it may have any form.
     """
 
     id: str
@@ -72,6 +76,7 @@ class TurnRecord:
     completion_tokens: int | None = None
     streamed: bool = False
     aside: bool = False
+    reply_format: str = ""
     steps: tuple[Step, ...] = ()
 
     @property

@@ -23,13 +23,11 @@ from bridge.turn import (
     ToolSpec,
     TurnEvent,
     UserMessage,
-    separated_text,
+    joined_text,
 )
 
 # Texts that clients send as the result of a tool that returned nothing.
 _EMPTY = ("", "(empty)", "null", "{}", "ok", "done", "success")
-# Letta's stop reasons for an agent that has not finished its task, even if its last event is text.
-_CUT_SHORT = ("max_steps", "max_tokens_exceeded")
 
 
 def find_ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec | None:
@@ -52,9 +50,9 @@ def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
                 called = True
                 yield from held
                 held.clear()
-            case Stopped(reason) if held and not called and reason not in _CUT_SHORT:
-                text = "".join(map(separated_text, held, [None, *held]))
-                yield ToolCall(call_ids.new_ending_id(), tool.name, json.dumps(_ending_arguments(tool, text)))
+            case Stopped() if held and not called and not event.is_cut_short:
+                arguments = _ending_arguments(tool, joined_text(held))
+                yield ToolCall(call_ids.new_ending_id(), tool.name, json.dumps(arguments))
             case Stopped():
                 yield from held
         yield event

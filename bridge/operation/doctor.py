@@ -27,7 +27,7 @@ from bridge.turn import (
     Turn,
     TurnEvent,
     UserMessage,
-    separated_text,
+    joined_text,
 )
 
 ROUND_TRIP = "tool round trip"
@@ -206,7 +206,7 @@ def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
     result = NewInput((), (ToolResult(call.id, ANSWER, name=TOOL.name),), opens_conversation=False)
     events = _run_turn(conversation, Turn(model, result, (TOOL,), known_calls=frozenset([call.id])))
     pieces = [event for event in events if isinstance(event, Text)]
-    answer = "".join(map(separated_text, pieces, [None, *pieces])).strip()
+    answer = joined_text(pieces).strip()
     if not answer:
         raise RoundTripFailed("the agent was given the result and said nothing")
     return method, answer

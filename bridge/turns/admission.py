@@ -1,4 +1,4 @@
-"""Checks whether a request may become a turn: the limits and agents of its API key, and its tools."""
+"""Checks whether a request may become a turn: its API key's limits and agents, its tools, the form of its reply."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bridge.directory import Directory
 from bridge.keys import ApiKey
 from bridge.limits.allowance import Allowance, KeySlot
 from bridge.limits.gate import Gate, Slot
+from bridge.reply_format.checker import check_schema
 from bridge.stubs.cache import StubCache
 from bridge.turn import Turn
 
@@ -47,6 +48,8 @@ class Admission:
         checked = tuple(
             self._stubs.check_tool(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
         )
+        if turn.reply_format is not None:
+            check_schema(turn.reply_format, self._settings.max_schema)
         turn = replace(turn, tools=checked)
         if key is None:
             return turn

@@ -11,11 +11,11 @@ from bridge.errors import BridgeError, IdempotencyKeyReused, RequestConflict, Tu
 from bridge.journal.batches import End, failure_from_fault
 from bridge.journal.claims import Claim, Identity
 from bridge.journal.follower import Follower
-from bridge.turn import AgentEvent, MethodChosen
+from bridge.turn import AgentEvent, FormatOutcome, MethodChosen
 from bridge.turns.attempts import Attempt, Attempts
 from bridge.turns.life import PART_MOVES, Life, Mover, PartState
 from bridge.turns.lingering import Lingering, Runner
-from bridge.turns.stream import SHOWN, Reader, TurnStream
+from bridge.turns.stream import SHOWN, Kinds, Reader, TurnStream
 
 log = logging.getLogger(__name__)
 
@@ -117,13 +117,18 @@ class Part:
         """The event that begins the turn, None until its interception method is chosen."""
         return self._stream.chosen
 
-    def wait_for_first_event(self, seconds: float) -> bool:
-        """Waits at most `seconds` for an event that the client sees (SHOWN) or a good end. Returns whether one came."""
+    @property
+    def format_outcome(self) -> FormatOutcome | None:
+        """What the check of the agent's final text found; None if it is not checked yet, or not at all."""
+        return self._stream.format_outcome
+
+    def wait_for_first_event(self, seconds: float, kinds: Kinds = SHOWN) -> bool:
+        """Waits at most `seconds` for an event of these `kinds` or a good end. Returns whether one came."""
         deadline = time.monotonic() + seconds
         while True:
-            self._current_reader.wait_for_shown_event(deadline - time.monotonic())
-            if self._stream.has_shown_event or self._stream.end is None:
-                return self._stream.has_shown_event
+            self._current_reader.wait_for_any(kinds, deadline - time.monotonic())
+            if self._stream.has_any(kinds) or self._stream.end is None:
+                return self._stream.has_any(kinds)
             if not self._begin_again(self._stream.end):
                 return True
 

@@ -8,11 +8,23 @@ from collections.abc import Iterable, Sequence
 from queue import Empty, SimpleQueue
 
 from bridge.journal.batches import End
-from bridge.turn import AgentEvent, MethodChosen, Reasoning, RunStarted, Text, ToolCall
+from bridge.turn import (
+    AgentEvent,
+    FormatChecked,
+    FormatOutcome,
+    MethodChosen,
+    Reasoning,
+    RunStarted,
+    Text,
+    ToolCall,
+)
 
+Kinds = tuple[type[AgentEvent], ...]
 # Events that the client sees. Only these show that the model works: a Letta server may name the run, and its model may
 # fail a moment later.
-SHOWN = (Reasoning, Text, ToolCall)
+SHOWN: Kinds = (Reasoning, Text, ToolCall)
+# Events with which it is known whether the agent's final text has the form that the client wants, or is not checked.
+FORMAT_KNOWN: Kinds = (FormatChecked, ToolCall)
 
 
 class TurnStream:
@@ -21,12 +33,14 @@ class TurnStream:
     def __init__(self, events: Iterable[AgentEvent] = (), end: End | None = None) -> None:
         self.events: list[AgentEvent] = list(events)
         self.end = end
+        self._kinds = {type(event) for event in self.events}
         self.gone = threading.Event()
         self._bells: list[SimpleQueue[None]] = []
         self._guard = threading.Lock()
 
     def write(self, event: AgentEvent) -> None:
         self.events.append(event)
+        self._kinds.add(type(event))
         self._ring_bells()
 
     def finish(self, end: End) -> None:
@@ -49,15 +63,19 @@ class TurnStream:
         with self._guard:
             self._bells = [other for other in self._bells if other is not bell]
 
-    @property
-    def has_shown_event(self) -> bool:
-        """Whether there is an event that the client sees."""
-        return any(isinstance(event, SHOWN) for event in self.events)
+    def has_any(self, kinds: Kinds) -> bool:
+        """Whether there is an event of one of these kinds."""
+        return not self._kinds.isdisjoint(kinds)
 
     @property
     def chosen(self) -> MethodChosen | None:
         """The event that begins the turn, None until its interception method is chosen."""
         return next((event for event in self.events[:1] if isinstance(event, MethodChosen)), None)
+
+    @property
+    def format_outcome(self) -> FormatOutcome | None:
+        """What the check of the agent's final text found; None if it is not checked yet, or not at all."""
+        return next((event.outcome for event in reversed(self.events) if isinstance(event, FormatChecked)), None)
 
     @property
     def run_id(self) -> str:
@@ -86,12 +104,12 @@ class Reader:
         self._seen += len(fresh)
         return fresh
 
-    def wait_for_shown_event(self, seconds: float) -> None:
-        """Waits for the end or an event that the client sees (SHOWN), at most `seconds`. The events stay unread."""
+    def wait_for_any(self, kinds: Kinds, seconds: float) -> None:
+        """Waits for the end or an event of one of these kinds, at most `seconds`. The events stay unread."""
         deadline = time.monotonic() + seconds
         while (
             self._stream.end is None
-            and not self._stream.has_shown_event
+            and not self._stream.has_any(kinds)
             and self._wait_for_bell(deadline - time.monotonic())
         ):
             pass

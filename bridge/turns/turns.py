@@ -15,7 +15,7 @@ from bridge.history.records import TurnRecord
 from bridge.journal.claims import Identity
 from bridge.limits.gate import Slot
 from bridge.trace import current_trace, set_current_trace
-from bridge.turn import ToolsOffered, Turn
+from bridge.turn import RecordEvent, Turn
 from bridge.turns.attempts import Attempt, Attempts
 from bridge.turns.part import Part
 
@@ -44,7 +44,7 @@ class Turns:
 
     def _run_turn(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
         """Runs the turn, and writes its events and record. Returns the exception that ended the turn, None without one.
-        ToolsOffered is written only to the record, because clients do not see it.
+        Clients do not see the events for the record.
         """
         fault: BaseException | None = None
         try:
@@ -52,7 +52,7 @@ class Turns:
             try:
                 for event in self.conversation.events(turn, attempt.gone):
                     record.add_event(event)
-                    if not isinstance(event, ToolsOffered):
+                    if not isinstance(event, RecordEvent):
                         attempt.write(event)
             except BaseException as failure:
                 fault = failure

@@ -14,10 +14,11 @@ from bridge.limits.gate import Slot
 from bridge.operation.background import BackgroundWork
 from bridge.turns.admission import Admission
 from bridge.turns.identity import KEY_HEADER, request_identity
+from bridge.turns.stream import FORMAT_KNOWN, SHOWN
 from bridge.turns.turns import Turns
 from bridge.web.bodies import read_body
 from bridge.web.json_body import parse_json_body
-from bridge.web.listener import Listener
+from bridge.web.listener import FORMAT_HEADER, Listener
 from bridge.web.shutdown import Shutdown
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
@@ -69,17 +70,21 @@ class Answers:
         part = self.turns.begin(turn, dialect, identity, slot)
         listener = Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
         if turn.stream:
-            listener.wait_before_headers(settings.header_wait)
-            frames = listener.stream_frames(settings.ping_interval)
+            listener.wait_before_headers(settings.header_wait, FORMAT_KNOWN if turn.reply_format else SHOWN)
+            outcome = part.format_outcome
+            frames = listener.stream_frames(settings.ping_interval, format_told=outcome is not None)
             response = Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS)
         else:
             whole = listener.whole_reply(settings.reply_wait)
+            outcome = part.format_outcome
             headers = {"Content-Length": str(len(whole))}
             response = Response(listener.send_whole(whole), mimetype="application/json", headers=headers)
         chosen = part.chosen
         response.headers["X-Bridge-Method"] = chosen.method if chosen else ""
         if chosen and chosen.told:
             response.headers["X-Bridge-Told"] = str(chosen.told)
+        if outcome is not None:
+            response.headers[FORMAT_HEADER] = outcome
         return response
 
 

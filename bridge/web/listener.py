@@ -14,14 +14,17 @@ from typing import Any
 from bridge import sse
 from bridge.dialects.base import Reply
 from bridge.errors import BridgeError, ClientGone, ShuttingDown, StillRunning
-from bridge.turn import AgentEvent
+from bridge.turn import AgentEvent, FormatChecked
 from bridge.turns.part import Part
+from bridge.turns.stream import SHOWN, Kinds
 from bridge.web.faults import log_fault
 from bridge.web.hangup import break_connection, client_is_gone
 from bridge.web.shutdown import Shutdown
 
 # Seconds between two checks.
 TICK = 0.5
+# Says whether the reply has the form that `response_format` asks for.
+FORMAT_HEADER = "X-Bridge-Format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,12 @@ class Listener:
     log: Logger
     shutdown: Shutdown
 
-    def wait_before_headers(self, seconds: float) -> None:
-        """Waits until the stream has something to send, at most `seconds`. Raises a failure that happens before that.
+    def wait_before_headers(self, seconds: float, kinds: Kinds = SHOWN) -> None:
+        """Waits for an event of these kinds or the end, at most `seconds`. Raises a failure that happens before that.
         Such a failure gets its own HTTP status. Later, the status 200 has been sent.
         """
         deadline = time.monotonic() + seconds
-        while not self.part.wait_for_first_event(min(TICK, max(0.0, deadline - time.monotonic()))):
+        while not self.part.wait_for_first_event(min(TICK, max(0.0, deadline - time.monotonic())), kinds):
             self._check_client()
             self._check_shutdown()
             if time.monotonic() >= deadline:
@@ -62,12 +65,13 @@ class Listener:
             raise
         self.part.note_delivery()
 
-    def stream_frames(self, ping_interval: float) -> Iterator[bytes]:
+    def stream_frames(self, ping_interval: float, *, format_told: bool = False) -> Iterator[bytes]:
         """Yields the streamed reply, with a comment after each `ping_interval` seconds in which nothing was sent.
+        `format_told`: the headers say whether the text has the wanted form; otherwise, a comment before the text does.
         gunicorn closes the generator if it can't send a frame.
         """
         try:
-            yield from self._event_frames(ping_interval)
+            yield from self._event_frames(ping_interval, format_told)
         except ClientGone:
             return
         except GeneratorExit:
@@ -76,7 +80,7 @@ class Listener:
         except Exception as fault:  # the status was sent, so the failure goes into the stream
             yield from self._failure_frames(log_fault(fault, self.log))
 
-    def _event_frames(self, ping_interval: float) -> Iterator[bytes]:
+    def _event_frames(self, ping_interval: float, format_told: bool) -> Iterator[bytes]:
         # The headers are sent with the first byte. So the first comment comes after one tick without an event.
         quiet_since = time.monotonic() - ping_interval
         for event in self.part.read(TICK):
@@ -90,6 +94,8 @@ class Listener:
                 if self.part.will_be_shown:
                     self._check_client()  # a client that timed out just now did not stop the answer
                     self.part.note_shown()
+                if isinstance(event, FormatChecked) and not format_told:
+                    yield sse.encode_comment(f"{FORMAT_HEADER}: {event.outcome}")
                 for frame in self.reply.frames(event):
                     yield frame
                     quiet_since = time.monotonic()

@@ -39,6 +39,11 @@ _MESSAGE = _object_schema(
     tool_calls=_array_schema(_ANY_OBJECT),
     tool_call_id=_TEXT,
 )
+_REPLY_FORMAT = _object_schema(
+    "type",
+    type={"enum": ["text", "json_object", "json_schema"]},
+    json_schema=_object_schema("schema", schema=_ANY_OBJECT),
+)
 _CHAT_REQUEST = _object_schema(
     "model",
     "messages",
@@ -53,6 +58,7 @@ _CHAT_REQUEST = _object_schema(
     **dict.fromkeys(("max_tokens", "max_completion_tokens", "seed"), _WHOLE_NUMBER_OR_NULL),
     **dict.fromkeys(("user", "reasoning_effort", "verbosity", "service_tier"), _TEXT_OR_NULL),
     stop={"anyOf": [_TEXT, _array_schema(_TEXT), {"type": "null"}]},
+    response_format={"anyOf": [_REPLY_FORMAT, {"type": "null"}]},
 )
 _ERROR_FIELDS = _object_schema(
     "message", "type", "param", "code", message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL

@@ -18,8 +18,10 @@ from bridge.turn import (
     AgentCall,
     AgentReturn,
     Binding,
+    FormatChecked,
     MethodChosen,
     NewInput,
+    OriginalReply,
     Reasoning,
     RunStarted,
     SchemaForm,
@@ -211,3 +213,25 @@ def test_messages_of_the_agent_are_separated_as_the_client_sees_them() -> None:
         ("answer", "First.\n\nSecond.", 15),
     ]
     assert record.characters == 15
+
+
+def test_the_record_shows_what_the_agent_said_and_that_it_was_asked_again() -> None:
+    done = record(
+        OriginalReply("I don't know.", "it contains no JSON value instead of one"),
+        OriginalReply("Here: {}"),
+        FormatChecked("valid"),
+        Text("{}"),
+        Stopped("end_turn"),
+    )
+    assert [(step.kind, step.text, step.ok) for step in done.steps] == [
+        ("said", "I don't know.", False),
+        ("asked again", "it contains no JSON value instead of one", True),
+        ("said", "Here: {}", True),
+        ("answer", "{}", True),
+    ]
+    assert (done.reply_format, done.characters) == ("valid", 2)
+
+
+def test_words_that_are_not_kept_are_counted() -> None:
+    done = record(OriginalReply("I don't know.", "it is wrong"), keeps_text=False)
+    assert [(step.text, step.size) for step in done.steps] == [("", 13), ("", 11)]

@@ -6,6 +6,7 @@ from bridge.turn import (
     AgentCall,
     AgentEvent,
     AgentReturn,
+    FormatChecked,
     MethodChosen,
     Reasoning,
     RunStarted,
@@ -18,6 +19,7 @@ from bridge.turn import (
 EVERY_KIND: list[AgentEvent] = [
     MethodChosen("native"),
     Reasoning("hm", "message-1"),
+    FormatChecked("invalid"),
     Text("\ud800 ä", "message-2"),
     AgentCall("message-1", "call_1", "search", "{}", True, 2),
     AgentReturn("message-1", "call_1", "found", False),

@@ -5,8 +5,19 @@ import threading
 import pytest
 
 from bridge.journal.batches import End
-from bridge.turn import AgentCall, AgentEvent, AgentReturn, MethodChosen, Reasoning, RunStarted, Stopped, Text, ToolCall
-from bridge.turns.stream import TurnStream
+from bridge.turn import (
+    AgentCall,
+    AgentEvent,
+    AgentReturn,
+    FormatChecked,
+    MethodChosen,
+    Reasoning,
+    RunStarted,
+    Stopped,
+    Text,
+    ToolCall,
+)
+from bridge.turns.stream import FORMAT_KNOWN, SHOWN, TurnStream
 from tests.waiting import SOON
 
 WELL = End("well")
@@ -81,16 +92,16 @@ def test_a_closed_reader_is_not_signalled_any_more() -> None:
 @pytest.mark.parametrize("sign", [Text("a"), Reasoning("a"), ToolCall("call_1", "read", "{}")])
 def test_what_a_client_is_shown_is_a_sign(sign: AgentEvent) -> None:
     stream = TurnStream(PREPARING)
-    assert not stream.has_shown_event
+    assert not stream.has_any(SHOWN)
     stream.write(sign)
-    assert stream.has_shown_event
+    assert stream.has_any(SHOWN)
 
 
 def test_the_wait_for_a_sign_reads_nothing() -> None:
     stream = TurnStream()
     reader = stream.reader()
     threading.Timer(0.05, stream.write, [Text("a")]).start()
-    reader.wait_for_shown_event(SOON)
+    reader.wait_for_any(SHOWN, SOON)
     assert reader.read(0) == [Text("a")]
 
 
@@ -101,12 +112,12 @@ def test_events_that_no_client_is_shown_do_not_end_the_wait_for_a_sign(seen: int
     reader = stream.reader()
     for event in PREPARING[:seen]:
         stream.write(event)
-    reader.wait_for_shown_event(0.001)
-    assert not stream.has_shown_event
+    reader.wait_for_any(SHOWN, 0.001)
+    assert not stream.has_any(SHOWN)
 
 
 def test_the_wait_for_a_sign_ends_with_an_answer_that_says_nothing() -> None:
-    TurnStream([Stopped("end_turn")], WELL).reader().wait_for_shown_event(SOON)
+    TurnStream([Stopped("end_turn")], WELL).reader().wait_for_any(SHOWN, SOON)
 
 
 def test_the_choice_of_the_method_is_the_first_event_of_a_turn() -> None:
@@ -117,3 +128,15 @@ def test_the_choice_of_the_method_is_the_first_event_of_a_turn() -> None:
 def test_the_run_is_the_last_one_that_the_server_named() -> None:
     assert TurnStream([RunStarted("run-1"), Text("a"), RunStarted("run-2")]).run_id == "run-2"
     assert TurnStream([Text("a")]).run_id == ""
+
+
+def test_the_outcome_of_the_check_is_known_when_the_text_is_checked() -> None:
+    stream = TurnStream()
+    stream.write(Reasoning("hm"))
+    assert (stream.format_outcome, stream.has_any(FORMAT_KNOWN)) == (None, False)
+    stream.write(FormatChecked("invalid"))
+    assert (stream.format_outcome, stream.has_any(FORMAT_KNOWN)) == ("invalid", True)
+
+
+def test_a_recorded_answer_has_its_outcome() -> None:
+    assert TurnStream([FormatChecked("valid"), Text("{}")], WELL).format_outcome == "valid"

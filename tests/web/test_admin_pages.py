@@ -250,6 +250,21 @@ def test_an_agents_page_shows_its_state_and_its_turns(
     assert "Its loop holds a call for an approval" in text
 
 
+def test_a_turn_shows_what_the_agent_said_before_it_was_asked_again(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    letta.will_say("I don't know.")
+    letta.will_say('Here: {"a": 1}')
+    assert chat.ask(response_format={"type": "json_object"}).text == '{"a": 1}'
+    (turn,) = operator.data(f"agents/{ada.id}")["turns"]
+    assert [step["kind"] for step in turn["steps"]] == ["sync", "said", "asked again", "said", "answer"]
+    assert turn["reply_format"] == "valid"
+    text = operator.text(f"agents/{ada.id}")
+    assert "Said I don't know." in text
+    assert "Asked again it contains no JSON value" in text
+    assert "form of the reply valid" in text
+
+
 def test_an_unknown_agent_is_not_found(operator: Operator) -> None:
     assert "Not found" in operator.text("agents/agent-0", 404)
 

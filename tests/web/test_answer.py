@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from bridge.turn import Reasoning, Stopped, Text
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 
@@ -53,3 +54,57 @@ def test_a_request_aside_goes_to_the_agent_that_has_the_name_now(chat: Chat, let
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_reply_names_the_method(chat: Chat, streamed: bool) -> None:
     assert chat.ask(stream=streamed).headers["X-Bridge-Method"] == "approval"
+
+
+JSON = {"type": "json_object"}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("said", "outcome", "text"),
+    [
+        (['{"a": 1}'], "valid", '{"a": 1}'),
+        (['```json\n{"a": 1}\n```'], "valid", '{"a": 1}'),
+        (["I don't know.", 'Here: {"a": 1}'], "valid", '{"a": 1}'),
+        (["I don't know.", "Really."], "invalid", "Really."),
+    ],
+)
+def test_a_header_says_whether_the_reply_has_the_wanted_form(
+    chat: Chat, letta: FakeGateway, said: list[str], outcome: str, text: str, streamed: bool
+) -> None:
+    for one in said:
+        letta.will_say(one)
+    reply = chat.ask(response_format=JSON, stream=streamed)
+    assert (reply.headers["X-Bridge-Format"], reply.text, reply.finish_reason) == (outcome, text, "stop")
+    assert (reply.usage or {})["completion_tokens"] == 10 * len(said)
+    assert len(letta.prompts) == len(said)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_reply_of_any_form_has_no_such_header(chat: Chat, streamed: bool) -> None:
+    assert "X-Bridge-Format" not in chat.ask(stream=streamed).headers
+
+
+def test_thoughts_do_not_send_the_headers_of_a_reply_that_is_not_checked_yet(chat: Chat, letta: FakeGateway) -> None:
+    letta.will(Reasoning("hm"), Text("{}"), Stopped("end_turn"))
+    reply = chat.ask(response_format=JSON, stream=True)
+    assert (reply.headers["X-Bridge-Format"], reply.reasoning, reply.text) == ("valid", "hm", "{}")
+
+
+def test_a_repeat_gets_the_checked_reply_and_its_header(chat: Chat, letta: FakeGateway) -> None:
+    letta.will_say("I don't know.")
+    letta.will_say('Here: {"a": 1}')
+    key = {"Idempotency-Key": "one"}
+    first = chat.ask(response_format=JSON, headers=key)
+    again = chat.ask(response_format=JSON, stream=True, headers=key)
+    assert (again.headers["X-Bridge-Format"], again.comparable) == ("valid", first.comparable)
+    assert len(letta.prompts) == 2
+
+
+@pytest.mark.parametrize("schema", [{"type": "nope"}, {"$ref": "http://127.0.0.1:9/x"}, {"description": "x" * 300_000}])
+def test_an_unusable_schema_is_refused_before_the_agent_is_asked(
+    chat: Chat, letta: FakeGateway, schema: dict[str, Any]
+) -> None:
+    reply = chat.ask(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": schema}})
+    assert (reply.status, (reply.error or {})["param"]) == (400, "response_format.json_schema.schema")
+    assert letta.prompts == []

@@ -23,8 +23,8 @@ from tests.waiting import SOON
 Quiet = Callable[..., tuple[Iterator[bytes], threading.Event]]
 
 
-def open_stream(client: FlaskClient, connection: socket.socket | None = None) -> Any:
-    body = {"model": "Ada", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+def open_stream(client: FlaskClient, connection: socket.socket | None = None, **fields: Any) -> Any:
+    body = {"model": "Ada", "stream": True, "messages": [{"role": "user", "content": "Hi"}], **fields}
     overrides = {} if connection is None else {"gunicorn.socket": connection}
     response = client.post("/v1/chat/completions", json=body, environ_overrides=overrides)
     assert response.status_code == 200
@@ -46,14 +46,26 @@ def short_tick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def quiet(short_tick: None, parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest) -> Quiet:
+def fields() -> dict[str, Any]:
+    """More fields of the request. A test may set them before it opens a stream."""
+    return {}
+
+
+@pytest.fixture
+def quiet(
+    short_tick: None,
+    parameters: dict[str, Any],
+    fields: dict[str, Any],
+    letta: FakeGateway,
+    request: pytest.FixtureRequest,
+) -> Quiet:
     """Opens a stream whose headers are sent at once. The agent says nothing until the event is set."""
 
     def opened(ping_interval: float, *events: AgentEvent | Exception) -> tuple[Iterator[bytes], threading.Event]:
         parameters.update(ping_interval=ping_interval, header_wait=0.0)
         go_on = threading.Event()
         letta.will(lambda: go_on.wait(SOON), *events)
-        return open_stream(request.getfixturevalue("client")), go_on
+        return open_stream(request.getfixturevalue("client"), **fields), go_on
 
     return opened
 
@@ -78,6 +90,17 @@ def test_a_failure_after_the_headers_were_sent_is_an_error_event(quiet: Quiet) -
     go_on.set()
     *_, last = frames
     assert check_error(json.loads(last.removeprefix(b"data: ")))["message"] == "It broke."
+
+
+def test_a_stream_says_whether_its_text_has_the_wanted_form_where_the_headers_were_sent_before(
+    quiet: Quiet, fields: dict[str, Any]
+) -> None:
+    fields["response_format"] = {"type": "json_object"}
+    frames, go_on = quiet(25, Text("Here: {}"), Stopped("end_turn"))
+    assert next(frames) == b": ping\n\n"
+    go_on.set()
+    assert next(frames) == b": X-Bridge-Format: valid\n\n"
+    assert b'"content":"{}"' in next(frames)
 
 
 @pytest.mark.fault("clients that hang up")

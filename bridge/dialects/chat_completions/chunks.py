@@ -12,6 +12,7 @@ from bridge.turn import (
     AgentCall,
     AgentEvent,
     AgentReturn,
+    FormatChecked,
     JsonObject,
     MethodChosen,
     Reasoning,
@@ -73,7 +74,7 @@ class Chunks:
                 self._used = event
             case Stopped(reason):
                 self._reason = reason
-            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted():
+            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted() | FormatChecked():
                 pass
             case _:
                 assert_never(event)

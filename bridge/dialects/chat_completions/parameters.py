@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
+from bridge.dialects.openai.reply_format import any_object, value_of_schema
 from bridge.errors import InvalidRequest
-from bridge.turn import JsonObject
+from bridge.turn import JsonObject, ReplyFormat
 
 # (fields, treatment, explanation)
 PARAMETERS = (
@@ -22,8 +22,8 @@ PARAMETERS = (
     ("parallel_tool_calls", "enforced", "`false`: at most one call in a reply"),
     (
         "response_format",
-        "asked",
-        "the agent is asked in words for `json_object` or `json_schema`; the reply is not checked",
+        "checked",
+        "the agent is asked in words for `json_object` or `json_schema`; its reply is checked, and asked for again",
     ),
     ("temperature, top_p, seed, stop, max_tokens, max_completion_tokens", "accepted", "the agent's own settings apply"),
     ("frequency_penalty, presence_penalty, logit_bias", "accepted", "the agent's own settings apply"),
@@ -81,27 +81,27 @@ def check_parameters(body: JsonObject) -> None:
     )
 
 
-def format_instruction(body: JsonObject) -> str:
-    """Returns the sentence that tells the agent its reply's form (`response_format`); "" if the form is plain text."""
+def parse_reply_format(body: JsonObject) -> ReplyFormat | None:
+    """Returns the form that the reply must have (`response_format`), None for plain text."""
     wanted = body.get("response_format")
     if wanted is None:
-        return ""
+        return None
     kind = wanted.get("type") if isinstance(wanted, dict) else None
     if kind == "text":
-        return ""
+        return None
     if kind == "json_object":
-        return "Answer with one valid JSON object and nothing else: no code fence, no words around it."
-    described = wanted.get("json_schema") if kind == "json_schema" and isinstance(wanted, dict) else None
-    schema = described.get("schema") if isinstance(described, dict) else None
-    if not isinstance(schema, dict):
+        return any_object()
+    if kind != "json_schema":
         raise InvalidRequest(
             '`response_format` must be {"type": "text"}, {"type": "json_object"} or a "json_schema" with its `schema`.',
-            param="response_format",
+            param="response_format" if not isinstance(wanted, dict) else "response_format.type",
         )
-    return (
-        "Answer with one valid JSON value that fits this JSON Schema, and nothing else: no code fence, no words around"
-        f" it.\n{json.dumps(schema, ensure_ascii=False)}"
-    )
+    described = wanted.get("json_schema")
+    if not isinstance(described, dict):
+        raise InvalidRequest(
+            "`response_format.json_schema` must be an object with a `schema`.", param="response_format.json_schema"
+        )
+    return value_of_schema(described.get("schema"), "response_format.json_schema.schema")
 
 
 def _refuse_field(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from bridge.dialects.base import RequestRules
-from bridge.dialects.chat_completions.parameters import check_parameters, format_instruction
+from bridge.dialects.chat_completions.parameters import check_parameters, parse_reply_format
 from bridge.dialects.openai.content import parse_content, storable_text
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
 from bridge.dialects.openai.transcript import Transcript
@@ -37,13 +37,12 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
         raise InvalidRequest("`model` must be the name or id of an agent; GET /v1/models lists them.", param="model")
     tools = () if body.get("tool_choice") == "none" else parse_tools(body, rules.most_tools)
     check_parameters(body)
-    reply_format = format_instruction(body)
     fields = transcript_fields(
         parse_transcript(body, rules),
         rules.side_rules,
         aside=aside or model.endswith(ASIDE_SUFFIX),
         has_tools=bool(tools),
-        reply_format=reply_format,
+        reply_format=parse_reply_format(body),
     )
     return Turn(
         model=model.removesuffix(ASIDE_SUFFIX),

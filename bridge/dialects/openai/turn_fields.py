@@ -13,11 +13,16 @@ from bridge.dialects.openai.transcript import (
     extract_input_aside,
     extract_new_input,
 )
-from bridge.turn import SideRule
+from bridge.turn import ReplyFormat, SideRule
 
 
 def transcript_fields(
-    transcript: Transcript, side_rules: Sequence[SideRule], *, aside: bool, has_tools: bool, reply_format: str
+    transcript: Transcript,
+    side_rules: Sequence[SideRule],
+    *,
+    aside: bool,
+    has_tools: bool,
+    reply_format: ReplyFormat | None,
 ) -> dict[str, Any]:
     """Returns these fields by name. The request is aside by `aside` or by a side rule."""
     rule = find_side_rule(transcript, has_tools, side_rules)
@@ -25,7 +30,7 @@ def transcript_fields(
     read_input = extract_input_aside if aside else extract_new_input
     return {
         "transcript": tuple(message for message in transcript if message.role != "system"),
-        "new_input": read_input(transcript, reply_format),
+        "new_input": read_input(transcript, reply_format.instruction if reply_format else ""),
         "aside": aside,
         "side_rule": rule,
         "reply_format": reply_format,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridge.dialects.chat_completions.parameters import check_parameters, format_instruction
+from bridge.dialects.chat_completions.parameters import check_parameters, parse_reply_format
 from bridge.errors import InvalidRequest
 
 
@@ -76,23 +76,43 @@ def test_other_fields_and_values_are_accepted(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("value", [None, {"type": "text"}])
-def test_without_a_format_no_words_are_added(value: Any) -> None:
-    assert format_instruction({"response_format": value}) == ""
+def test_without_a_format_the_reply_may_have_any_form(value: Any) -> None:
+    assert parse_reply_format({"response_format": value}) is None
 
 
 def test_the_agent_gets_the_schema_in_words() -> None:
     schema = {"type": "object", "properties": {"größe": {"type": "integer"}}}
-    words = format_instruction(
+    form = parse_reply_format(
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}
     )
-    assert '{"type": "object", "properties": {"größe": {"type": "integer"}}}' in words
-    assert "JSON" in format_instruction({"response_format": {"type": "json_object"}})
+    assert form is not None
+    assert form.schema == '{"type": "object", "properties": {"größe": {"type": "integer"}}}'
+    assert form.schema in form.instruction
+    assert form.field == "response_format.json_schema.schema"
+
+
+def test_the_agent_is_asked_for_an_object() -> None:
+    form = parse_reply_format({"response_format": {"type": "json_object"}})
+    assert form is not None
+    assert "JSON object" in form.instruction
+    assert form.schema == ""
 
 
 @pytest.mark.parametrize(
-    "value", ["json", {"type": "xml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {}}]
+    ("value", "param"),
+    [
+        ("json", "response_format"),
+        ([], "response_format"),
+        ({}, "response_format.type"),
+        ({"type": "xml"}, "response_format.type"),
+        ({"type": ["json_object"]}, "response_format.type"),
+        ({"type": "json_schema"}, "response_format.json_schema"),
+        ({"type": "json_schema", "json_schema": "x"}, "response_format.json_schema"),
+        ({"type": "json_schema", "json_schema": {}}, "response_format.json_schema.schema"),
+        ({"type": "json_schema", "json_schema": {"schema": True}}, "response_format.json_schema.schema"),
+    ],
 )
-def test_an_invalid_format_is_refused(value: Any) -> None:
+def test_an_invalid_format_is_refused_by_name(value: Any, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        format_instruction({"response_format": value})
-    assert refused.value.param == "response_format"
+        parse_reply_format({"response_format": value})
+    assert refused.value.param == param
