@@ -31,7 +31,6 @@ from bridge.stubs.cache import StubCache
 from bridge.stubs.checks import schema_limits
 from bridge.sync.cleanup import sweep_server
 from bridge.sync.registry import Registry
-from bridge.trace import count_as_waiting
 from bridge.turns.admission import Admission
 from bridge.turns.attempts import Attempts
 from bridge.turns.turns import Turns
@@ -108,7 +107,7 @@ def assemble_parts(
     directory = Directory(gateway)
     shared = make_shared_parts(settings)
     stubs = StubCache(schema_limits(settings.max_depth, settings.max_schema))
-    registry = Registry(gateway, lambda: count_as_waiting(shared.locks.hold("names-of-tools")))
+    registry = Registry(gateway, lambda: shared.locks.hold("names-of-tools", cause="another change of tool names"))
     offering = Offering(gateway, registry, shared, stubs, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)

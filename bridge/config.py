@@ -41,7 +41,6 @@ FORMER_VARIABLES = {
     "BRIDGE_HEADER_WAIT": "it is always 10 seconds",
     "BRIDGE_PING_INTERVAL": "it is always 15 seconds",
     "BRIDGE_READ_TIMEOUT": "it is always 10 seconds",
-    "BRIDGE_TOOL_WAIT": "it is always 30 seconds",
     "BRIDGE_JOURNAL_KEEP": "it is always 900 seconds",
     "BRIDGE_SWEEP_INTERVAL": "it is always 3600 seconds",
     "BRIDGE_STUB_IDLE": "it is always 86400 seconds",
@@ -202,9 +201,15 @@ class Settings:
     meanwhile: Meanwhile = setting(
         "BRIDGE_MEANWHILE",
         "wait",
-        "What another client's message does while a client runs a tool for the agent: `wait` (30 seconds at most),"
-        " `refuse` (409), or `close` the call",
+        "What a message of another conversation does while a client runs a tool for the agent: `wait`"
+        " (BRIDGE_TOOL_WAIT), `refuse` (409), or `close` the call",
         choice_parser(Meanwhile),
+    )
+    tool_wait: float = setting(
+        "BRIDGE_TOOL_WAIT",
+        "30",
+        "Seconds that a call keeps such a message waiting; then it closes the call. BRIDGE_WAIT ends the wait, too",
+        seconds_parser(0, 3600),
     )
     reply_wait: float = setting(
         "BRIDGE_REPLY_WAIT",
@@ -246,7 +251,6 @@ class Settings:
     header_wait: float = 10.0  # a stream waits so long for the first event: an early failure gets its own status
     ping_interval: float = 15.0  # between the comments that keep a quiet stream open
     read_timeout: float = 10.0  # a client may pause so long within its request; whole seconds
-    tool_wait: float = 30.0  # other clients wait so long for a client's tool result; then their message closes the call
     journal_keep: float = 900.0  # the answer of a turn is kept for a client that did not get it
     sweep_interval: float = 3600.0  # between two sweeps; 0: only the command sweeps
     stub_idle: float = 86400.0  # a sweep deletes a stub that no agent has had for so long

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 
 from bridge.aside import make_helper
 from bridge.config import Settings
 from bridge.directory import Directory
-from bridge.errors import ClientGone, InvalidRequest, LettaError
+from bridge.errors import Busy, ClientGone, InvalidRequest, LettaError
 from bridge.heard.hearing import Hearing
 from bridge.interception.correction import Corrections
 from bridge.interception.delivered import run_method
-from bridge.interception.ending import end_with_call, events_without_agent, find_ending_tool, without_ending_results
+from bridge.interception.ending import (
+    end_with_call,
+    ending_results,
+    events_without_agent,
+    find_ending_tool,
+    without_ending_results,
+)
 from bridge.interception.method import PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs
 from bridge.letta.capabilities import ServerFeatures, streams_tokens_faithfully
@@ -28,17 +37,20 @@ from bridge.shared import SharedParts
 from bridge.stubs.checks import schema_limits
 from bridge.sync.ownership import names_of_our_tools
 from bridge.toolsets import read_toolsets
-from bridge.trace import count_as_waiting, current_trace
+from bridge.trace import current_trace
 from bridge.turn import (
     AgentEvent,
+    EndingResults,
     MethodChosen,
     NewInput,
+    Notice,
     ReplyFormat,
     ToolCall,
     ToolsOffered,
     Turn,
     TurnEvent,
     Used,
+    waiting_notice,
 )
 
 log = logging.getLogger(__name__)
@@ -66,14 +78,16 @@ class Conversation:
         """Returns the turn's events; the turn runs while they are read. `gone` is set when no client waits any more: if
         the turn still waits for its agent then, ClientGone is raised. A turn `aside` does not wait for its agent.
         """
-        if not turn.aside:
-            turn = replace(turn, new_input=without_ending_results(turn.new_input, turn.call_ids))
+        of_endings = () if turn.aside else ending_results(turn.new_input, turn.call_ids)
+        turn = replace(turn, new_input=without_ending_results(turn.new_input, of_endings))
+        kept = [EndingResults(of_endings)] if of_endings else []
         hearing = Hearing(self._store, turn, self._settings.history_limit)
         if turn.aside:
-            return hearing.note(self._answer_aside(turn, hearing, gone))
+            return chain(kept, hearing.note(self._answer_aside(turn, hearing, gone)))
         if not turn.new_input.results and not turn.new_input.user_messages:
-            return events_without_agent()
-        return hearing.note(self._with_ending_call(turn, self._run_when_agent_is_free(turn, hearing, gone)))
+            return chain(kept, events_without_agent())
+        events = self._with_ending_call(turn, self._run_when_agent_is_free(turn, hearing, gone))
+        return chain(kept, hearing.note(events))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """Cancels the Letta run of a turn that no client waits for; if `run_id` is "", every run of the agent. Not for
@@ -92,30 +106,49 @@ class Conversation:
             self._lingering.note(self._directory.find_id(turn.model), turn, token, began)
 
     def _run_when_agent_is_free(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
-        """Waits until the agent has no other turn, and no open call of another client for which the settings tell this
-        turn to wait. Then runs the turn under the lock on the agent. Under the lock, looks up the agent again, because
-        the name may mean another agent by then, and at the end notes the calls that the turn leaves open.
+        """Waits until the agent has no other turn, and no open call of another conversation for which the settings tell
+        this turn to wait. Then runs the turn under the lock on the agent. Under the lock, looks up the agent again,
+        because the name may mean another agent by then, and at the end notes the calls that the turn leaves open.
         """
         deadline = self._locks.deadline()
         while not gone.is_set():
             agent_id = self._directory.find_id(turn.model)
             end_earlier_turns = self._lingering.earlier_turns_ender(agent_id, turn)
-            with count_as_waiting(self._locks.hold(agent_id, deadline, gone, end_earlier_turns)) as hold:
+            current_trace().set_agent(agent_id, "", "")  # pages list the turn with its agent while it waits
+            with ExitStack() as held:
+                hold = yield from self._hold_agent(held, agent_id, deadline, gone, end_earlier_turns)
                 agent = self._directory.find(turn.model)
                 others = self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
-                    calls = []
+                    calls: list[ToolCall] = []
                     for event in self._run_while_held(turn, hearing, agent, hold, gone):
                         if isinstance(event, ToolCall):
-                            calls.append(event.id)
+                            calls.append(event)
                         yield event
                     self._open_calls.note(agent_id, turn, calls)
                     return
                 hold.keep_unfinished_mark()
             if others:
                 end_earlier_turns()
-                self._open_calls.wait_until_closed(agent_id, others, deadline, gone)
+                yield waiting_notice("another client's tool result")
+                with current_trace().measure_waiting("another client's tool result"):
+                    self._open_calls.wait_until_closed(agent_id, others, deadline, gone)
         raise ClientGone.before_its_turn()  # an error, so that a repeat of the request makes a new attempt
+
+    def _hold_agent(
+        self,
+        held: ExitStack,
+        agent_id: str,
+        deadline: float,
+        gone: threading.Event,
+        while_waiting: Callable[[], None],
+    ) -> Generator[Notice, None, AgentHold]:
+        """Locks the agent until `held` is closed. If another turn has it, says so and waits until `deadline`."""
+        try:
+            return held.enter_context(self._locks.hold(agent_id, time.monotonic(), gone))
+        except Busy:
+            yield waiting_notice("another turn")
+        return held.enter_context(self._locks.hold(agent_id, deadline, gone, while_waiting))
 
     def _run_while_held(
         self, turn: Turn, hearing: Hearing, agent: Agent, hold: AgentHold, gone: threading.Event
@@ -125,13 +158,13 @@ class Conversation:
         """
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
-            wait_for_runs(gateway, agent.id, gone)
+            yield from wait_for_runs(gateway, agent.id, gone)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         turn = replace(turn, new_input=hearing.read_new_input(gateway, agent))
-        return self._run_turn(gateway, turn, agent, hold.previous_turn_ended, gone, told=hearing.told_messages)
+        yield from self._run_turn(gateway, turn, agent, hold.previous_turn_ended, gone, told=hearing.told_messages)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         """Makes the agent's text a call of the ending tool (BRIDGE_FINAL_TOOLS), if the turn has such a tool."""

@@ -37,7 +37,7 @@ def make_shared_parts(settings: Settings) -> SharedParts:
 
 
 def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedParts:
-    open_calls = OpenCalls(store, settings.meanwhile, settings.tool_wait)
+    open_calls = OpenCalls(store, settings.meanwhile, settings.tool_wait, settings.final_tools)
     lingering = LingeringTurns(store, settings.repeat_wait)
     return SharedParts(store, AgentLocks(locker, settings.wait), open_calls, lingering, Heartbeat(store))
 

@@ -18,8 +18,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def encode_comment(text: str) -> bytes:
-    """Returns a comment with this line of text. Clients ignore comments."""
-    return b": " + text.encode() + b"\n\n"
+    """Returns a comment, which clients ignore. Line ends in the text become blanks: each would begin a line."""
+    return b": " + " ".join(text.splitlines()).encode("utf-8", "replace") + b"\n\n"
 
 
 PING = encode_comment("ping")  # keeps a quiet stream open

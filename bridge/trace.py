@@ -11,9 +11,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from typing import TypeVar, get_args
+
+from bridge.turn import WaitCause
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,7 +44,8 @@ class Trace:
         self.calls: Counter[str] = Counter()
         self._begun = time.perf_counter()
         self._letta = _BusyTime()
-        self._waits = _BusyTime()
+        self._waiting = _BusyTime()
+        self._waits: dict[WaitCause, _BusyTime] = {cause: _BusyTime() for cause in get_args(WaitCause)}
 
     @property
     def traceparent(self) -> str:
@@ -65,8 +68,14 @@ class Trace:
 
     @property
     def waited_seconds(self) -> float:
-        """The seconds that the request waited for locks: other turns of the agent, or other changes of tool names."""
-        return self._waits.seconds
+        """The seconds that the request waited for anything of WaitCause."""
+        return self._waiting.seconds
+
+    @property
+    def waits(self) -> dict[str, float]:
+        """The seconds that the request waited, by cause. Has only the causes for which it waited."""
+        by_cause = {str(cause): time.seconds for cause, time in self._waits.items()}
+        return {cause: seconds for cause, seconds in by_cause.items() if seconds > 0}
 
     def set_agent(self, agent_id: str, name: str, agent_type: str) -> None:
         self.agent_id, self.agent_name, self.agent_type = agent_id, name, agent_type
@@ -79,9 +88,11 @@ class Trace:
         """Adds the time inside the `with` block to `letta_seconds`."""
         return self._letta.measure()
 
-    def measure_waiting(self) -> AbstractContextManager[None]:
-        """Adds the time inside the `with` block to `waited_seconds`."""
-        return self._waits.measure()
+    @contextmanager
+    def measure_waiting(self, cause: WaitCause) -> Iterator[None]:
+        """Adds the time inside the `with` block to `waited_seconds` and to the `waits` for this cause."""
+        with self._waiting.measure(), self._waits[cause].measure():
+            yield
 
 
 class _BusyTime:
@@ -138,12 +149,3 @@ def bind_to_current_trace(action: Callable[[Item], Result]) -> Callable[[Item], 
         return action(item)
 
     return lambda item: copy_context().run(run_in_trace, item)
-
-
-@contextmanager
-def count_as_waiting(held: AbstractContextManager[Result]) -> Iterator[Result]:
-    """Enters `held`, such as a lock on an agent, and yields its value. Counts only the time to enter as waiting."""
-    with ExitStack() as stack:
-        with current_trace().measure_waiting():
-            value = stack.enter_context(held)
-        yield value

@@ -14,6 +14,8 @@ Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "me
 SystemPromptMode = Literal["block", "message", "ignore"]
 # What happens to another client's turn while a client runs a tool for the agent (BRIDGE_MEANWHILE).
 Meanwhile = Literal["wait", "refuse", "close"]
+# What a turn may wait for before the agent can work for it.
+WaitCause = Literal["another turn", "another client's tool result", "a run under way", "another change of tool names"]
 
 # A client adds this to the agent's name in `model` if the request must not reach the agent's memory.
 ASIDE_SUFFIX = ":aside"
@@ -288,12 +290,23 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class MethodChosen:
-    """Always the first event of a turn: its interception method, "none" if no agent is asked. `told`: how many older
-    messages of the transcript the agent is told in this turn, because it has not heard them.
+    """The first event of a turn apart from notices: its interception method, "none" if no agent is asked. `told`: how
+    many older messages of the transcript the agent is told in this turn, because it has not heard them.
     """
 
     method: str
     told: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A remark about the turn, for developers: in a stream as a comment. It has no words of the conversation."""
+
+    text: str
+
+
+def waiting_notice(cause: WaitCause) -> Notice:
+    return Notice(f"waiting for {cause}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +327,13 @@ class OriginalReply:
 
     text: str
     fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndingResults:
+    """The client's results for calls that the bridge made itself (see interception/ending.py): for the record only."""
+
+    results: tuple[ToolResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,9 +421,19 @@ class Stopped:
 
 
 AgentEvent = (
-    MethodChosen | Reasoning | FormatChecked | Text | AgentCall | AgentReturn | ToolCall | RunStarted | Used | Stopped
+    MethodChosen
+    | Notice
+    | Reasoning
+    | FormatChecked
+    | Text
+    | AgentCall
+    | AgentReturn
+    | ToolCall
+    | RunStarted
+    | Used
+    | Stopped
 )
-# Events for the record of the turn, not for the client.
-RecordEvent = ToolsOffered | OriginalReply
+# Events for the record of the turn only.
+RecordEvent = ToolsOffered | OriginalReply | EndingResults
 # What a turn yields.
 TurnEvent = AgentEvent | RecordEvent

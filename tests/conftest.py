@@ -100,13 +100,14 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "LETTA_BASE_URL": "http://letta.test:8283",
         "BRIDGE_ALLOW_ANONYMOUS": "1",
         "BRIDGE_DATA_DIR": str(tmp_path),
+        "BRIDGE_TOOL_WAIT": "0.1",
     }
 
 
 @pytest.fixture
 def parameters() -> dict[str, Any]:
     """The settings that have no variable. A test may change them before it uses `settings`."""
-    return {"tool_wait": 1.0}
+    return {}
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ from openai.types.shared import ErrorObject
 
 Json = dict[str, Any]
 
-_COMMENT = re.compile(": ping|: X-Bridge-Format: (valid|invalid|unchecked)")
+_FORMAT = re.compile("X-Bridge-Format: (valid|invalid|unchecked)")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedReply:
     """A streamed reply. `message` joins its deltas; `failure` is the error that ended it, if any.
-    `reply_format` is what a comment says of it, None without such a comment.
+    `pings` counts the comments that only keep it open, `comments` has the others. `reply_format` is what a comment says
+    of its form, None without such a comment.
     """
 
     chunks: tuple[Json, ...]
@@ -28,6 +29,7 @@ class StreamedReply:
     usage: Json | None
     failure: Json | None
     pings: int
+    comments: tuple[str, ...]
     reply_format: str | None
 
     @property
@@ -39,8 +41,9 @@ def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
     """Returns the reply, or raises an AssertionError that says which rule it breaks."""
     frames = list(_frames(body))
     pings = frames.count(": ping")
-    outcomes = [found[1] for found in map(_COMMENT.fullmatch, frames) if found and found[1]]
-    values = [frame.removeprefix("data: ") for frame in frames if not _COMMENT.fullmatch(frame)]
+    comments = tuple(frame[2:] for frame in frames if frame.startswith(": ") and frame != ": ping")
+    outcomes = [found[1] for found in map(_FORMAT.fullmatch, comments) if found]
+    values = [frame.removeprefix("data: ") for frame in frames if not frame.startswith(": ")]
     failure = _failure_of(values[-1]) if values else None
     assert failure is not None or values[-1:] == ["[DONE]"], "a reply ends with [DONE], or with an error and no [DONE]"
     chunks = tuple(_chunk(value) for value in values[:-1])
@@ -48,7 +51,7 @@ def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
         _check_heads(chunks)
     usage = _check_usage(chunks, include_usage) if failure is None else None
     finish_reason = _check_end(chunks, failed=failure is not None)
-    return StreamedReply(chunks, _joined(chunks), finish_reason, usage, failure, pings, *(outcomes or [None]))
+    return StreamedReply(chunks, _joined(chunks), finish_reason, usage, failure, pings, comments, *(outcomes or [None]))
 
 
 def check_completion(body: Mapping[str, Any]) -> None:
@@ -75,8 +78,8 @@ def _frames(body: bytes) -> Iterator[str]:
     text = body.decode("utf-8")
     assert text == "" or text.endswith("\n\n"), "the last frame is whole"
     for frame in text.split("\n\n")[:-1]:
-        is_event = frame.startswith("data: ") and "\n" not in frame
-        assert is_event or _COMMENT.fullmatch(frame), f"not a frame: {frame!r}"
+        assert frame.startswith((": ", "data: ")), f"not a frame: {frame!r}"
+        assert "\n" not in frame, f"not a frame: {frame!r}"
         yield frame
 
 

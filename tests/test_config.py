@@ -66,6 +66,7 @@ BAD = [
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_MEANWHILE", "never", "must be one of wait, refuse, close"),
     ("BRIDGE_HISTORY_LIMIT", "-1", "whole number from 0 to 10000000"),
+    ("BRIDGE_TOOL_WAIT", "3601", "seconds from 0 to 3600"),
     ("BRIDGE_MAX_TURNS", "-1", "whole number from 0 to 896"),
     ("BRIDGE_MAX_TURNS", "897", "whole number from 0 to 896"),
     ("BRIDGE_MAX_TURNS", "many", "whole number"),

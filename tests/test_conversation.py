@@ -16,7 +16,24 @@ from bridge.conversation import Conversation
 from bridge.journal.lingering import is_asked_to_end
 from bridge.letta.gateway import Agent, Say
 from bridge.sync.instructions import LABEL
-from bridge.turn import AgentCall, AgentEvent, Message, ReplyFormat, Stopped, Text, ToolCall, ToolSpec, Turn, Used
+from bridge.trace import Trace, set_current_trace
+from bridge.turn import (
+    AgentCall,
+    AgentEvent,
+    EndingResults,
+    Message,
+    MethodChosen,
+    Notice,
+    ReplyFormat,
+    Stopped,
+    Text,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    ToolSpec,
+    Turn,
+    Used,
+)
 from tests.asked import turn_of
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway
@@ -284,9 +301,9 @@ def test_a_turn_that_waits_for_its_agent_ends_earlier_turns_of_its_conversation(
 def test_a_turn_that_waits_for_another_clients_result_ends_earlier_turns_of_its_conversation(
     letta: FakeGateway, settings: Settings
 ) -> None:
-    parts = assemble_parts(replace(settings, tool_wait=1.0), letta)
+    parts = assemble_parts(settings, letta)
     letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
-    list(parts.conversation.events(turn_of(HELLO, tools=(CALL,)), Signal()))
+    list(parts.conversation.events(turn_of(Message("user", "Weather?"), tools=(CALL,)), Signal()))
     parts.conversation.note_lingering(turn_of(HELLO, id="turn-1"), "token-1", 0.0)
     list(parts.conversation.events(turn_of(HELLO, GOODBYE, id="turn-2"), Signal()))
     assert is_asked_to_end(parts.store, "token-1")
@@ -379,3 +396,89 @@ def test_calls_of_an_agent_with_sleeptime_are_not_held_when_no_answer_frees_them
     agent = letta.has_agent("Ada", "memgpt_v2_agent", sleeptime=sleeptime)
     list(made(letta, settings).events(turn_of(HELLO, tools=(CALL,)), Signal()))
     assert [one["type"] for one in letta.agent(agent.id).rules] == [rule]
+
+
+# --- waiting --------------------------------------------------------------------------------------------------
+
+
+def asks_for_weather(letta: FakeGateway, conversation: Conversation) -> None:
+    """A client asks, and the agent calls the client's tool."""
+    letta.will(AgentCall(new_id("message"), "call_1", "weather", "{}", True), Stopped("requires_approval"))
+    events = list(conversation.events(turn_of(HELLO, tools=(CALL,)), Signal()))
+    assert any(isinstance(event, ToolCall) for event in events)
+
+
+def test_a_turn_that_waits_for_another_conversations_result_says_so_before_it(
+    letta: FakeGateway, settings: Settings
+) -> None:
+    conversation, trace = made(letta, settings), Trace()
+    set_current_trace(trace)
+    asks_for_weather(letta, conversation)
+    assert trace.waits == {}
+    letta.will_say("Hi")
+    events = list(conversation.events(turn_of(Message("user", "Hi")), Signal()))
+    assert events[:2] == [Notice("waiting for another client's tool result"), MethodChosen("approval")]
+    assert [*trace.waits] == ["another client's tool result"]
+
+
+def test_a_turn_that_waits_for_another_turn_says_so(letta: FakeGateway, settings: Settings) -> None:
+    parts, trace = assemble_parts(settings, letta), Trace()
+    set_current_trace(trace)
+    letta.will_say("Hi")
+    events = parts.conversation.events(turn_of(HELLO), Signal())
+    with parts.hold(letta.agents()[0].id):
+        assert next(events) == Notice("waiting for another turn")
+    assert [event for event in events if isinstance(event, Text | Notice)] == [Text("Hi")]
+    assert [*trace.waits] == ["another turn"]
+
+
+def test_a_turn_that_waits_for_a_run_under_way_says_so(letta: FakeGateway, settings: Settings) -> None:
+    conversation = made(letta, settings)
+    turn = opens_a_call_and_breaks_off(letta, conversation)
+    trace = Trace()
+    set_current_trace(trace)
+    letta.under_way.append("run-1")
+    letta.will_say("Sun.")
+    events = conversation.events(turn, Signal())
+    assert next(events) == Notice("waiting for a run under way")
+    letta.under_way.clear()
+    assert [event for event in events if isinstance(event, Text | Notice)] == [Text("Sun.")]
+
+
+def test_a_free_agent_is_not_waited_for(letta: FakeGateway, settings: Settings) -> None:
+    trace = Trace()
+    set_current_trace(trace)
+    events = list(made(letta, settings).events(turn_of(HELLO), Signal()))
+    assert not any(isinstance(event, Notice) for event in events)
+    assert trace.waits == {}
+
+
+def test_twenty_forced_calls_in_turn_hold_up_nobody(letta: FakeGateway, settings: Settings) -> None:
+    conversation, trace = made(letta, settings), Trace()
+    set_current_trace(trace)
+    for number in range(20):
+        spec = ToolSpec(f"Schema{number}")
+        letta.will(AgentCall(new_id("message"), "call_1", spec.name, "{}", True), Stopped("requires_approval"))
+        forced = turn_of(HELLO, tools=(spec,), tool_choice=ToolChoice("function", spec.name))
+        events = list(conversation.events(forced, Signal()))
+        assert [event.name for event in events if isinstance(event, ToolCall)] == [spec.name]
+    assert trace.waits == {}
+
+
+# --- receipts -------------------------------------------------------------------------------------------------
+
+
+def test_a_receipt_for_a_call_of_the_bridge_is_recorded_and_not_heard(letta: FakeGateway, settings: Settings) -> None:
+    conversation = made(letta, settings)
+    letta.will_say("All done.")
+    (end,) = [
+        event for event in conversation.events(turn_of(HELLO, tools=(ENDING,)), Signal()) if isinstance(event, ToolCall)
+    ]
+    receipt = Message("tool", "Submission recorded (verified): All done.", tool_call_id=end.id)
+    so_far = (HELLO, Message("assistant", tool_calls=(end,)), receipt)
+    events = list(conversation.events(turn_of(*so_far, tools=(ENDING,)), Signal()))
+    kept = EndingResults((ToolResult(end.id, receipt.text, name=end.name, arguments=end.arguments),))
+    assert events == [kept, MethodChosen("none"), Text("Done."), Stopped("end_turn")]
+    events = list(conversation.events(turn_of(*so_far, Message("user", "Next."), tools=(ENDING,)), Signal()))
+    assert events[0] == kept
+    assert [prompt.texts for prompt in letta.prompts] == [["Hello"], ["Next."]]

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 
-from bridge.errors import Busy
 from bridge.sync.concurrently import call_concurrently
-from bridge.trace import Trace, count_as_waiting, current_trace, current_trace_or_none, set_current_trace
+from bridge.trace import Trace, current_trace, current_trace_or_none, set_current_trace
 from tests.waiting import SOON
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -80,25 +78,12 @@ def test_calls_of_other_requests_are_not_counted() -> None:
     assert trace.letta_calls == 0
 
 
-def test_waiting_is_counted_until_the_work_begins_or_is_refused() -> None:
+def test_waiting_is_counted_by_cause_and_together() -> None:
     trace = Trace()
-    set_current_trace(trace)
-
-    @contextmanager
-    def refused() -> Iterator[str]:
-        raise Busy("not free")
-        yield ""
-
-    with pytest.raises(Busy), count_as_waiting(refused()):
-        pass
-    waited = trace.waited_seconds
-    assert waited > 0
-
-    @contextmanager
-    def free() -> Iterator[str]:
-        yield "the agent"
-
-    with count_as_waiting(free()) as held:
-        begun = trace.waited_seconds
-        assert held == "the agent"
-        assert trace.waited_seconds == begun
+    with trace.measure_waiting("another turn"), trace.measure_waiting("a run under way"):
+        time.sleep(0.01)
+    with trace.measure_waiting("a run under way"):
+        time.sleep(0.01)
+    assert trace.waits.keys() == {"another turn", "a run under way"}
+    assert 0.01 <= trace.waits["another turn"] < trace.waits["a run under way"] <= trace.waited_seconds
+    assert trace.waited_seconds < sum(trace.waits.values())

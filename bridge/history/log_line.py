@@ -44,6 +44,7 @@ def log_fields(record: TurnRecord) -> JsonObject:
         "ms": _milliseconds(record.seconds),
         "letta_ms": _milliseconds(record.letta_seconds),
         "waited_ms": _milliseconds(record.waited_seconds),
+        "waited_for": record.waited_for,
         "bridge_ms": _milliseconds(record.bridge_seconds),
     }
 

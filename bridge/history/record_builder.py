@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from bridge.dialects.base import Dialect
@@ -13,8 +13,10 @@ from bridge.trace import Trace
 from bridge.turn import (
     AgentCall,
     AgentReturn,
+    EndingResults,
     FormatChecked,
     MethodChosen,
+    Notice,
     OriginalReply,
     Reasoning,
     RunStarted,
@@ -22,6 +24,7 @@ from bridge.turn import (
     Stub,
     Text,
     ToolCall,
+    ToolResult,
     ToolsOffered,
     Turn,
     TurnEvent,
@@ -114,8 +117,18 @@ class RecordBuilder:
                 self._fields |= {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
             case FormatChecked(outcome):
                 self._fields["reply_format"] = outcome
+            case _:
+                self._add_step_of_bridge(event)
+
+    def _add_step_of_bridge(self, event: TurnEvent) -> None:
+        """Adds what the bridge did, not the agent. Other events are ignored."""
+        match event:
             case ToolsOffered():
                 self._note_tools_offered(event)
+            case EndingResults(results):
+                self._add_results(results)
+            case Notice(text):
+                self._add_step("notice", text, "")
             case _:
                 pass
 
@@ -124,7 +137,10 @@ class RecordBuilder:
         self.digests = {name: stub.digest for name, stub in self._stubs.items()}
         self._fields["tools"] = len(self._stubs)
         self._add_step("sync", "", "", size=len(self._stubs))
-        for result in event.results:
+        self._add_results(event.results)
+
+    def _add_results(self, results: Iterable[ToolResult]) -> None:
+        for result in results:
             self._add_step("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
 
     def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
@@ -154,6 +170,7 @@ class RecordBuilder:
             "letta_calls": trace.letta_calls,
             "letta_seconds": trace.letta_seconds,
             "waited_seconds": trace.waited_seconds,
+            "waits": trace.waits,
             "stubs_put": trace.calls["PUT /v1/tools/"],
             "seconds": trace.seconds,
             "called": self._called,

@@ -14,8 +14,20 @@ from bridge.turn import JsonObject
 _OLD_GOOD_OUTCOMES = frozenset({"answer", "calls", "nothing"})
 
 StepKind = Literal[
-    "sync", "result", "thought", "own call", "own return", "call", "said", "asked again", "answer", "failed"
+    "sync",
+    "notice",
+    "result",
+    "thought",
+    "own call",
+    "own return",
+    "call",
+    "said",
+    "asked again",
+    "answer",
+    "failed",
 ]
+# A turn that waited for fewer seconds did not really wait.
+LEAST_WAIT = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,7 @@ class TurnRecord:
     `closed_calls` earlier calls that no client has to answer any more,
     `own_calls` the calls of the agent's own tools, `characters` the characters of the answer. `reply_format`: whether
     the answer has the form that the client wants, "valid", "invalid" or "unchecked"; "" if it may have any form.
+    `waits` has the seconds of waiting by their cause (WaitCause).
     """
 
     id: str
@@ -64,6 +77,7 @@ class TurnRecord:
     letta_calls: int = 0
     letta_seconds: float = 0.0
     waited_seconds: float = 0.0
+    waits: Mapping[str, float] = field(default_factory=dict)
     stubs_put: int = 0
     tools: int = 0
     results: int = 0
@@ -87,6 +101,12 @@ class TurnRecord:
     def bridge_seconds(self) -> float:
         """The seconds of the attempt in which neither Letta worked nor the attempt waited for a lock."""
         return max(0.0, self.seconds - self.letta_seconds - self.waited_seconds)
+
+    @property
+    def waited_for(self) -> str:
+        """What the attempt waited for, the longest wait first; "" if it did not wait."""
+        longest_first = sorted(self.waits.items(), key=lambda item: -item[1])
+        return ", ".join(cause for cause, seconds in longest_first if seconds >= LEAST_WAIT)
 
     @property
     def calls(self) -> list[Step]:

@@ -7,7 +7,7 @@ lost the run before its first event.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from bridge.errors import RunBrokenOff
@@ -17,7 +17,7 @@ from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.capabilities import keeps_context_by_step
 from bridge.letta.gateway import StoredMessage
 from bridge.sync.ownership import names_of_our_tools
-from bridge.turn import AgentEvent
+from bridge.turn import AgentEvent, Notice
 
 
 def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> Iterator[AgentEvent]:
@@ -26,7 +26,8 @@ def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> I
     """
     begun = False
     try:
-        for event in method.run(without_delivered_messages(turn) if repeated else turn):
+        undelivered = (yield from without_delivered_messages(turn)) if repeated else turn
+        for event in method.run(undelivered):
             begun = True
             yield event
     except RunBrokenOff:
@@ -36,20 +37,20 @@ def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> I
         return
     agent = turn.gateway.agent(turn.agent.id)
     turn = replace(turn, agent=agent, unfinished_stubs=names_of_our_tools(agent))
-    yield from method.run(without_delivered_messages(turn))
+    yield from method.run((yield from without_delivered_messages(turn)))
 
 
-def without_delivered_messages(turn: PreparedTurn) -> PreparedTurn:
+def without_delivered_messages(turn: PreparedTurn) -> Generator[Notice, None, PreparedTurn]:
     """Waits for the runs of earlier attempts if need be. Returns the turn, without its messages if one was delivered:
     all are sent in one request. `approval` and `native` still check the results; the other methods gave them earlier.
     """
     features = turn.features
     if not features.lists_active_runs:
-        turn = replace(turn, agent=wait_for_unchanged_context(turn.gateway, turn.agent.id))
+        turn = replace(turn, agent=(yield from wait_for_unchanged_context(turn.gateway, turn.agent.id)))
     stored = StoredMessages(turn)
     if features.lists_active_runs and _has_sent_any(turn, stored.newest_rows):
         # The message may have arrived after the agent was fetched from Letta.
-        wait_for_runs(turn.gateway, turn.agent.id, threading.Event())
+        yield from wait_for_runs(turn.gateway, turn.agent.id, threading.Event())
         turn = replace(turn, agent=turn.gateway.agent(turn.agent.id))
         stored = StoredMessages(turn)
     # On some Letta versions the messages enter the context only when the run has ended well. A run that fails, or that

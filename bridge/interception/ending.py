@@ -1,12 +1,14 @@
 """Serves clients that expect a call of a certain tool at the end of a task, such as Roo Code's attempt_completion.
 
 If the agent ends with plain text, the bridge does not ask the agent again. It makes a call of the ending tool with that
-text. The agent never made this call, so it does not get the result, except for words that the user wrote in the result.
+text. The agent never made this call, so it does not get a result. Most results are receipts, which a program wrote. The
+agent hears of two kinds of results, as user messages: what a person wrote, and why the client does not accept the end.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,14 +22,17 @@ from bridge.turn import (
     Stopped,
     Text,
     ToolCall,
+    ToolResult,
     ToolSpec,
     TurnEvent,
     UserMessage,
     joined_text,
 )
 
-# Texts that clients send as the result of a tool that returned nothing.
-_EMPTY = ("", "(empty)", "null", "{}", "ok", "done", "success")
+# The marks that coding clients put around a person's words, and around an error, in a result.
+_MARKED = re.compile(r"<(feedback|user_message|error)>(.*?)</\1>", re.DOTALL)
+# In results that are JSON objects, clients mark an end that was not accepted so, and give the words under "feedback".
+_REFUSALS = ("denied", "error")
 
 
 def find_ending_tool(tools: Sequence[ToolSpec], names: Collection[str]) -> ToolSpec | None:
@@ -58,18 +63,37 @@ def end_with_call(events: Iterator[TurnEvent], tool: ToolSpec, call_ids: CallIds
         yield event
 
 
-def without_ending_results(new_input: NewInput, call_ids: CallIds) -> NewInput:
-    """Returns the input without the results of calls that `end_with_call` made; their texts become user messages."""
-    of_endings = [result for result in new_input.results if call_ids.is_ending_id(result.call_id)]
+def ending_results(new_input: NewInput, call_ids: CallIds) -> tuple[ToolResult, ...]:
+    """Returns the results of calls that `end_with_call` made."""
+    return tuple(result for result in new_input.results if call_ids.is_ending_id(result.call_id))
+
+
+def without_ending_results(new_input: NewInput, of_endings: Sequence[ToolResult]) -> NewInput:
+    """Returns the input without `of_endings`, the results of calls that `end_with_call` made. Those that are not
+    receipts become user messages.
+    """
     if not of_endings:
         return new_input
-    written = [UserMessage(result.text) for result in of_endings if result.text.strip().lower() not in _EMPTY]
+    said = [UserMessage(result.text) for result in of_endings if not _is_receipt(result)]
     others = tuple(result for result in new_input.results if result not in of_endings)
-    return replace(new_input, results=others, user_messages=(*written, *new_input.user_messages))
+    return replace(new_input, results=others, user_messages=(*said, *new_input.user_messages))
+
+
+def _is_receipt(result: ToolResult) -> bool:
+    """Returns whether no person wrote the result, and it accepts the end. Only marks count, not the words: the wording
+    of receipts is the client's own.
+    """
+    if result.is_error or any(words.strip() for _, words in _MARKED.findall(result.text)):
+        return not result.text.strip()
+    try:
+        answer = json.loads(result.text)
+    except ValueError:
+        return True
+    return not isinstance(answer, dict) or not (answer.get("feedback") or answer.get("status") in _REFUSALS)
 
 
 def events_without_agent() -> Iterator[AgentEvent]:
-    """Yields the events of a turn that asks no agent: the client sent only an empty result of an ending tool."""
+    """Yields the events of a turn that asks no agent: the client sent only a receipt for a call of an ending tool."""
     yield MethodChosen("none")
     yield Text("Done.")
     yield Stopped("end_turn")

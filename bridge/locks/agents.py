@@ -8,12 +8,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 from weakref import WeakValueDictionary
 
 from bridge.errors import Busy, ClientGone, HoldLost
+from bridge.trace import current_trace
+from bridge.turn import WaitCause
 
 # A waiting turn looks so often, in seconds, whether its client has gone.
 CHECK_INTERVAL = 0.5
@@ -79,24 +81,29 @@ class AgentLocks:
         deadline: float | None = None,
         gone: threading.Event | None = None,
         while_waiting: Callable[[], None] = lambda: None,
+        *,
+        cause: WaitCause = "another turn",
     ) -> Iterator[AgentHold]:
         """Waits until the agent is free, and locks it while the `with` block runs.
         Raises Busy at `deadline`, a time of `time.monotonic` (None: `wait` seconds from now), and ClientGone if `gone`
         is set before. Calls `while_waiting` again and again, not if the agent is free. If the block raises, the turn is
-        marked as unfinished for the next holder.
+        marked as unfinished for the next holder. The trace counts the waiting by its `cause`, from the first try that
+        fails.
         """
         latest = self.deadline() if deadline is None else deadline
 
-        def keep_waiting() -> bool:
+        def goes_on() -> bool:
             while_waiting()
             return time.monotonic() < latest and not (gone is not None and gone.is_set())
 
         with self._guard:
             lock = self._threads.setdefault(agent_id, _ThreadLock())
-        if not lock.acquire(keep_waiting, latest):
-            raise self._error_after_waiting(gone)
+        with _Patience(goes_on, cause) as keep_waiting:
+            if not lock.acquire(keep_waiting, latest):
+                raise self._error_after_waiting(gone)
         try:
-            held = self._locker.take_lock(agent_id, keep_waiting)
+            with _Patience(goes_on, cause) as keep_waiting:
+                held = self._locker.take_lock(agent_id, keep_waiting)
             if held is None:
                 raise self._error_after_waiting(gone)
             hold, ended = AgentHold(held.previous_turn_ended, held.holds), False
@@ -122,6 +129,30 @@ class AgentLocks:
             f"The agent is busy with another turn, and was not free within {self._wait:g} seconds (BRIDGE_WAIT).",
             retry_after=5,
         )
+
+
+class _Patience:
+    """Asks `goes_on` whether a turn goes on waiting for a lock. As the locks ask only after a try that failed, it also
+    counts the waiting.
+    """
+
+    def __init__(self, goes_on: Callable[[], bool], cause: WaitCause) -> None:
+        self._goes_on = goes_on
+        self._cause: WaitCause = cause
+        self._waiting: ExitStack | None = None
+
+    def __enter__(self) -> Callable[[], bool]:
+        return self._keep_waiting
+
+    def __exit__(self, *failure: object) -> None:
+        if self._waiting is not None:
+            self._waiting.close()
+
+    def _keep_waiting(self) -> bool:
+        if self._waiting is None:
+            self._waiting = ExitStack()
+            self._waiting.enter_context(current_trace().measure_waiting(self._cause))
+        return self._goes_on()
 
 
 class _ThreadLock:

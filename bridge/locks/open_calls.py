@@ -1,20 +1,21 @@
 """Notes in the store which calls of an agent are open: a client runs the tool, and the agent waits for the result.
 
-The turn is over then, but a turn of another client may have to wait.
+The turn is over then, but a turn of another conversation may have to wait. No call is noted whose result never comes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from bridge.errors import Busy, RequestConflict, StoreUnavailable
+from bridge.fingerprints import ConversationMark, goes_on, mark_conversation
 from bridge.store.port import Store
-from bridge.turn import Meanwhile, ToolSpec, Turn
+from bridge.turn import Meanwhile, ToolCall, Turn
 
 log = logging.getLogger(__name__)
 
@@ -22,22 +23,33 @@ log = logging.getLogger(__name__)
 CHECK_INTERVAL = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """The open calls of an agent: those of `mark`, which the turn with the id `turn_id` made."""
+
+    mark: ConversationMark
+    turn_id: str
+
+
 class OpenCalls:
-    """Knows the open calls of each agent. After `keep` seconds, an open call is ignored.
-    `mode` is BRIDGE_MEANWHILE: what happens to another client's turn while a call is open. With "close", none is noted.
+    """Knows the open calls of each agent. After `keep` seconds (BRIDGE_TOOL_WAIT), an open call is ignored.
+    `mode` is BRIDGE_MEANWHILE: what happens to another conversation's turn while a call is open. With "close", none is
+    noted. `final_tools` is BRIDGE_FINAL_TOOLS: clients often send no result of these.
     """
 
-    def __init__(self, store: Store, mode: Meanwhile, keep: float) -> None:
+    def __init__(self, store: Store, mode: Meanwhile, keep: float, final_tools: Collection[str] = ()) -> None:
         self._store = store
-        self._mode = mode
+        self._mode: Meanwhile = mode if keep > 0 else "close"
         self._keep = keep
+        self._final_tools = final_tools
 
     def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
-        """Returns the note of another client's open calls, None if the turn need not wait for them."""
+        """Returns the note of another conversation's open calls, None if the turn need not wait for any."""
         if self._mode == "close":
             return None
         noted = self._store.get(_store_key(agent_id))
-        if noted is None or _is_same_client(noted, turn):
+        note = None if noted is None else _note_from_text(noted)
+        if note is None or _belongs_to(turn, note):
             return None
         if self._mode == "refuse":
             raise RequestConflict(
@@ -55,14 +67,17 @@ class OpenCalls:
             if gone.wait(CHECK_INTERVAL):
                 return
 
-    def note(self, agent_id: str, turn: Turn, call_ids: Sequence[str]) -> None:
-        """Notes the turn's open calls, or none. Only logs a fault of the store, because the agent has answered."""
+    def note(self, agent_id: str, turn: Turn, calls: Sequence[ToolCall]) -> None:
+        """Notes the calls of the turn whose results will come, or that there are none. Only logs a fault of the store,
+        because the agent has answered.
+        """
         if self._mode == "close":
             return
+        open_calls = [call.id for call in calls if not self._is_the_answer(call, turn)]
         try:
-            if call_ids:
-                noted = json.dumps([turn.client, _toolset_digest(turn.tools), [*call_ids]])
-                self._store.put(_store_key(agent_id), noted, self._keep)
+            if open_calls:
+                note = _Note(mark_conversation(turn, open_calls), turn.id)
+                self._store.put(_store_key(agent_id), _text_from_note(note), self._keep)
             else:
                 self._store.remove(_store_key(agent_id))
         except StoreUnavailable as fault:
@@ -72,18 +87,43 @@ class OpenCalls:
         """Removes the note of the agent's open calls, because the operator closed them."""
         self._store.remove(_store_key(agent_id))
 
+    def _is_the_answer(self, call: ToolCall, turn: Turn) -> bool:
+        """Returns whether the client reads the call as the answer itself and mostly sends no result of it: the call
+        ends a task, or the request left the model no other choice, as libraries do for structured output.
+        """
+        choice, offered = turn.tool_choice, [tool.name for tool in turn.tools]
+        only_choice = choice.name if choice.mode == "function" else None
+        if choice.mode == "required" and len(offered) == 1:
+            only_choice = offered[0]
+        return call.name == only_choice or call.name in self._final_tools
 
-def _is_same_client(noted: str, turn: Turn) -> bool:
-    """Returns whether the turn sends one of the calls of the note in its transcript, or has the same key and tools.
-    In the second case, the client does not answer the calls any more.
+
+def _belongs_to(turn: Turn, note: _Note) -> bool:
+    """Returns whether the turn is of the note's conversation: it sends one of its calls, or goes on without results, or
+    is another attempt at the turn that made the calls.
     """
-    client, tools, calls = json.loads(noted)
-    return not turn.known_calls.isdisjoint(calls) or (client == turn.client and tools == _toolset_digest(turn.tools))
+    is_repeat = turn.repeated and turn.id == note.turn_id
+    return is_repeat or not turn.known_calls.isdisjoint(note.mark.calls) or goes_on(turn, note.mark)
 
 
-def _toolset_digest(tools: Sequence[ToolSpec]) -> str:
-    described = [[tool.name, tool.description, tool.parameters] for tool in tools]
-    return hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=8).hexdigest()
+def _text_from_note(note: _Note) -> str:
+    """Returns the note as JSON: three items, of which the last are the calls, as in the notes of earlier versions.
+    While a new version is rolled out, workers of both versions read the same note.
+    """
+    mark = note.mark
+    return json.dumps([[mark.session, mark.length, mark.digest], note.turn_id, [*mark.calls]])
+
+
+def _note_from_text(text: str) -> _Note | None:
+    """Returns the note from its JSON. An earlier version noted no conversation, so only the calls tell whose it is. A
+    note in any other form counts as none.
+    """
+    try:
+        conversation, turn_id, calls = json.loads(text)
+        session, length, digest = conversation if isinstance(conversation, list) else ("", 0, "")
+        return _Note(ConversationMark(str(session), int(length), str(digest), tuple(map(str, calls))), str(turn_id))
+    except (ValueError, TypeError):
+        return None
 
 
 def _store_key(agent_id: str) -> str:

@@ -70,7 +70,7 @@ class TurnStream:
     @property
     def chosen(self) -> MethodChosen | None:
         """The event that begins the turn, None until its interception method is chosen."""
-        return next((event for event in self.events[:1] if isinstance(event, MethodChosen)), None)
+        return next((event for event in self.events if isinstance(event, MethodChosen)), None)
 
     @property
     def format_outcome(self) -> FormatOutcome | None:

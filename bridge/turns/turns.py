@@ -44,7 +44,7 @@ class Turns:
 
     def _run_turn(self, attempt: Attempt, turn: Turn, dialect: Dialect) -> BaseException | None:
         """Runs the turn, and writes its events and record. Returns the exception that ended the turn, None without one.
-        Clients do not see the events for the record.
+        A RecordEvent is written only to the record, because clients do not see it.
         """
         fault: BaseException | None = None
         try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from logging import Logger
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from bridge import sse
 from bridge.dialects.base import Reply
 from bridge.errors import BridgeError, ClientGone, ShuttingDown, StillRunning
-from bridge.turn import AgentEvent, FormatChecked
+from bridge.turn import AgentEvent, FormatChecked, Notice
 from bridge.turns.part import Part
 from bridge.turns.stream import SHOWN, Kinds
 from bridge.web.faults import log_fault
@@ -96,12 +96,15 @@ class Listener:
                     self.part.note_shown()
                 if isinstance(event, FormatChecked) and not format_told:
                     yield sse.encode_comment(f"{FORMAT_HEADER}: {event.outcome}")
-                for frame in self.reply.frames(event):
+                for frame in self._frames_for(event):
                     yield frame
                     quiet_since = time.monotonic()
         self._check_client()  # the client may have left since the last check: the first write after that still succeeds
         yield from self.reply.end()
         self.part.note_delivery()
+
+    def _frames_for(self, event: AgentEvent) -> Iterable[bytes]:
+        return [sse.encode_comment(event.text)] if isinstance(event, Notice) else self.reply.frames(event)
 
     def _failure_frames(self, failure: BridgeError) -> Iterator[bytes]:
         """Yields the end of a stream that failed, or breaks the connection if the failure is temporary.

@@ -43,9 +43,15 @@ class Metrics:
         )
         self._turn_seconds = Histogram(
             "bridge_turn_seconds",
-            "Where the time of turns went: total, letta (its model included), waiting (for the agent), bridge.",
+            "Where the time of turns went: total, letta (its model included), waiting, bridge.",
             ("part",),
             buckets=SLOW,
+            registry=registry,
+        )
+        self._waited = Counter(
+            "bridge_waited_seconds",
+            "Seconds that turns waited, by what they waited for.",
+            ("cause",),
             registry=registry,
         )
         self._letta_seconds = Histogram(
@@ -95,6 +101,8 @@ class Metrics:
         }
         for part, seconds in parts.items():
             self._turn_seconds.labels(part).observe(seconds)
+        for cause, seconds in turn.waits.items():
+            self._waited.labels(cause).inc(seconds)
         self._tools.observe(turn.tools)
         self._stubs.observe(turn.stubs_put)
         self._calls.inc(turn.called)

@@ -118,8 +118,8 @@ def test_the_same_message_is_heard_again_after_its_answer_was_delivered(
 def test_an_unanswered_call_delays_others_for_a_limited_time(
     world: World, agent: Agent, tmp_path: Path, cases: Cases
 ) -> None:
-    settings = {"BRIDGE_DATA_DIR": str(tmp_path), "BRIDGE_MEANWHILE": "wait"}
-    with world.start_bridge({"tool_wait": 1.0}, **settings) as bridge:
+    settings = {"BRIDGE_DATA_DIR": str(tmp_path), "BRIDGE_MEANWHILE": "wait", "BRIDGE_TOOL_WAIT": "1"}
+    with world.start_bridge(**settings) as bridge:
         assert Talk(agent, WEATHER, bridge=bridge).say(ask_weather()).calls
         asked = time.monotonic()
         assert agent.ask("Anybody there?\n!say Yes.", bridge=bridge).text == "Yes."

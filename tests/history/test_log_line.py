@@ -33,6 +33,19 @@ def test_times_are_in_milliseconds_and_add_up() -> None:
     assert [fields[name] for name in ("ms", "letta_ms", "waited_ms", "bridge_ms")] == [1500.0, 1000.0, 250.0, 250.0]
 
 
+@pytest.mark.parametrize(
+    ("waits", "named"),
+    [
+        ({}, ""),
+        ({"another turn": 0.0001}, ""),
+        ({"another turn": 2.5}, "another turn"),
+        ({"another turn": 0.2, "a run under way": 2.5}, "a run under way, another turn"),
+    ],
+)
+def test_the_line_names_what_the_turn_waited_for(waits: dict[str, float], named: str) -> None:
+    assert log_fields(TurnRecord("t1", 0.0, "Ada", waits=waits))["waited_for"] == named
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_turn_has_one_line(chat: Chat, letta: FakeGateway, log: pytest.LogCaptureFixture, streamed: bool) -> None:
     letta.will(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +19,11 @@ from bridge.turn import (
     AgentCall,
     AgentReturn,
     Binding,
+    EndingResults,
     FormatChecked,
     MethodChosen,
     NewInput,
+    Notice,
     OriginalReply,
     Reasoning,
     RunStarted,
@@ -98,6 +101,31 @@ def test_a_turn_becomes_a_timeline(trace: Trace) -> None:
     assert (done.prompt_tokens, done.completion_tokens, done.tools, done.streamed) == (100, 20, 1, True)
     assert (done.results, done.called, done.own_calls, done.characters) == (1, 1, 1, 11)
     assert [step.at for step in done.steps] == sorted(step.at for step in done.steps)
+
+
+@pytest.mark.parametrize("keeps_text", [True, False])
+def test_a_notice_is_a_step_with_its_words_also_without_the_texts_of_conversations(keeps_text: bool) -> None:
+    done = record(Notice("waiting for another turn"), Text("Hi"), keeps_text=keeps_text)
+    assert [(step.kind, step.name) for step in done.steps] == [("notice", "waiting for another turn"), ("answer", "")]
+
+
+def test_results_of_calls_that_the_bridge_made_are_steps() -> None:
+    receipt = ToolResult("end-1", "Submission recorded.", name="submit_and_exit")
+    (step,) = record(EndingResults((receipt,))).steps
+    assert (step.kind, step.name, step.text, step.call_id) == (
+        *("result", "submit_and_exit"),
+        *("Submission recorded.", "end-1"),
+    )
+
+
+def test_a_record_says_how_long_its_turn_waited_for_what(trace: Trace) -> None:
+    with trace.measure_waiting("another turn"):
+        pass
+    with trace.measure_waiting("a run under way"):
+        time.sleep(0.002)
+    done = record(Text("Hi"), trace=trace)
+    assert done.waits == trace.waits
+    assert done.waited_for == "a run under way"
 
 
 @pytest.mark.parametrize(

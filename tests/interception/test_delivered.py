@@ -13,7 +13,8 @@ from bridge.errors import LettaNotFound, RunBrokenOff
 from bridge.interception import runs_under_way
 from bridge.interception.runs_under_way import wait_for_runs
 from bridge.letta.gateway import Say
-from bridge.turn import NewInput, Stopped, Text, ToolResult, UserMessage
+from bridge.trace import Trace, set_current_trace
+from bridge.turn import NewInput, Notice, Stopped, Text, ToolResult, UserMessage
 from tests.fakes import FakeGateway
 from tests.interception.attempts import (
     TURN,
@@ -222,25 +223,31 @@ class Pauses(Event):
         return self.is_set()
 
 
-def test_a_run_that_goes_on_is_waited_for(letta: FakeGateway) -> None:
+def waited(letta: FakeGateway, gone: Event) -> list[Notice]:
+    """Waits for the runs of the agent. Returns what the client is told."""
+    return list(wait_for_runs(letta, letta.agents()[0].id, gone))
+
+
+def test_a_run_that_goes_on_is_waited_for_and_the_client_is_told_once(letta: FakeGateway) -> None:
     letta.under_way.append("run-1")
-    agent = letta.agents()[0]
-    assert wait_for_runs(letta, agent.id, Pauses(letta, 3))
-    assert not wait_for_runs(letta, agent.id, Event())
+    trace = Trace()
+    set_current_trace(trace)
+    assert waited(letta, Pauses(letta, 3)) == [Notice("waiting for a run under way")]
+    assert [*trace.waits] == ["a run under way"]
+    assert waited(letta, Event()) == []
     assert letta.cancelled == []
 
 
 def test_a_run_that_does_not_end_is_cancelled(letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_under_way, "PATIENCE", 0)
     letta.under_way.append("run-1")
-    agent = letta.agents()[0]
-    assert wait_for_runs(letta, agent.id, Event())
-    assert letta.cancelled == [(agent.id, "run-1")]
+    waited(letta, Event())
+    assert letta.cancelled == [(letta.agents()[0].id, "run-1")]
 
 
 def test_a_run_is_not_waited_for_if_the_client_has_gone(letta: FakeGateway) -> None:
     letta.under_way.append("run-1")
     gone = Event()
     gone.set()
-    assert wait_for_runs(letta, letta.agents()[0].id, gone)
+    waited(letta, gone)
     assert letta.cancelled == []

@@ -9,10 +9,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bridge.interception.ending import end_with_call, find_ending_tool, without_ending_results
+from bridge.interception.ending import end_with_call, ending_results, find_ending_tool, without_ending_results
 from bridge.turn import (
     AgentEvent,
     NewInput,
+    Notice,
     PlainCallIds,
     Reasoning,
     Stopped,
@@ -65,6 +66,11 @@ def test_an_agent_that_was_cut_short_has_not_finished(reason: str) -> None:
     assert ended(events) == events
 
 
+def test_a_notice_is_passed_on_at_once() -> None:
+    events = end_with_call(iter([Text("All done"), Notice("waiting"), STOP]), END, IDS)
+    assert next(events) == Notice("waiting")
+
+
 def test_a_turn_without_text_stays_as_it_is() -> None:
     assert ended([STOP]) == [STOP]
 
@@ -104,9 +110,51 @@ def test_only_a_tool_of_the_request_ends_a_turn() -> None:
     assert find_ending_tool([ToolSpec("read_file")], {"attempt_completion"}) is None
 
 
-@pytest.mark.parametrize(("result", "written"), [("", ()), ("(empty)", ()), ("Try again", ("Try again",))])
-def test_text_of_the_user_in_the_result_becomes_a_message(result: str, written: tuple[str, ...]) -> None:
+def heard(*results: ToolResult) -> NewInput:
+    """Returns what the agent gets of these results."""
+    new_input = NewInput((UserMessage("context"),), results)
+    return without_ending_results(new_input, ending_results(new_input, IDS))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The user has provided feedback on the results.\n<feedback>\nTry again\n</feedback>",
+        "<user_message>\nTry again\n</user_message>",
+        '{"status": "denied", "message": "The user denied this.", "feedback": "Try again"}',
+        '{"status": "error", "message": "The tool execution failed", "error": "There are open todos."}',
+        "The tool failed:\n<error>\nThere are open todos.\n</error>",
+    ],
+    ids=["feedback", "a user's message", "denied with feedback", "an error", "an error in marks"],
+)
+def test_what_a_person_wrote_and_why_the_end_is_not_accepted_become_messages(words: str) -> None:
     other = ToolResult("call_0", "milk")
-    new_input = NewInput((UserMessage("context"),), (other, ToolResult(IDS.new_ending_id(), result)))
-    expected = NewInput((*map(UserMessage, written), UserMessage("context")), (other,))
-    assert without_ending_results(new_input, IDS) == expected
+    expected = NewInput((UserMessage(words), UserMessage("context")), (other,))
+    assert heard(other, ToolResult(IDS.new_ending_id(), words)) == expected
+
+
+def test_a_result_that_the_client_calls_an_error_becomes_a_message() -> None:
+    failed = ToolResult(IDS.new_ending_id(), "There are open todos.", is_error=True)
+    assert heard(failed).user_messages == (UserMessage("There are open todos."), UserMessage("context"))
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        "",
+        "(empty)",
+        "Submission recorded (verified): All done.",
+        "Task was interrupted before this tool call could be completed.",
+        '{"status": "approved", "message": "Good"}',
+        '{"success": true, "feedback": ""}',
+        "<feedback>\n</feedback>",
+        "[1]",
+    ],
+)
+def test_a_receipt_never_reaches_the_agent(receipt: str) -> None:
+    assert heard(ToolResult(IDS.new_ending_id(), receipt)) == NewInput((UserMessage("context"),))
+
+
+def test_the_result_of_a_call_that_the_agent_made_reaches_it_whatever_it_says() -> None:
+    receipt = ToolResult("call_1", "Submission recorded (verified): All done.")
+    assert heard(receipt) == NewInput((UserMessage("context"),), (receipt,))

@@ -8,6 +8,7 @@ from bridge.turn import (
     AgentReturn,
     FormatChecked,
     MethodChosen,
+    Notice,
     Reasoning,
     RunStarted,
     Stopped,
@@ -17,6 +18,7 @@ from bridge.turn import (
 )
 
 EVERY_KIND: list[AgentEvent] = [
+    Notice("waiting for another turn"),
     MethodChosen("native"),
     Reasoning("hm", "message-1"),
     FormatChecked("invalid"),

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from bridge.locks.agents import AgentHold, AgentLocks
 from bridge.locks.leases import LeaseLocker
 from bridge.store import redis as redis_module
 from bridge.store.redis import RedisServer, milliseconds
+from bridge.trace import Trace, set_current_trace
 from testbed.redis import Redis
 from tests.stores import KINDS, Kind, lock_place, locker
 from tests.waiting import SOON, until
@@ -110,6 +111,24 @@ class Worker:
     def send(self, signal_number: int) -> None:
         assert self.process.pid is not None
         os.kill(self.process.pid, signal_number)
+
+
+def waits_of(agents: AgentLocks) -> list[str]:
+    """Holds the agent once, or gives up. Returns the causes of waiting that the trace has then."""
+    trace = Trace()
+    set_current_trace(trace)
+    with suppress(Busy), agents.hold(AGENT, cause="a run under way"):
+        pass
+    return [*trace.waits]
+
+
+def test_only_who_has_to_wait_counts_as_waiting(place: str) -> None:
+    agents = locks(place, wait=0.05)
+    assert waits_of(agents) == []
+    with agents.hold(AGENT), ThreadPoolExecutor() as pool:
+        assert pool.submit(waits_of, agents).result() == ["a run under way"]
+    with Worker(place):
+        assert waits_of(agents) == ["a run under way"]
 
 
 def test_a_second_thread_has_to_wait_and_gives_up_in_time(place: str) -> None:

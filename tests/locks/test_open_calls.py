@@ -1,9 +1,11 @@
-"""While a client runs a tool for the agent, another client's message waits, is refused, or closes the call."""
+"""While a client runs a tool for the agent, a message of another conversation waits, is refused, or closes the call."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +14,17 @@ from bridge.errors import Busy, RequestConflict, StoreUnavailable
 from bridge.locks.open_calls import OpenCalls
 from bridge.store.port import Store
 from bridge.store.sqlite import LocalStore
-from bridge.turn import Meanwhile, NewInput, ToolSpec, Turn, UserMessage
+from bridge.turn import Meanwhile, Message, ToolCall, ToolChoice, ToolSpec, Turn
+from tests.asked import turn_of
 from tests.clock import Clock
 from tests.stores import FailingStore
 
 AGENT = "agent-1"
-CALL = "call_1"
-HELLO = NewInput((UserMessage("Hello"),))
-ASKS = Turn("Ada", HELLO, (ToolSpec("weather"),), client="roo")
-OTHER = Turn("Ada", HELLO, (ToolSpec("clock"),), client="roo")
+CALL = ToolCall("call_1", "weather", "{}")
+HELLO = Message("user", "Hello")
+WEATHER = (ToolSpec("weather"),)
+ASKS = turn_of(HELLO, tools=WEATHER, client="roo")
+OTHER = turn_of(Message("user", "What time is it?"), tools=(ToolSpec("clock"),), client="roo")
 NEVER = threading.Event()
 KEEP = 60.0
 
@@ -30,14 +34,16 @@ def store(tmp_path: Path) -> Store:
     return LocalStore(tmp_path / "shared.db")
 
 
-def after_a_call(store: Store, mode: Meanwhile = "wait") -> OpenCalls:
-    """Returns the open calls after a turn that ended with a call."""
-    calls = OpenCalls(store, mode, KEEP)
-    calls.note(AGENT, ASKS, [CALL])
-    return calls
+def after_a_call(
+    store: Store, mode: Meanwhile = "wait", turn: Turn = ASKS, *calls: ToolCall, keep: float = KEEP
+) -> OpenCalls:
+    """Returns the open calls after a turn that ended with a call, or with these calls."""
+    made = OpenCalls(store, mode, keep, {"attempt_completion"})
+    made.note(AGENT, turn, calls or [CALL])
+    return made
 
 
-def test_another_client_has_to_wait_until_the_call_is_answered(store: Store) -> None:
+def test_another_conversation_has_to_wait_until_the_call_is_answered(store: Store) -> None:
     calls = after_a_call(store)
     noted = calls.find_calls_to_wait_for(AGENT, OTHER)
     assert noted is not None
@@ -63,20 +69,24 @@ def test_a_call_without_an_answer_is_ignored_after_a_while(tmp_path: Path) -> No
     assert calls.find_calls_to_wait_for(AGENT, OTHER) is None
 
 
-def test_with_refuse_other_clients_get_409_at_once(store: Store) -> None:
+def test_with_refuse_other_conversations_get_409_at_once(store: Store) -> None:
     with pytest.raises(RequestConflict) as refused:
         after_a_call(store, "refuse").find_calls_to_wait_for(AGENT, OTHER)
     assert (refused.value.status, refused.value.code) == (409, "tool_result_pending")
 
 
-def test_with_close_no_client_waits(store: Store) -> None:
+def test_with_close_no_conversation_waits(store: Store) -> None:
     assert after_a_call(store, "close").find_calls_to_wait_for(AGENT, OTHER) is None
+
+
+def test_without_time_to_wait_no_conversation_waits(store: Store) -> None:
+    assert after_a_call(store, keep=0.0).find_calls_to_wait_for(AGENT, OTHER) is None
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
 @pytest.mark.parametrize("calls", [[CALL], []])
 def test_a_turn_does_not_fail_when_its_calls_cannot_be_noted(
-    store: Store, calls: list[str], caplog: pytest.LogCaptureFixture
+    store: Store, calls: list[ToolCall], caplog: pytest.LogCaptureFixture
 ) -> None:
     failing = FailingStore(store, fault=StoreUnavailable("gone"))
     OpenCalls(failing, "wait", KEEP).note(AGENT, ASKS, calls)
@@ -88,26 +98,121 @@ def test_an_agent_without_an_open_call_is_free(store: Store) -> None:
     assert calls.find_calls_to_wait_for("agent-2", OTHER) is None
 
 
+# --- whose turn it is --------------------------------------------------------------------------------------
+
+CALLED = Message("assistant", tool_calls=(CALL,))
+RESULT = Message("tool", "12 degrees", tool_call_id=CALL.id)
+NEXT = Message("user", "Never mind.")
+
+
 @pytest.mark.parametrize(
     "turn",
     [
-        Turn("Ada", HELLO, known_calls=frozenset([CALL]), client="roo"),
-        Turn("Ada", HELLO, (ToolSpec("weather"),), client="roo"),
+        turn_of(HELLO, CALLED, RESULT, tools=WEATHER, client="roo"),
+        turn_of(HELLO, CALLED, NEXT, tools=WEATHER, client="roo"),
+        turn_of(HELLO, NEXT, client="roo"),
+        turn_of(Message("user", "A summary."), CALLED, RESULT, tools=WEATHER, client="another"),
     ],
-    ids=["it knows the call", "a new conversation with the same tools"],
+    ids=["the result", "another message instead", "a longer transcript without the call", "a rewritten history"],
 )
-def test_the_client_itself_does_not_wait(store: Store, turn: Turn) -> None:
+def test_the_conversation_of_the_call_does_not_wait(store: Store, turn: Turn) -> None:
     assert after_a_call(store).find_calls_to_wait_for(AGENT, turn) is None
 
 
 @pytest.mark.parametrize(
     "turn",
     [
-        Turn("Ada", HELLO, (ToolSpec("weather"),), client="another"),
-        Turn("Ada", HELLO, (ToolSpec("weather", "Tells more."),), client="roo"),
-        Turn("Ada", HELLO, client="roo"),
+        ASKS,
+        turn_of(NEXT, tools=WEATHER, client="roo"),
+        turn_of(NEXT, tools=WEATHER, client="another"),
+        turn_of(NEXT, client="roo"),
     ],
-    ids=["another key", "another tool", "no tools"],
+    ids=["the same opening message", "the same key and tools", "another key", "no tools"],
 )
-def test_another_key_or_another_toolset_is_another_client(store: Store, turn: Turn) -> None:
+def test_another_conversation_waits_whatever_its_key_and_its_tools_are(store: Store, turn: Turn) -> None:
     assert after_a_call(store).find_calls_to_wait_for(AGENT, turn) is not None
+
+
+def test_the_clients_name_of_its_conversation_decides_where_both_have_one(store: Store) -> None:
+    calls = after_a_call(store, "wait", replace(ASKS, session="one"))
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(NEXT, session="one")) is None
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT, session="two")) is not None
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT)) is None
+
+
+def test_a_result_of_the_call_never_waits_for_itself(store: Store) -> None:
+    calls = after_a_call(store, "wait", replace(ASKS, session="one"))
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, CALLED, RESULT, session="two")) is None
+
+
+def test_another_attempt_at_the_turn_that_made_the_call_does_not_wait(store: Store) -> None:
+    calls = after_a_call(store, "wait", replace(ASKS, id="turn-1"))
+    assert calls.find_calls_to_wait_for(AGENT, replace(ASKS, id="turn-1", repeated=True)) is None
+    assert calls.find_calls_to_wait_for(AGENT, replace(ASKS, id="turn-2", repeated=True)) is not None
+
+
+# --- calls whose result never comes ------------------------------------------------------------------------
+
+SEVERAL = (*WEATHER, ToolSpec("clock"))
+ENDING = ToolCall("call_2", "attempt_completion", "{}")
+
+
+@pytest.mark.parametrize(
+    ("turn", "call"),
+    [
+        (replace(ASKS, tool_choice=ToolChoice("function", "weather")), CALL),
+        (replace(ASKS, tools=SEVERAL, tool_choice=ToolChoice("function", "weather")), CALL),
+        (replace(ASKS, tool_choice=ToolChoice("required")), CALL),
+        (ASKS, ENDING),
+    ],
+    ids=["a named tool", "a named tool of several", "any tool of one", "the end of a task"],
+)
+def test_nobody_waits_for_a_call_that_is_the_answer_itself(store: Store, turn: Turn, call: ToolCall) -> None:
+    assert after_a_call(store, "wait", turn, call).find_calls_to_wait_for(AGENT, OTHER) is None
+
+
+def test_a_call_that_is_the_answer_itself_leaves_no_older_call_open(store: Store) -> None:
+    calls = after_a_call(store)
+    calls.note(AGENT, replace(OTHER, tool_choice=ToolChoice("function", "clock")), [ToolCall("call_2", "clock", "{}")])
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(NEXT)) is None
+
+
+@pytest.mark.parametrize(
+    ("turn", "calls"),
+    [
+        (replace(ASKS, tools=SEVERAL, tool_choice=ToolChoice("required")), [CALL]),
+        (replace(ASKS, tools=SEVERAL, tool_choice=ToolChoice("function", "clock")), [CALL]),
+        (ASKS, [ENDING, CALL]),
+    ],
+    ids=["any tool of several", "another tool than the named one", "beside the end of a task"],
+)
+def test_a_call_that_the_model_was_free_to_make_is_waited_for(store: Store, turn: Turn, calls: list[ToolCall]) -> None:
+    assert after_a_call(store, "wait", turn, *calls).find_calls_to_wait_for(AGENT, OTHER) is not None
+
+
+# --- notes of other versions of the bridge -----------------------------------------------------------------
+
+
+def open_calls_with_note(store: Store, noted: str) -> OpenCalls:
+    store.put(f"open-calls:{AGENT}", noted, KEEP)
+    return OpenCalls(store, "wait", KEEP)
+
+
+def test_a_note_of_an_earlier_version_is_of_the_conversation_with_its_calls(store: Store) -> None:
+    calls = open_calls_with_note(store, json.dumps(["roo", "0123456789abcdef", [CALL.id]]))
+    assert calls.find_calls_to_wait_for(AGENT, OTHER) is not None
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, CALLED, RESULT)) is None
+
+
+@pytest.mark.parametrize(
+    "noted", ["", "null", "7", "[]", '["roo", "0", 7]', '[["s"], "", []]', '[["s", "x", ""], "", []]', '{"a": 1}']
+)
+def test_a_note_that_cannot_be_read_holds_up_nobody(store: Store, noted: str) -> None:
+    assert open_calls_with_note(store, noted).find_calls_to_wait_for(AGENT, OTHER) is None
+
+
+def test_an_earlier_version_can_read_a_note(store: Store) -> None:
+    after_a_call(store, "wait", replace(ASKS, id="turn-1"))
+    client, tools, calls = json.loads(store.get(f"open-calls:{AGENT}") or "")
+    assert client != ASKS.client
+    assert (tools, calls) == ("turn-1", [CALL.id])

@@ -43,7 +43,7 @@ def test_feedback_reaches_the_agent_and_an_empty_result_does_not(agent: Agent) -
     before = agent.state()["message_ids"]
     assert agent.ask(messages=messages, tools=[END]).finish_reason == "stop"
     assert agent.state()["message_ids"] == before
-    messages[-1]["content"] = "Not yet.\n!say Second try"
+    messages[-1]["content"] = "<feedback>\nNot yet.\n</feedback>\n!say Second try"
     assert agent.ask(messages=messages, tools=[END]).calls == [("attempt_completion", {"result": "Second try"})]
     assert any("Not yet." in line for line in agent.story())
 

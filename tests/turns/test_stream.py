@@ -11,6 +11,7 @@ from bridge.turn import (
     AgentReturn,
     FormatChecked,
     MethodChosen,
+    Notice,
     Reasoning,
     RunStarted,
     Stopped,
@@ -22,6 +23,7 @@ from tests.waiting import SOON
 
 WELL = End("well")
 PREPARING: list[AgentEvent] = [
+    Notice("waiting for another turn"),
     MethodChosen("native"),
     RunStarted("run-1"),
     AgentCall("message-1", "call_1", "search", "{}"),
@@ -120,7 +122,8 @@ def test_the_wait_for_a_sign_ends_with_an_answer_that_says_nothing() -> None:
     TurnStream([Stopped("end_turn")], WELL).reader().wait_for_any(SHOWN, SOON)
 
 
-def test_the_choice_of_the_method_is_the_first_event_of_a_turn() -> None:
+def test_the_choice_of_the_method_is_the_first_event_of_a_turn_apart_from_notices() -> None:
+    assert TurnStream([Notice("waiting"), MethodChosen("native")]).chosen == MethodChosen("native")
     assert TurnStream([MethodChosen("native"), Text("a")]).chosen == MethodChosen("native")
     assert TurnStream([Text("a")]).chosen is None
 

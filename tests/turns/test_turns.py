@@ -113,9 +113,10 @@ def test_a_client_that_left_gets_its_answer_when_it_comes_back(
 
 @pytest.mark.fault("clients that hang up")
 def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back(
-    parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
+    environment: dict[str, str], parameters: dict[str, Any], letta: FakeGateway, request: pytest.FixtureRequest
 ) -> None:
-    parameters |= {"header_wait": 0.0, "tool_wait": 60.0}
+    environment["BRIDGE_TOOL_WAIT"] = "60"
+    parameters["header_wait"] = 0.0
     client: FlaskClient = request.getfixturevalue("client")
     chat = Chat(client)
     letta.will(AgentCall(new_id("message"), "call_1", "clock", "{}", held=True), Stopped("requires_approval"))
@@ -124,7 +125,8 @@ def test_a_client_that_left_before_its_turn_began_is_answered_when_it_comes_back
     assert called.finish_reason == "tool_calls"
     body = {"model": "Ada", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
     response = client.post("/v1/chat/completions", json=body, buffered=False)
-    assert next(response.response) == sse.PING  # type: ignore[call-overload] # it waits for the other client's result
+    comment = next(response.response)  # type: ignore[call-overload]
+    assert comment == b": waiting for another client's tool result\n\n"
     response.close()
     result = {"role": "tool", "tool_call_id": called.message["tool_calls"][0]["id"], "content": "noon"}
     messages = [{"role": "user", "content": "What time is it?"}, called.message, result]

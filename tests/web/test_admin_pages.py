@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -263,6 +264,17 @@ def test_a_turn_shows_what_the_agent_said_before_it_was_asked_again(
     assert "Said I don't know." in text
     assert "Asked again it contains no JSON value" in text
     assert "form of the reply valid" in text
+
+
+def test_an_agents_page_says_what_a_turn_waited_for(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    called(chat, letta)
+    letta.will_say("Hello")
+    chat.ask("Who is there?")
+    page = operator.text(f"agents/{ada.id}")
+    assert "Note waiting for another client's tool result" in page
+    assert re.search(r"waiting for another client's tool result \d", page)
 
 
 def test_an_unknown_agent_is_not_found(operator: Operator) -> None:

@@ -12,7 +12,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from bridge import errors
-from bridge.turn import AgentEvent, Stopped, Text
+from bridge.conversation import Conversation
+from bridge.turn import AgentEvent, MethodChosen, Notice, Stopped, Text, TurnEvent
 from bridge.web import listener as module
 from tests.actors import Chat
 from tests.fakes import FakeGateway
@@ -101,6 +102,51 @@ def test_a_stream_says_whether_its_text_has_the_wanted_form_where_the_headers_we
     go_on.set()
     assert next(frames) == b": X-Bridge-Format: valid\n\n"
     assert b'"content":"{}"' in next(frames)
+
+
+# --- notices ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def happens(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes these the events of every turn. A failure among them is raised."""
+
+    def set_events(*events: TurnEvent | errors.BridgeError) -> None:
+        def made(*_: object) -> Iterator[TurnEvent]:
+            for event in events:
+                if isinstance(event, errors.BridgeError):
+                    raise event
+                yield event
+
+        monkeypatch.setattr(Conversation, "events", made)
+
+    return set_events
+
+
+ANSWER = (MethodChosen("native"), Text("Hello"), Stopped("end_turn"))
+
+
+def test_a_notice_is_a_comment_of_one_line_in_a_stream(chat: Chat, happens: Callable[..., None]) -> None:
+    happens(Notice("waiting for\nanother turn"), *ANSWER)
+    reply = chat.ask(stream=True)
+    assert reply.text == "Hello"
+    assert reply.streamed is not None
+    assert reply.streamed.comments == ("waiting for another turn",)
+    assert reply.headers["X-Bridge-Method"] == "native"
+
+
+def test_a_notice_is_not_in_a_whole_reply(chat: Chat, happens: Callable[..., None]) -> None:
+    happens(Notice("waiting for another turn"), *ANSWER)
+    reply = chat.ask()
+    assert reply.text == "Hello"
+    assert "waiting" not in str(reply.message)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_failure_after_a_notice_has_its_own_status(chat: Chat, happens: Callable[..., None], stream: bool) -> None:
+    happens(Notice("waiting for another turn"), errors.Busy("The agent is busy.", retry_after=5))
+    reply = chat.ask(stream=stream)
+    assert (reply.status, reply.headers["Retry-After"]) == (429, "5")
 
 
 @pytest.mark.fault("clients that hang up")

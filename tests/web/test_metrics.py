@@ -51,6 +51,17 @@ def test_the_time_of_a_turn_is_split(client: FlaskClient, chat: Chat, letta: Fak
     assert sums["bridge_turn_seconds_sum{part=total}"] == pytest.approx(sum(parts))
 
 
+def test_waiting_is_counted_by_its_cause(client: FlaskClient, chat: Chat, letta: FakeGateway) -> None:
+    called(chat, letta, "call_1")
+    assert not any(name.startswith("bridge_waited_seconds_total") for name in metrics(client))
+    letta.will_say("Hello")
+    assert chat.ask("Who is there?").text == "Hello"
+    found = metrics(client)
+    assert found["bridge_waited_seconds_total{cause=another client's tool result}"] == pytest.approx(
+        found["bridge_turn_seconds_sum{part=waiting}"], rel=0.1
+    )
+
+
 def called(chat: Chat, letta: FakeGateway, *ids: str) -> Json:
     """Lets the agent call the tool. Returns the message with the calls in the client's transcript."""
     letta.will(*(ToolCall(call_id, "read", "{}") for call_id in ids), Stopped("tool_rule"))

@@ -15,6 +15,7 @@ from bridge.turn import (
     FormatChecked,
     JsonObject,
     MethodChosen,
+    Notice,
     Reasoning,
     RunStarted,
     Stopped,
@@ -74,7 +75,7 @@ class Chunks:
                 self._used = event
             case Stopped(reason):
                 self._reason = reason
-            case MethodChosen() | AgentCall() | AgentReturn() | RunStarted() | FormatChecked():
+            case MethodChosen() | Notice() | AgentCall() | AgentReturn() | RunStarted() | FormatChecked():
                 pass
             case _:
                 assert_never(event)
