@@ -13,15 +13,30 @@ from tests.clients.pins import LANGCHAIN, OPENAI_NODE, PYDANTIC_AI, VERCEL_AI
 from tests.clients.process import Scratch, run_to_end
 
 PROGRAMS = Path(__file__).parent / "programs"
-ON_PYTHON = {"langchain_agent": LANGCHAIN, "pydantic_ai_agent": PYDANTIC_AI}
+ON_PYTHON = {
+    "langchain_agent": LANGCHAIN,
+    "langchain_schemas": LANGCHAIN,
+    "pydantic_ai_agent": PYDANTIC_AI,
+    "pydantic_ai_schemas": PYDANTIC_AI,
+}
 ON_NODE = {"openai_node": OPENAI_NODE, "vercel_ai": VERCEL_AI}
 SECONDS = 90.0
 
 
-def answer_of(program: str, how: str, prompt: str, *, url: str, model: str, scratch: Scratch, say: Progress) -> str:
+def answer_of(
+    program: str,
+    how: str,
+    prompt: str,
+    *,
+    url: str,
+    model: str,
+    scratch: Scratch,
+    say: Progress,
+    seconds: float = SECONDS,
+) -> str:
     """Runs an agent to its end and returns its answer."""
     settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "MODEL": model}
-    return run_to_end([*_start(program, say), how, prompt], scratch, settings, seconds=SECONDS)
+    return run_to_end([*_start(program, say), how, prompt], scratch, settings, seconds=seconds)
 
 
 def _start(program: str, say: Progress) -> Sequence[str]:
