@@ -136,9 +136,6 @@ class CallIds(Protocol):
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
         """Returns the message's id and the call's number in it, from an id of `id_in_message`; None for other ids."""
 
-    def new_id_without_message(self) -> str:
-        """Returns a new id for a call that the bridge read from the agent's text."""
-
     def new_ending_id(self) -> str:
         """Returns a new id for a call that the bridge made of the agent's text (see interception/ending.py)."""
 
@@ -155,9 +152,6 @@ class PlainCallIds:
     def message_and_index(self, call_id: str) -> tuple[str, int] | None:
         message_id, _, index = call_id.partition("/")
         return (message_id, int(index)) if message_id.startswith("message-") and index.isdigit() else None
-
-    def new_id_without_message(self) -> str:
-        return f"text/{secrets.token_hex(12)}"
 
     def new_ending_id(self) -> str:
         return f"end/{secrets.token_hex(12)}"

@@ -22,6 +22,7 @@ from bridge.letta.gateway import (
     StoredMessage,
     Tool,
 )
+from bridge.stubs.source import RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Message, Stopped, Stub, Text, Used
 from tests.fake_agent import StoredAgent, new_id
 
@@ -214,10 +215,11 @@ class FakeGateway:
         return self._kept(agent_id).close_held(request_id, text)
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:
-        """Runs the stub. It returns the values of the agent's variables, in the order of their names."""
+        """Runs the stub, which returns what the agent's variables have for it."""
         self._called("approve_call")
         kept = self._kept(agent_id)
-        return kept.close_held(request_id, "".join(kept.variables[name] for name in sorted(kept.variables)))
+        pieces = [kept.variables[f"{RELAY_PIECE}{number}"] for number in range(int(kept.variables[RELAY_COUNT]))]
+        return kept.close_held(request_id, "".join(piece.removeprefix(RELAY_PREFIX) for piece in pieces))
 
     def give_results(self, agent_id: str, results: Results) -> None:
         self._called("give_results")
@@ -327,13 +329,14 @@ class FakeGateway:
         return self._agents[agent_id]
 
     def _run(self, kept: StoredAgent, steps: Sequence[ScriptedStep]) -> Iterator[AgentEvent]:
-        said: list[str] = []
+        said: list[Text] = []
         for step in steps:
             if isinstance(step, BaseException):
                 raise step
-            said = [*said, step.text] if isinstance(step, Text) else said
+            said = [*said, step] if isinstance(step, Text) else said
             if isinstance(step, AgentCall | Stopped) and said:
-                kept.store(StoredMessage(new_id("message"), "assistant_message", text="".join(said)))
+                text = "".join(one.text for one in said)
+                kept.store(StoredMessage(said[-1].item_id or new_id("message"), "assistant_message", text=text))
                 said = []
             if isinstance(step, AgentCall | AgentReturn):
                 kept.record(step)

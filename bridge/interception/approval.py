@@ -10,7 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from bridge.errors import LettaError
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.given_results import find_row_of_results, results_for_message
+from bridge.interception.given_results import (
+    GivenResults,
+    add_other_results,
+    answer_without_run,
+    results_for_message,
+)
 from bridge.interception.held_calls import find_abandoned_request, move_held_calls_last
 from bridge.interception.method import NO_RESULT, Interception, PreparedTurn, gating_rules
 from bridge.interception.parallel_calls import switch_parallel_calls
@@ -36,12 +41,12 @@ def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()
     """Sends the client's results and the turn's messages, and yields the events of the run. If there is nothing to
     send, yields the reply that the client missed, or makes the agent go on.
     """
-    switch_parallel_calls(turn)
     stored, editor = StoredMessages(turn), ContextEditor(turn)
-    answers, known_row = _results_for_held_calls(turn, stored)
-    outgoing = _outgoing_with_results(turn, answers, turn.messages)
+    answers, given = _give_results(turn, stored)
+    switch_parallel_calls(turn)
+    outgoing = _outgoing_with_results(turn, answers, given.outgoing(turn))
     if not outgoing:
-        missed = stored.missed_answer(known_row)
+        missed = answer_without_run(turn, stored, given)
         if missed:
             yield from missed
             return
@@ -58,25 +63,24 @@ def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()
     editor.remove_temporary()
 
 
-def _results_for_held_calls(turn: PreparedTurn, stored: StoredMessages) -> tuple[list[Results], int]:
-    """Returns the results for the held calls, and 0; without such results [], and the row of `find_row_of_results`."""
-    if not turn.new_input.results:
-        return [], 0
-    request = stored.held_request()
+def _give_results(turn: PreparedTurn, stored: StoredMessages) -> tuple[list[Results], GivenResults]:
+    """Returns the results to send for the held calls, and what becomes of all results of the turn together."""
+    results = turn.new_input.results
+    request = stored.held_request() if results else None
     given = results_for_message(turn, request.id) if request is not None else {}
-    if request is not None and given:
-        return [_complete_results(turn, request, given)], 0
-    return [], find_row_of_results(turn, stored)
+    others = [one for one in results if one not in given.values()]
+    answers = [_complete_results(turn, request, given)] if request is not None and given else []
+    return answers, add_other_results(turn, stored, others, GivenResults(is_new=bool(given)))
 
 
 def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[int, ToolResult]) -> Results:
-    """Returns a result or a failure for every call of the request: Letta refuses results for only some of them."""
-    missing = NO_RESULT if turn.parallel or not given else ONE_AT_A_TIME
+    """Returns the request's results, with a text for a call without one: Letta refuses results for only some calls."""
+    text, ok = (NO_RESULT, True) if turn.parallel or not given else (ONE_AT_A_TIME, False)
     results = []
     for call in request.calls:
         result = given.get(call.index)
         if result is None:
-            results.append(CallResult(call.call_id, missing, ok=False))
+            results.append(CallResult(call.call_id, text, ok))
         else:
             results.append(CallResult(call.call_id, result.text, ok=not result.is_error))
     return Results(tuple(results))

@@ -55,7 +55,7 @@ class TaggedText:
             if step:
                 yield step
 
-    def end(self) -> Iterator[str | TaggedCall]:
+    def end(self) -> Iterator[str]:
         """Yields the kept text, because the model writes no more. A call without a closing tag is yielded as text."""
         rest = (self._open if self._in_call else "") + self._rest
         self._rest, self._in_call = "", False

@@ -52,7 +52,7 @@ def close_request(gateway: Gateway, agent: Agent, request: StoredMessage) -> Non
     """
     features = gateway.features()
     if agent_loop(features.version, agent.type) == "v3" and features.tool_returns:
-        results = (CallResult(call.call_id, NO_RESULT, ok=False) for call in request.calls)
+        results = (CallResult(call.call_id, NO_RESULT) for call in request.calls)
         gateway.give_results(agent.id, Results(tuple(results)))
     else:
         kept = [message_id for message_id in agent.message_ids if message_id != request.id]

@@ -1,30 +1,35 @@
-"""Matches the tool results that the client sends with the agent's calls. All interception methods use this module."""
+"""Matches the tool results that the client sends with the agent's calls. All interception methods use this module.
+
+A result is late if its call does not wait for it any more, because the agent's conversation has gone on. It is quoted
+beside what else goes to the agent. If nothing else does, it is refused: alone, it must not make the agent speak.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from bridge.errors import InvalidRequest
 from bridge.interception.method import PreparedTurn
 from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.gateway import Say
-from bridge.turn import ToolResult
+from bridge.turn import AgentEvent, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
 class GivenResults:
-    """What became of the client's results. `quotes`: messages to send, for results that cannot become the return of
-    their call. `row`: the row of `context_rows` in which the agent got a result in an earlier attempt, or 0.
+    """What became of the client's results. `is_new`: a call that waited has got its result. `quoted`: results to send
+    as messages. `row`: the row of `context_rows` in which the agent got a result in an earlier attempt, or 0.
     """
 
     is_new: bool = False
-    quotes: tuple[Say, ...] = ()
+    quoted: tuple[ToolResult, ...] = ()
     row: int = 0
 
     def outgoing(self, turn: PreparedTurn) -> list[Say]:
         """Returns the messages that are still to be sent to the agent: the quotes, then the messages of the turn."""
-        return [*turn.with_turn_id([*self.quotes], "result-"), *turn.messages]
+        return [*(replace(quote_result(one), otid=turn.quote_otid(one.call_id)) for one in self.quoted), *turn.messages]
 
 
 def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolResult]:
@@ -37,22 +42,37 @@ def results_for_message(turn: PreparedTurn, message_id: str) -> dict[int, ToolRe
     return found
 
 
-def find_row_of_results(turn: PreparedTurn, stored: StoredMessages) -> int:
-    """Returns the last row in which the agent got a result of this turn before; without one 0, or refuses the turn."""
-    rows = [row for row in map(stored.find_row_of_result, turn.new_input.results) if row is not None]
-    if not rows:
-        refuse_stale_results(turn)
-    return max(rows, default=0)
-
-
-def refuse_stale_results(turn: PreparedTurn) -> None:
-    """Raises InvalidRequest because no call waits for the client's results. Ignores the results if a user message came
-    with them, or if an earlier attempt delivered the turn's messages.
+def add_other_results(
+    turn: PreparedTurn, stored: StoredMessages, others: Sequence[ToolResult], given: GivenResults
+) -> GivenResults:
+    """Returns `given`, what became of the results of waiting calls, with what becomes of the `others` added. A result
+    that the agent has got is not sent again. A second one for a call, or one without a call of the bridge, is ignored.
+    Any other is late. Refuses the turn if it brings only results, no call waited for any, and the agent has got none.
     """
-    if turn.new_input.user_messages or turn.delivered:
-        return
+    known = [row for row in map(stored.find_row_of_result, others) if row is not None]
+    late = [one for one in others if turn.call_ids.message_and_index(one.call_id) and not stored.has_result(one)]
+    is_alone = not given.is_new and not turn.new_input.user_messages
+    if others and is_alone and not known and not turn.delivered:
+        raise _no_call_waits(turn)
+    quoted = () if is_alone else (*given.quoted, *late)
+    return replace(given, quoted=quoted, row=max(known, default=given.row))
+
+
+def answer_without_run(
+    turn: PreparedTurn, stored: StoredMessages, given: GivenResults, *, called_by_return: bool = False
+) -> list[AgentEvent]:
+    """Returns the reply that the client missed, for a turn that brings the agent nothing new. Returns [] if the agent
+    should go on, because it has not replied. Refuses the turn if the conversation has gone on without a reply.
+    """
+    missed = stored.missed_answer(given.row, called_by_return=called_by_return)
+    if not missed and given.row and not turn.delivered and stored.has_gone_on_after(given.row):
+        raise _no_call_waits(turn)
+    return missed
+
+
+def _no_call_waits(turn: PreparedTurn) -> InvalidRequest:
     named = ", ".join(repr(result.call_id)[:60] for result in turn.new_input.results[:5])
-    raise InvalidRequest(
+    return InvalidRequest(
         f"No call is waiting for the result of {named}: it has been answered or given up, or it was never made by this"
         " agent. Send a user message to go on.",
         param="messages",

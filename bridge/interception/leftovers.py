@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from bridge.interception.method import GO_ON, PreparedTurn, find_provisional_text
-from bridge.interception.stored_messages import CALL, REQUEST, RETURN, SYSTEM, StoredMessages, is_heartbeat
+from bridge.interception.method import PreparedTurn, find_provisional_text
+from bridge.interception.stored_messages import CALL, REQUEST, RETURN, StoredMessages, is_heartbeat, is_nudge
 from bridge.letta.gateway import StoredMessage
 
 _RESPONSE = "approval_response_message"
@@ -20,7 +20,7 @@ def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
         return turn
     remove, denied = _find_leftovers(StoredMessages(turn).context_rows, turn.unfinished_stubs)
     for message_id, text in denied.items() if turn.features.message_rewrite else ():
-        turn.gateway.rewrite_return(turn.agent.id, message_id, text, False)
+        turn.gateway.rewrite_return(turn.agent.id, message_id, text, True)
     return turn.remove_messages(remove)
 
 
@@ -30,7 +30,7 @@ def _find_leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) 
     denied: dict[str, str] = {}
     of_stub, returned = False, False
     for row in rows:
-        if row.kind == SYSTEM and row.text == GO_ON:
+        if is_nudge(row):
             remove.add(row.id)
         elif row.kind in (REQUEST, CALL):
             of_stub, returned = any(call.name in stub_names for call in row.calls), False

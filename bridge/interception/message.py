@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bridge.interception.given_results import GivenResults, quote_result
-from bridge.interception.method import NO_RESULT_HERE, Interception, PreparedTurn, find_provisional_text
+from bridge.interception.method import NO_RESULT_HERE, Interception, PreparedTurn
 from bridge.interception.provisional_returns import ProvisionalReturns
-from bridge.interception.stored_messages import StoredMessages
-from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
+from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice
 
 
 class Message(Interception):
@@ -25,14 +23,4 @@ class Message(Interception):
         return self._returns.tool_rules(bindings, choice)
 
     def run(self, turn: PreparedTurn) -> Iterator[AgentEvent]:
-        return self._returns.run(turn, _give_result)
-
-
-def _give_result(_: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Returns the message that quotes the result, or the row of a stored one. None if no call waits for the result."""
-    quote = quote_result(result)
-    returned, text = stored.find_return(result) or (-1, None)
-    rows = [number for number, row in enumerate(stored.context_rows) if number > returned and row.text == quote.text]
-    if rows:
-        return GivenResults(row=rows[0])
-    return None if text is None or find_provisional_text(text) is None else GivenResults(is_new=True, quotes=(quote,))
+        return self._returns.run(turn, lambda *_: False)

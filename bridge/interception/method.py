@@ -25,8 +25,11 @@ from bridge.turn import (
     ToolChoice,
 )
 
-# The text that a call returns until the client gives its result, and for ever if the client never gives it.
+# The text that a call returns until the client gives its result, and for ever if the client never gives it. Nothing is
+# wrong then: the client may say the result in a message, or the call may itself be what the client wanted.
 NO_RESULT = PLACEHOLDER
+# What NO_RESULT was in earlier releases. Agents may still have it in their contexts.
+OLD_NO_RESULT = "No result was given: the client went on without running this call."
 # The text that a call returns if the client's result can only come as a message.
 NO_RESULT_HERE = "The client runs this call itself. Its result, if there is one, comes as a message."
 # The text of a message that makes the agent go on. Needed where the agent does not go on after a result alone.
@@ -63,13 +66,16 @@ class PreparedTurn:
     def messages(self) -> list[Say]:
         """The messages of this turn to send to the agent: the opening ones, the unheard ones, then the user's."""
         said = (*self.new_input.unheard, *self.new_input.user_messages)
-        return self.with_turn_id([*self.opening, *(Say("user", one.text, one.images) for one in said)])
+        messages = enumerate([*self.opening, *(Say("user", one.text, one.images) for one in said)])
+        return [replace(message, otid=self._otid(str(number))) for number, message in messages]
 
-    def with_turn_id(self, messages: list[Say], kind: str = "") -> list[Say]:
-        """Returns the messages with ids (otid), to find them later. Two lists in one turn need two values of `kind`."""
-        if not self.turn_id:
-            return messages
-        return [replace(message, otid=f"{self.turn_id}-{kind}{number}") for number, message in enumerate(messages)]
+    def quote_otid(self, call_id: str) -> str:
+        """Returns the id of the message that quotes the result of this call."""
+        return self._otid(quote_mark(call_id))
+
+    def _otid(self, name: str) -> str:
+        """Returns the id for a message of this turn, to find it later; "" for none."""
+        return f"{self.turn_id}-{name}" if self.turn_id else ""
 
     def has_sent(self, otid: str) -> bool:
         """Returns whether an attempt at this turn sent the stored message with the id `otid`."""
@@ -142,7 +148,12 @@ def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonO
 
 def find_provisional_text(returned: str) -> str | None:
     """Returns the provisional text at a return's end, if any: Letta puts its own words before the text of a denial."""
-    return next((text for text in (NO_RESULT, NO_RESULT_HERE) if returned.endswith(text)), None)
+    return next((text for text in (NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT) if returned.endswith(text)), None)
+
+
+def quote_mark(call_id: str) -> str:
+    """Returns how the id (otid) of every message ends that quotes the result of this call, whatever its turn."""
+    return f"result-{call_id}"
 
 
 def _wait_for_first_event(events: Iterator[AgentEvent]) -> Iterator[AgentEvent]:

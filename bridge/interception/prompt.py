@@ -1,8 +1,8 @@
 """The interception method `prompt`, for any agent whose tools must not be changed.
 
-A message, the guide, describes the client's tools to the model, and the bridge reads calls from the model's text. The
-client's results come as messages that quote them. The guide is removed from the agent's context after the run, or in
-the next turn if the turn was broken off.
+A message, the guide, describes the client's tools to the model, and the bridge reads calls from the model's text. A
+call waits for its result until the agent gets a user message. Results come as messages that quote them. The guide is
+removed from the agent's context after the run, or in the next turn if the turn was broken off.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from bridge.interception.calls_in_text import TaggedCall, TaggedText
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.given_results import GivenResults, quote_result
+from bridge.interception.given_results import GivenResults, add_other_results, answer_without_run
 from bridge.interception.held_calls import run_agent
 from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.stored_messages import SYSTEM, StoredMessages
 from bridge.letta.gateway import Say
-from bridge.turn import AgentEvent, Stopped, Text, ToolCall, ToolSpec, separated_text
+from bridge.turn import AgentEvent, Stopped, Text, ToolCall, ToolResult, ToolSpec, separated_text
 
 # How often an agent may correct an invalid call in a turn. After that, the turn ends without the call.
 CORRECTIONS = 2
@@ -74,13 +75,33 @@ def _start_first_run(
     turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor, guide: Say | None
 ) -> Iterator[AgentEvent]:
     """Sends guide, results and messages, and returns the events of the run, or of the reply that the client missed."""
-    results = () if turn.delivered else turn.new_input.results
-    messages = GivenResults(quotes=tuple(map(quote_result, results))).outgoing(turn)
-    missed = [] if messages else stored.missed_answer()
+    given = _give_results(turn, stored)
+    messages = given.outgoing(turn)
+    missed = [] if messages else answer_without_run(turn, stored, given)
     if missed:
         return iter(missed)
     guides = [editor.mark_temporary(guide)] if guide else []
     return run_agent(turn, stored, editor, [*guides, *messages] or [editor.go_on_message()])
+
+
+def _give_results(turn: PreparedTurn, stored: StoredMessages) -> GivenResults:
+    """Returns what becomes of the results of the turn. Those of waiting calls are quoted, too."""
+    if turn.delivered:
+        return GivenResults()
+    waiting = tuple(one for one in turn.new_input.results if _waits(turn, stored, one))
+    others = [one for one in turn.new_input.results if one not in waiting]
+    return add_other_results(turn, stored, others, GivenResults(bool(waiting), waiting))
+
+
+def _waits(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> bool:
+    """Returns whether the result's call waits for it. The id of the call contains the id of the message with its text,
+    which is the last in the context, or in older loops the last before the return of send_message.
+    """
+    message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
+    if message_id in turn.agent.message_ids[-1 if turn.loop == "v3" else -2 :]:
+        return True
+    numbers = [number for number, row in enumerate(stored.context_rows) if row.id == message_id]
+    return bool(numbers) and not stored.has_gone_on_after(numbers[-1])
 
 
 def _guide_message(nonce: str, tools: Iterable[ToolSpec]) -> Say:
@@ -101,25 +122,29 @@ def _read_calls(
 ) -> Iterator[AgentEvent | TaggedCall]:
     """Yields the events of a run, with calls in place of the tagged text: ToolCall if valid, otherwise TaggedCall."""
     last: Text | None = None
+    called: Counter[str] = Counter()
     for event in events:
         if isinstance(event, Text):
-            yield from _events_from_parts(turn, text.feed(separated_text(event, last)))
+            for part in text.feed(separated_text(event, last)):
+                yield _event_from_part(turn, part, event.item_id, called)
             last = event
         elif isinstance(event, Stopped):
-            yield from _events_from_parts(turn, text.end())
+            yield from (Text(rest) for rest in text.end())
             yield event
         else:
             yield event
 
 
-def _events_from_parts(turn: PreparedTurn, parts: Iterator[str | TaggedCall]) -> Iterator[AgentEvent | TaggedCall]:
-    for part in parts:
-        if isinstance(part, str):
-            yield Text(part)
-        elif part.fault:
-            yield part
-        else:
-            yield ToolCall(turn.call_ids.new_id_without_message(), part.name, part.arguments)
+def _event_from_part(
+    turn: PreparedTurn, part: str | TaggedCall, message_id: str, called: Counter[str]
+) -> AgentEvent | TaggedCall:
+    """Returns a part of the text in a message as an event. `called` counts the valid calls in each message."""
+    if isinstance(part, str):
+        return Text(part)
+    if part.fault:
+        return part
+    called[message_id] += 1
+    return ToolCall(turn.call_ids.id_in_message(message_id, called[message_id] - 1), part.name, part.arguments)
 
 
 def _remove_old_guides(turn: PreparedTurn) -> PreparedTurn:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.given_results import GivenResults, refuse_stale_results
+from bridge.interception.given_results import GivenResults, add_other_results, answer_without_run
 from bridge.interception.held_calls import run_agent
 from bridge.interception.leftovers import remove_leftovers
-from bridge.interception.method import PreparedTurn, forcing_rules, gating_rules
+from bridge.interception.method import PreparedTurn, find_provisional_text, forcing_rules, gating_rules
 from bridge.interception.stored_messages import StoredMessages
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, Binding, JsonObject, Stopped, ToolChoice, ToolResult
 
@@ -27,9 +27,9 @@ from bridge.turn import AgentCall, AgentEvent, AgentReturn, Binding, JsonObject,
 # Letta ignore the template and have no such limit.
 NO_WORDS = "{# #}"
 
-# A function that gives the agent one result in the way of the interception method. It returns None if no call waits for
-# the result.
-Give = Callable[[PreparedTurn, StoredMessages, ToolResult], GivenResults | None]
+# A function that makes a result the return of its call, which is in the stored message with this id. It returns whether
+# it did; if not, the result is quoted in a message.
+Give = Callable[[PreparedTurn, str, ToolResult], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class ProvisionalReturns:
         given = _give_results(turn, stored, give)
         outgoing = given.outgoing(turn)
         if not outgoing and not given.is_new:
-            missed = self._deny_missed_call(turn, stored, editor) or stored.missed_answer(
-                given.row, called_by_return=True
+            missed = self._deny_missed_call(turn, stored, editor) or answer_without_run(
+                turn, stored, given, called_by_return=True
             )
             if missed:
                 yield from missed
@@ -91,10 +91,20 @@ class ProvisionalReturns:
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, give: Give) -> GivenResults:
-    """Gives the agent each result of the turn by `give`, and returns what became of all of them together."""
-    results = () if turn.delivered else turn.new_input.results
-    given = [one for result in results if (one := give(turn, stored, result)) is not None]
-    if results and not given:
-        refuse_stale_results(turn)
-    quotes = tuple(quote for one in given for quote in one.quotes)
-    return GivenResults(any(one.is_new for one in given), quotes, max((one.row for one in given), default=0))
+    """Gives the results of waiting calls by `give`, and returns what becomes of all results of the turn together."""
+    if turn.delivered:
+        return GivenResults()
+    results = turn.new_input.results
+    waiting = {one.call_id: message_id for one in results if (message_id := _find_waiting_call(turn, stored, one))}
+    quoted = [one for one in results if one.call_id in waiting and not give(turn, waiting[one.call_id], one)]
+    others = [one for one in results if one.call_id not in waiting]
+    return add_other_results(turn, stored, others, GivenResults(bool(waiting), tuple(quoted)))
+
+
+def _find_waiting_call(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> str:
+    """Returns the id of the message with the provisional return of the result's call; "" if no call waits for it."""
+    message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
+    if message_id == turn.last_message_id:
+        return message_id
+    row, text = stored.find_return(result) or (0, "")
+    return stored.context_rows[row].id if find_provisional_text(text) and stored.is_last(row) else ""

@@ -15,7 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bridge.interception.context_editor import ContextEditor
-from bridge.interception.given_results import GivenResults, find_row_of_results, quote_result, results_for_message
+from bridge.interception.given_results import (
+    GivenResults,
+    add_other_results,
+    answer_without_run,
+    results_for_message,
+)
 from bridge.interception.held_calls import run_agent
 from bridge.interception.leftovers import remove_leftovers
 from bridge.interception.method import Interception, PreparedTurn, gating_rules
@@ -46,7 +51,7 @@ class Relay(Interception):
         given = _give_results(turn, stored, editor)
         outgoing = given.outgoing(turn)
         if not outgoing and not given.is_new:
-            missed = stored.missed_answer(given.row)
+            missed = answer_without_run(turn, stored, given)
             if missed:
                 yield from missed
                 return
@@ -59,18 +64,24 @@ class Relay(Interception):
 
 
 def _give_results(turn: PreparedTurn, stored: StoredMessages, editor: ContextEditor) -> GivenResults:
-    """Gives the held call its result. If the stub can't return it, removes the call and returns a quote to send."""
+    """Gives the held call its result, and returns what becomes of all results of the turn together."""
     if turn.delivered or not turn.new_input.results:
         return GivenResults()
     request = stored.held_request()
     result = results_for_message(turn, request.id).get(0) if request is not None else None
+    others = [one for one in turn.new_input.results if one is not result]
     if request is None or result is None:
-        return GivenResults(row=find_row_of_results(turn, stored))
-    if not _can_run_stub(turn, request.calls[0]):
-        editor.remove_message(request.id)
-    elif _run_stub(turn, editor, request, result):
-        return GivenResults(is_new=True)
-    return GivenResults(is_new=True, quotes=(quote_result(result),))
+        return add_other_results(turn, stored, others, GivenResults())
+    quoted = () if _give_result(turn, editor, request, result) else (result,)
+    return add_other_results(turn, stored, others, GivenResults(is_new=True, quoted=quoted))
+
+
+def _give_result(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:
+    """Makes the result the return of the held call. If the stub can't return it, removes the call and returns False."""
+    if _can_run_stub(turn, request.calls[0]):
+        return _run_stub(turn, editor, request, result)
+    editor.remove_message(request.id)
+    return False
 
 
 def _run_stub(turn: PreparedTurn, editor: ContextEditor, request: StoredMessage, result: ToolResult) -> bool:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bridge.interception.given_results import GivenResults, quote_result
-from bridge.interception.method import NO_RESULT, Interception, PreparedTurn, find_provisional_text
+from bridge.interception.method import NO_RESULT, Interception, PreparedTurn
 from bridge.interception.provisional_returns import ProvisionalReturns
-from bridge.interception.stored_messages import StoredMessages
 from bridge.turn import AgentEvent, Binding, JsonObject, ToolChoice, ToolResult
 
 
@@ -28,14 +26,6 @@ class Rewrite(Interception):
         return self._returns.run(turn, _give_result)
 
 
-def _give_result(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> GivenResults | None:
-    """Writes the result over the provisional text of its call. If Letta does not store the result, returns a quote to
-    send; if it is stored already, its row. None if no call waits for it.
-    """
-    message_id, _ = turn.call_ids.message_and_index(result.call_id) or ("", 0)
-    if message_id != turn.last_message_id:
-        row, text = stored.find_return(result) or (0, None)
-        if text is None or find_provisional_text(text) is None:
-            return GivenResults(row=row) if text == result.text else None
-    rewritten = turn.gateway.rewrite_return(turn.agent.id, message_id, result.text, not result.is_error)
-    return GivenResults(is_new=True, quotes=() if rewritten else (quote_result(result),))
+def _give_result(turn: PreparedTurn, message_id: str, result: ToolResult) -> bool:
+    """Writes the result over the provisional text in the message. Returns whether Letta has stored it."""
+    return turn.gateway.rewrite_return(turn.agent.id, message_id, result.text, not result.is_error)

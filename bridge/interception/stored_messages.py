@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from bridge.interception.method import PreparedTurn
+from bridge.interception.method import GO_ON, PreparedTurn, find_provisional_text, quote_mark
 from bridge.letta.gateway import StoredMessage
-from bridge.turn import AgentCall, AgentEvent, Reasoning, Stopped, Text, ToolCall, ToolResult
+from bridge.turn import AgentCall, AgentEvent, JsonObject, Reasoning, Stopped, Text, ToolCall, ToolResult
 
 # How many of the newest messages are read.
 LOOK_BACK = 20
@@ -65,9 +65,31 @@ class StoredMessages:
         return number, text
 
     def find_row_of_result(self, result: ToolResult) -> int | None:
-        """Returns the row in which the agent got exactly this result before, perhaps cut off by Letta."""
-        found = self.find_return(result)
-        return found[0] if found is not None and _is_stored_as(result.text, found[1]) else None
+        """Returns the row in which the agent got exactly this result before, perhaps cut off by Letta, or quoted."""
+        returned, quoted = self.find_return(result), self._find_quote(result)
+        if returned is not None and _is_stored_as(result.text, returned[1]):
+            return returned[0]
+        is_same = quoted is not None and _object_in(self.context_rows[quoted]).get("result") == result.text
+        return quoted if is_same else None
+
+    def has_result(self, result: ToolResult) -> bool:
+        """Returns whether the agent has a result of the call to which this one belongs, this one or another."""
+        returned = self.find_return(result)
+        is_answered = returned is not None and find_provisional_text(returned[1]) is None
+        return is_answered or self._find_quote(result) is not None
+
+    def _find_quote(self, result: ToolResult) -> int | None:
+        """Returns the row of the message that quotes a result of the call to which this one belongs."""
+        end = f"-{quote_mark(result.call_id)}"
+        return next((number for number, row in enumerate(self.context_rows) if row.otid.endswith(end)), None)
+
+    def has_gone_on_after(self, number: int) -> bool:
+        """Returns whether the agent was sent a user message after the row `number`."""
+        return any(row.kind == USER and not is_heartbeat(row) for row in self.context_rows[number + 1 :])
+
+    def is_last(self, number: int) -> bool:
+        """Returns whether only messages that make the agent go on come after the row `number`."""
+        return all(is_heartbeat(row) or is_nudge(row) for row in self.context_rows[number + 1 :])
 
     def missed_answer(self, row: int = 0, *, called_by_return: bool = False) -> list[AgentEvent]:
         """Returns the reply that the client missed: what the agent did after the row `row` and this turn's messages,
@@ -113,12 +135,22 @@ def _is_stored_as(text: str, stored: str) -> bool:
     return text.startswith(begin) and len(text) - len(begin) == int(clipped[1])
 
 
+def is_nudge(row: StoredMessage) -> bool:
+    """Returns whether the row is the bridge's own message that makes an agent go on."""
+    return row.kind == SYSTEM and row.text == GO_ON
+
+
 def is_heartbeat(row: StoredMessage) -> bool:
     """Returns whether the row is a heartbeat: Letta's own message after a tool, with which older agent types go on."""
-    if row.kind != USER or not row.text.startswith("{"):
-        return False
+    return row.kind == USER and _object_in(row).get("type") == "heartbeat"
+
+
+def _object_in(row: StoredMessage) -> JsonObject:
+    """Returns the JSON object that is the row's text, an empty one for another text."""
+    if not row.text.startswith("{"):
+        return {}
     try:
         content = json.loads(row.text)
     except ValueError:
-        return False
-    return isinstance(content, dict) and content.get("type") == "heartbeat"
+        return {}
+    return content if isinstance(content, dict) else {}

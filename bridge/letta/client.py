@@ -228,7 +228,7 @@ class LettaServer:
     def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         returned = self._send_decision(agent_id, payloads.decision_payload(request_id, approve=False, reason=reason))
         if self.features().message_rewrite:
-            self._patch_return(agent_id, returned.id, reason, ok=False)
+            self._patch_return(agent_id, returned.id, reason, ok=True)
         return returned
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:

@@ -201,8 +201,8 @@ class Gateway(Protocol):
 
     def deny_call(self, agent_id: str, request_id: str, reason: str) -> StoredMessage:
         """Denies a held call without asking the model; returns the stored tool return, with Letta's text. Where
-        messages can be changed, the stored text then becomes `reason`. `request_id` is the id of the approval request's
-        message.
+        messages can be changed, the stored text then becomes `reason`, without a failure. `request_id` is the id of the
+        approval request's message.
         """
 
     def approve_call(self, agent_id: str, request_id: str) -> StoredMessage:

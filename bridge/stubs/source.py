@@ -20,7 +20,7 @@ TEMPLATES = Path(__file__).parents[2] / "templates" / "stubs"
 TEMPLATE = "stub.py.j2"
 
 PURPOSE = "A client's tool. The client runs it itself; this code only holds its place on the Letta server."
-PLACEHOLDER = "No result was given: the client went on without running this call."
+PLACEHOLDER = "The client returned no result here."
 # The agent's variables that the relay stub reads: the number of pieces, each piece, and the beginning of every piece.
 RELAY_COUNT = "LETTA_TOOL_BRIDGE_PIECES"
 RELAY_PIECE = "LETTA_TOOL_BRIDGE_PIECE_"

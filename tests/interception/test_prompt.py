@@ -8,11 +8,10 @@ import pytest
 
 from bridge.config import read_settings
 from bridge.interception.prompt import nonce_for_turn
-from bridge.turn import NewInput, Stopped, Text, ToolResult, Turn
+from bridge.turn import Stopped, Text, ToolCall
+from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
-from tests.interception.attempts import TURN, Attempts, called, sent, texts
-
-RESULT = replace(TURN, new_input=NewInput((), (ToolResult("call_1", "sun"),)), id="turn-2")
+from tests.interception.attempts import TURN, Attempts, called, sent, texts, with_result
 
 
 @pytest.fixture
@@ -47,9 +46,14 @@ def test_a_call_in_a_second_message_is_at_the_beginning_of_a_line(letta: FakeGat
     assert {event.item_id for event in events if isinstance(event, Text)} == {""}
 
 
-@pytest.mark.parametrize("turn", [TURN, replace(TURN, tools=()), RESULT], ids=["tools", "no tools", "a result"])
+@pytest.mark.parametrize("kind", ["tools", "no tools", "a result"])
 @pytest.mark.parametrize("answer", ["", "Sunny."], ids=["no answer yet", "an answer"])
-def test_delivered_messages_are_not_sent_again(letta: FakeGateway, attempts: Attempts, turn: Turn, answer: str) -> None:
+def test_delivered_messages_are_not_sent_again(letta: FakeGateway, attempts: Attempts, kind: str, answer: str) -> None:
+    turn = replace(TURN, tools=()) if kind == "no tools" else TURN
+    if kind == "a result":
+        letta.will(Text(call_text(), new_id("message")), Stopped("end_turn"))
+        turn = with_result(TURN, attempts.run(TURN), "sun")
+        letta.prompts.clear()
     attempts.lose(turn, *([attempts.answers(answer)] if answer else []))
     (before,) = [text for text in sent(letta) if "application offers" not in text]
     letta.will_say("Sunny.")
@@ -57,6 +61,16 @@ def test_delivered_messages_are_not_sent_again(letta: FakeGateway, attempts: Att
     assert len(letta.prompts) == (1 if answer else 2)
     assert all(prompt.messages for prompt in letta.prompts)
     assert sent(letta).count(before) == 1
+
+
+def test_each_call_in_a_message_has_an_id_of_its_own_which_is_the_same_in_a_repeat(
+    letta: FakeGateway, attempts: Attempts
+) -> None:
+    message_id = new_id("message")
+    letta.will(Text(f"{call_text()}\n{call_text()}", message_id), Stopped("end_turn"))
+    for attempt in (attempts.run, attempts.repeat):
+        ids = [event.id for event in attempt(TURN) if isinstance(event, ToolCall)]
+        assert ids == [f"{message_id}/0", f"{message_id}/1"]
 
 
 def test_a_call_in_a_lost_answer_is_given_again(letta: FakeGateway, attempts: Attempts) -> None:

@@ -85,6 +85,16 @@ class Talk:
             self.messages += [*messages, echo(reply)]
         return reply
 
+    def refuses(self, late: Json) -> None:
+        """Expects that a late result alone is refused, asks no model, and changes nothing in the agent's memory."""
+        model, before = self.agent.world.model, self.agent.state()["message_ids"]
+        asked = len(model.requests())
+        refused = self.send(late)
+        assert (refused.status, refused.error and refused.error["code"]) == (400, "no_pending_call")
+        assert late["tool_call_id"] in (refused.error or {})["message"]
+        assert len(model.requests()) == asked
+        assert self.agent.state()["message_ids"] == before
+
     def story(self) -> list[str]:
         """Returns what the model was shown last."""
         return story_of(self.agent, self.tools)
@@ -140,10 +150,10 @@ def nudge(agent: Agent) -> list[str]:
 
 def given_up(agent: Agent, call: str = OSLO) -> list[str]:
     """Returns what the model is shown of a call that the client never answered, once the client has gone on."""
-    if method_of(agent) == "relay":
-        return []
-    runs_stub = not agent.world.at_least("0.11.7") or (
-        agent.type == "letta_v1_agent" and agent.world.version.startswith("0.13.")
-    )
-    name = call.split()[1]
-    return [call, f"result of {name}{'' if runs_stub else ' FAILED'}: {NO_RESULT}"]
+    return [] if method_of(agent) == "relay" else [call, f"result of {call.split()[1]}: {NO_RESULT}"]
+
+
+def quote(text: str, tool: str = "weather", arguments: str = '{"city": "Oslo"}') -> str:
+    """Returns what the model is shown of a result that comes too late for its call."""
+    said = {"type": "tool_result", "tool": tool, "arguments": arguments, "status": "success", "result": text}
+    return f"user: {json.dumps(said, ensure_ascii=False)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.service import Service
-from tests.real.talk import OSLO, WEATHER, Talk, ask_weather
+from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, quote, result
 from tests.real.world import Agent, World
 
 pytestmark = pytest.mark.real
@@ -54,6 +54,22 @@ def test_a_named_method_is_used_or_refused(world: World, agent_type: str, forced
             assert agent.ask("bye").text == "You said: bye"
     finally:
         agent.delete()
+    assert not world.model.refusals
+
+
+def test_a_late_result_is_quoted_beside_a_message_by_the_method_message(
+    world: World, agent_type: str, forced: Service
+) -> None:
+    world.model.clear()
+    agent = world.agent(agent_type, name=f"forced-message-{agent_type}")
+    talk = Talk(agent, WEATHER, bridge=forced)
+    (call_id,) = talk.say(ask_weather()).call_ids
+    talk.say("Never mind.\n!say All right.")
+    talk.refuses(result(call_id, "12 degrees"))
+    well = {"role": "user", "content": "Well?\n!say Well."}
+    assert talk.send(result(call_id, "12 degrees"), well).text == "Well."
+    assert talk.story()[-3:] == ["assistant: All right.", quote("12 degrees"), "user: Well?"]
+    agent.delete()
     assert not world.model.refusals
 
 

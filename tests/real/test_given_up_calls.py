@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 import requests
 
+from testbed.proxy import DropResponse
+from tests.faults.client import persist
 from tests.real.talk import (
     CLOCK,
     MEMORY_TOOL,
     NUDGE,
-    OSLO,
     WEATHER,
     Talk,
     ask_weather,
     calling,
     given_up,
-    method_of,
+    quote,
     result,
     story_of,
 )
@@ -59,26 +60,85 @@ def test_a_client_with_other_tools_or_none_is_answered(agent: Agent) -> None:
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
-def test_a_late_result_is_stored_in_its_place_or_refused(agent: Agent) -> None:
-    talk = Talk(agent, WEATHER)
+def test_a_late_result_is_refused_alone_and_quoted_once_beside_a_message(agent: Agent, stream: bool) -> None:
+    talk = Talk(agent, WEATHER, stream=stream)
     (call_id,) = talk.say(ask_weather()).call_ids
     assert agent.ask("Title?\n!say A title").text == "A title"
-    late = talk.send(result(call_id, "12 degrees"))
-    if method_of(agent) == "rewrite":
-        assert late.error is None
-        expected = ["user: Weather?", OSLO, "result of weather: 12 degrees", "user: Title?", "assistant: A title"]
-        nudge = [NUDGE] if agent.world.at_least("0.9.0") else []
-        assert talk.story() == [*expected, *nudge]
-        talk.ends_with(*expected, f"assistant: {late.text}")
-    else:
-        assert late.status == 400
-        assert late.error is not None
-        assert call_id in late.error["message"]
-        assert (
-            talk.send(result(call_id, "12 degrees"), {"role": "user", "content": "Well?\n!say Well."}).text == "Well."
-        )
-        called = ["user: Weather?", *given_up(agent), "user: Title?", "assistant: A title"]
-        talk.ends_with(*called, "user: Well?", "assistant: Well.")
+    late = result(call_id, "12 degrees")
+    talk.refuses(late)
+    assert talk.send(late, {"role": "user", "content": "Well?\n!say Well."}).text == "Well."
+    so_far = ["user: Weather?", *given_up(agent), "user: Title?", "assistant: A title", quote("12 degrees")]
+    assert talk.story() == [*so_far, "user: Well?"]
+    talk.refuses(result(call_id, "99 degrees"))
+    assert talk.send(late, {"role": "user", "content": "And?\n!say Yes."}).text == "Yes."
+    talk.ends_with(*so_far, "user: Well?", "assistant: Well.", "user: And?", "assistant: Yes.")
+
+
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+def test_a_late_result_further_up_in_the_transcript_is_quoted_once(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    (call_id,) = talk.say(ask_weather()).call_ids
+    talk.say("Never mind.\n!say All right.")
+    talk.messages.insert(2, result(call_id, "12 degrees"))
+    talk.say("Well?\n!say Well.")
+    talk.say("And?\n!say Yes.")
+    so_far = ["user: Weather?", *given_up(agent), "user: Never mind.", "assistant: All right.", quote("12 degrees")]
+    talk.ends_with(*so_far, "user: Well?", "assistant: Well.", "user: And?", "assistant: Yes.")
+
+
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+def test_a_late_result_leaves_the_call_of_another_conversation_open(agent: Agent) -> None:
+    talk, other = Talk(agent, WEATHER), Talk(agent, WEATHER)
+    (call_id,) = talk.say(ask_weather()).call_ids
+    other.say(ask_weather("Rome"))
+    talk.refuses(result(call_id, "12 degrees"))
+    assert other.give("20 degrees").text == "20 degrees"
+    rome = 'call weather {"city": "Rome"}'
+    so_far = ["user: Weather?", *given_up(agent), "user: Weather?", rome, "result of weather: 20 degrees"]
+    other.ends_with(*so_far, "assistant: 20 degrees")
+
+
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+def test_a_parents_result_after_its_childs_conversation_is_heard_once(agent: Agent, stream: bool) -> None:
+    parent, child = Talk(agent, WEATHER, stream=stream), Talk(agent, WEATHER, stream=stream)
+    (call_id,) = parent.say(ask_weather()).call_ids
+    child.say(ask_weather("Rome"))
+    child.give("20 degrees", then="Environment.\n!say Sunny.")
+    environment = {"role": "user", "content": "Environment.\n!say Done."}
+    assert parent.send(result(call_id, "The child is done."), environment).text == "Done."
+    parent.ends_with(
+        *["user: Weather?", *given_up(agent)],
+        *["user: Weather?", 'call weather {"city": "Rome"}', "result of weather: 20 degrees", "user: Environment."],
+        "assistant: Sunny.",
+        *[quote("The child is done."), "user: Environment.", "assistant: Done."],
+    )
+
+
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+def test_a_late_result_whose_reply_was_lost_is_quoted_once(agent: Agent, stream: bool) -> None:
+    talk = Talk(agent, WEATHER, stream=stream)
+    (call_id,) = talk.say(ask_weather()).call_ids
+    talk.say("Never mind.\n!say All right.")
+    again = [*talk.messages, result(call_id, "12 degrees"), {"role": "user", "content": "Well?\n!say Well."}]
+    with agent.world.proxy.inject(DropResponse(), "POST", "/v1/agents/*/messages/stream", nth=1):
+        assert agent.ask(messages=again, tools=talk.tools, stream=stream).error is not None
+    assert persist(lambda: agent.ask(messages=again, tools=talk.tools, stream=stream)).text == "Well."
+    so_far = ["user: Weather?", *given_up(agent), "user: Never mind.", "assistant: All right."]
+    talk.ends_with(*so_far, quote("12 degrees"), "user: Well?", "assistant: Well.")
+
+
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+def test_a_result_for_the_call_of_another_agent_is_quoted_beside_a_message(world: World, agent: Agent) -> None:
+    other = world.agent(agent.type)
+    (call_id,) = Talk(other, WEATHER).say(ask_weather()).call_ids
+    other.delete()
+    talk = Talk(agent, WEATHER)
+    talk.say("Hello\n!say Hello")
+    talk.refuses(result(call_id, "12 degrees"))
+    late = {**result(call_id, "12 degrees"), "name": "weather"}
+    assert talk.send(late, {"role": "user", "content": "Well?\n!say Well."}).text == "Well."
+    quoted = quote("12 degrees", arguments="")
+    talk.ends_with("user: Hello", "assistant: Hello", quoted, "user: Well?", "assistant: Well.")
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bridge.interception.approval import ONE_AT_A_TIME
-from tests.real.talk import ANSWER, MEMORY_TOOL, OSLO, WEATHER, Talk, calling, result
+from tests.real.talk import ANSWER, MEMORY_TOOL, NO_RESULT, OSLO, WEATHER, Talk, calling, quote, result
 from tests.real.world import Agent, World
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
@@ -55,11 +55,28 @@ def test_a_missing_result_is_reported_as_missing_and_the_agent_goes_on(agent: Ag
     reply = talk.say(BOTH)
     talk.send(result(reply.call_ids[-1], "20 degrees"), {"role": "user", "content": "Only that."})
     if can_call_in_parallel(agent):
-        missing = "result of weather FAILED: No result was given: the client went on without running this call."
+        missing = f"result of weather: {NO_RESULT}"
         expected = ["user: Weather?", OSLO, ROME, missing, "result of weather: 20 degrees", "user: Only that."]
     else:
         expected = ["user: Weather?", OSLO, "result of weather: 20 degrees", "user: Only that."]
     assert talk.story() == expected
+
+
+@pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+def test_a_result_that_comes_after_the_answer_to_the_others_is_quoted_beside_a_message(agent: Agent) -> None:
+    talk = Talk(agent, WEATHER)
+    reply = talk.say(BOTH)
+    if not can_call_in_parallel(agent):
+        assert len(reply.calls) == 1
+        return
+    oslo, rome = reply.call_ids
+    talk.send(result(rome, "20 degrees"))
+    talk.refuses(result(oslo, "12 degrees"))
+    talk.send(result(oslo, "12 degrees"), {"role": "user", "content": "Here it is.\n!say Thanks."})
+    talk.ends_with(
+        *["user: Weather?", OSLO, ROME, f"result of weather: {NO_RESULT}", "result of weather: 20 degrees"],
+        *[f"assistant: {NO_RESULT}\n20 degrees", quote("12 degrees"), "user: Here it is.", "assistant: Thanks."],
+    )
 
 
 def test_a_client_that_accepts_one_call_gets_one(agent: Agent, stream: bool) -> None:

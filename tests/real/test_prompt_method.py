@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.service import Service
+from tests.real.talk import Talk, quote, result
 from tests.real.world import Agent, World
 
 pytestmark = [pytest.mark.real, pytest.mark.two_servers]
@@ -48,6 +49,24 @@ def test_a_call_in_the_text_is_a_tool_call_and_its_result_comes_back(
     assert agent.ask("!say bye", bridge=prompting).text == "bye"
     assert not any("Tools:" in line for line in agent.story())
     assert agent.fingerprint() == before
+
+
+def test_a_late_result_is_refused_alone_and_quoted_once_beside_a_message(
+    agent: Agent, prompting: Service, stream: bool
+) -> None:
+    talk = Talk(agent, TOOL, stream=stream, bridge=prompting)
+    (call_id,) = talk.say(f"Read it.\n!say {CALL}").call_ids
+    talk.say("Never mind.\n!say All right.")
+    talk.refuses(result(call_id, "Buy milk."))
+    for text in ("Well?", "And?"):
+        talk.send(result(call_id, "Buy milk."), {"role": "user", "content": f"{text}\n!say Yes."})
+    said = [line for line in talk.story() if line.startswith("user: ")]
+    assert said[-4:] == [
+        "user: Never mind.",
+        quote("Buy milk.", "read.file-v2", '{"path": "notes.txt"}'),
+        "user: Well?",
+        "user: And?",
+    ]
 
 
 def test_an_invalid_call_is_reported_to_the_agent_which_corrects_it(agent: Agent, prompting: Service) -> None:

@@ -25,9 +25,6 @@ class OpenAICallIds:
             return None
         return "message-" + "-".join(parts.groups()[:5]), int(parts[6], 16)
 
-    def new_id_without_message(self) -> str:
-        return f"call_{secrets.token_hex(12)}"
-
     def new_ending_id(self) -> str:
         return _ENDING + secrets.token_hex(12)
 

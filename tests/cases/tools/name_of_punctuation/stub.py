@@ -5,4 +5,4 @@
 # def -- (Letta looks for this line; Python has no such names)
 def tool(**kwargs):
     "A client's tool. The client runs it itself; this code only holds its place on the Letta server."
-    return 'No result was given: the client went on without running this call.'
+    return 'The client returned no result here.'

@@ -4,4 +4,4 @@
 # The bridge removes it here when no client has asked for it for a while.
 def sum(**kwargs):
     "A client's tool. The client runs it itself; this code only holds its place on the Letta server."
-    return 'No result was given: the client went on without running this call.'
+    return 'The client returned no result here.'
