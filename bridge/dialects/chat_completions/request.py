@@ -98,7 +98,7 @@ def _parse_message(value: Any, where: str, image_urls: bool) -> Message:
         images=images,
         name=name if isinstance(name, str) else "",
         tool_calls=_parse_echoed_calls(value.get("tool_calls")),
-        tool_call_id=call_id if isinstance(call_id, str) else "",
+        tool_call_id=storable_text(call_id) if isinstance(call_id, str) else "",
         # OpenAI has no field for errors. These are the fields that some clients use.
         is_error=value.get("is_error") is True or value.get("status") == "error",
     )
@@ -111,7 +111,8 @@ def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
         function = item.get("function") if isinstance(item, dict) else None
         if isinstance(function, dict):
             name = storable_text(str(function.get("name", "")))
-            calls.append(ToolCall(str(item.get("id", "")), name, _arguments_as_text(function.get("arguments"))))
+            call_id = storable_text(str(item.get("id", "")))
+            calls.append(ToolCall(call_id, name, _arguments_as_text(function.get("arguments"))))
     return tuple(calls)
 
 

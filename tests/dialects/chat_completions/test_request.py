@@ -156,6 +156,14 @@ def test_the_name_of_a_model_is_storable_too() -> None:
     assert parse(body(model=" Ada\ud800\x00 ")).model == "Ada\ufffd"
 
 
+def test_ids_of_calls_are_storable_and_still_belong_together() -> None:
+    call = {"id": "call_\ud800\x00", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "call_\ud800\x00", "content": "one"}
+    messages = [{"role": "user", "content": "Read"}, {"role": "assistant", "tool_calls": [call]}, result]
+    (found,) = parse(body(messages=messages)).new_input.results
+    assert (found.call_id, found.name) == ("call_\ufffd", "read")
+
+
 def test_calls_and_results_keep_their_ids() -> None:
     call = {"id": "call_1", "type": "function", "index": 0, "function": {"name": "read", "arguments": '{"a":1}'}}
     messages = transcript(
