@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import hashlib
-import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from bridge.turn import Message, Turn
 
 _BLANKS = b" \t\r\n\v\f"
 # How some clients put an agent's thoughts into the text that they send back.
-_THOUGHTS = re.compile(r"<think>.*?</think>|<thinking>.*?</thinking>|<details\b.*?</details>", re.DOTALL)
+_THOUGHTS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<details", "</details>"))
 # The newest calls of a transcript are enough to recognise its conversation.
 MOST_CALLS = 8
-# So many bytes of a passage are kept to find it, and so many places with these bytes are looked at.
+# So many bytes of a passage are kept to find it.
 LONGEST_START = 12
-MOST_TRIES = 20
+# A text that was cut is recognised by digests of the beginnings of the whole one, of so many bytes.
+_BEGINNINGS = tuple(16 << step for step in range(16))
+_BEGINNING_DIGITS = 8
+# How much may be hashed to find passages in a text, for each of its bytes: many passages may begin alike.
+_HASHED_FOR_EACH_BYTE = 16
+_LEAST_HASHED = 100_000
+_COST_OF_HASHING = 256
 
 
 def bare_bytes(text: str) -> bytes:
     """Returns the text without white space, because clients trim and wrap what they send back."""
-    return text.encode().translate(None, _BLANKS)
+    return text.encode(errors="surrogatepass").translate(None, _BLANKS)
 
 
 def without_thoughts(text: str) -> str:
-    """Returns an assistant's text without the thoughts that its client put into it."""
-    return _THOUGHTS.sub("", text) if "<" in text else text
+    """Returns an assistant's text without the thoughts that its model or its client put into it."""
+    for opening, closing in _THOUGHTS:
+        text = _without_parts(text, opening, closing)
+    return text
+
+
+def _without_parts(text: str, opening: str, closing: str) -> str:
+    kept, end = [], 0
+    while (start := text.find(opening, end)) >= 0 and (close := text.find(closing, start)) >= 0:
+        kept.append(text[end:start])
+        end = close + len(closing)
+    return "".join([*kept, text[end:]]) if end else text
 
 
 def digest_bytes(content: bytes) -> str:
@@ -38,40 +55,78 @@ def message_digest(message: Message) -> str:
     text = without_thoughts(message.text) if message.role == "assistant" else message.text
     parts = [message.role, message.tool_call_id, *(call.id for call in message.tool_calls)]
     pictures = [picture.url or picture.data for picture in message.images]
-    return digest_bytes("\0".join([*parts, *pictures, ""]).encode() + bare_bytes(text))
+    return digest_bytes("\0".join([*parts, *pictures, ""]).encode(errors="surrogatepass") + bare_bytes(text))
+
+
+def digests_of_beginnings(digests: Iterable[str]) -> list[str]:
+    """Returns, for each message of a transcript, a digest of all messages up to it."""
+    return list(accumulate(digests, lambda before, digest: digest_bytes((before + digest).encode()), initial=""))[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Recognises a text within another one, without keeping it. Lengths are in bytes without white space. `start` is
-    the beginning of the text, in Latin-1.
+    """Recognises an assistant's text within another one, without keeping it. Lengths are in bytes without white space
+    and thoughts. `start` is the beginning of the text, in Latin-1, `beginnings` the digests of longer ones.
     """
 
     length: int
     start: str
     digest: str
+    beginnings: str = ""
 
     @classmethod
     def of(cls, text: str) -> Passage:
-        content = bare_bytes(text)
-        return cls(len(content), content[:LONGEST_START].decode("latin-1"), digest_bytes(content))
-
-    def bytes_in(self, content: bytes) -> int:
-        """Returns how many of the bytes of another text, without white space, are this text: its length, or 0."""
-        start = self.start.encode("latin-1")
-        at = content.find(start) if start else -1
-        for _ in range(MOST_TRIES):
-            if at < 0:
-                break
-            if digest_bytes(content[at : at + self.length]) == self.digest:
-                return self.length
-            at = content.find(start, at + 1)
-        return 0
+        content = bare_bytes(without_thoughts(text))
+        start = content[:LONGEST_START].decode("latin-1")
+        return cls(len(content), start, digest_bytes(content), _digests_of_beginnings(content))
 
 
-def is_covered(content: bytes, passages: Iterable[Passage]) -> bool:
-    """Returns whether the passages make up at least half of a text, such as one that a client joined or wrapped."""
-    return bool(content) and 2 * sum(passage.bytes_in(content) for passage in passages) >= len(content)
+def _digests_of_beginnings(content: bytes) -> str:
+    lengths = [length for length in _BEGINNINGS if length <= len(content)]
+    return "".join(digest_bytes(content[:length])[:_BEGINNING_DIGITS] for length in lengths)
+
+
+class Passages:
+    """Recognises texts that are mostly made of some passages, as when a client joins or wraps an agent's answers."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._starts: defaultdict[bytes, dict[tuple[int, str], Passage]] = defaultdict(dict)
+        for passage in sorted(set(passages), key=lambda one: -one.length):
+            if passage.length:
+                self._starts[passage.start.encode("latin-1")][passage.length, passage.digest] = passage
+        self._short = sorted({len(start) for start in self._starts} - {LONGEST_START}, reverse=True)
+
+    def last_in(self, content: bytes) -> Passage | None:
+        """Returns the last passage in a text, if the passages make up at least half of it, otherwise None. A passage
+        shorter than a start only counts at the beginning of the text and behind another passage, because its few bytes
+        may be in any text.
+        """
+        last, covered, at, follows = None, 0, 0, True
+        left = _HASHED_FOR_EACH_BYTE * len(content) + _LEAST_HASHED
+        starts = self._starts
+        while starts and at < len(content) and left > 0:
+            found = None
+            start = content[at : at + LONGEST_START]
+            for passage in starts[start].values() if start in starts else ():
+                left -= passage.length + _COST_OF_HASHING
+                if digest_bytes(content[at : at + passage.length]) == passage.digest:
+                    found = passage
+                    break
+            if follows and not found:
+                short = next((length for length in self._short if start[:length] in starts), 0)
+                found = next(iter(starts[start[:short]].values())) if short else None
+            follows = found is not None
+            last = found or last
+            covered += found.length if found else 0
+            at += found.length if found else 1
+        return last if 2 * covered >= len(content) else None
+
+    def cut_to(self, content: bytes) -> Passage | None:
+        """Returns a passage that is longer and begins with the text, as far as the digests of its beginnings tell."""
+        alike = self._starts.get(content[:LONGEST_START], {}).values()
+        beginnings = _digests_of_beginnings(content) if alike else ""
+        longer = (passage for passage in alike if beginnings and passage.length > len(content))
+        return next((passage for passage in longer if passage.beginnings.startswith(beginnings)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,10 @@ class FakeGateway:
         """Raises at every call of the method `at`, or at the call of that number, counted from 1 over all methods."""
         self._failures.append((at, failure))
 
+    def recovers(self) -> None:
+        """Fails no more."""
+        self._failures.clear()
+
     # --- server and agents ----------------------------------------------------------------------------
 
     def features(self) -> ServerFeatures:

@@ -7,16 +7,27 @@ chats, or change what was said. Equal texts count as often as they occur.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bridge.fingerprints import Passage, bare_bytes, digest_bytes, is_covered, message_digest, without_thoughts
+from bridge.fingerprints import (
+    Passage,
+    Passages,
+    bare_bytes,
+    digest_bytes,
+    digests_of_beginnings,
+    message_digest,
+    without_thoughts,
+)
 from bridge.heard.records import HeardTurn
 from bridge.turn import CallIds, Message
 
 # A shorter answer aside, such as a title, may by chance be what a user says.
 SHORTEST_SUMMARY = 200
+# Some clients send calls back as text. These words in a text may be ids of calls.
+_MAYBE_IDS = re.compile(r"[\w/-]{16,80}")
 
 
 class Alignment:
@@ -25,8 +36,10 @@ class Alignment:
     - `unmatched`: nothing shows yet that the agent said these messages or was told them.
     - `standing`: the agent knows these because it was told that they stand in the transcript.
     - `found_calls`: the agent's calls of which only its stored messages tell.
-    - `told_since`: digests of what the agent was told after the last message here that it said. `attempted`: the same
-      for turns that were broken off, so that it may have been told.
+    - `told_since`: digests of what the agent was told in this conversation after the last message here that it said.
+      `attempted_since`: the same for turns that were broken off, so that it may have been told.
+    - `attempted`: digests of all that the agent may have been told in turns that were broken off.
+    - `transcript`: the digest of the whole transcript, with `newer`.
     """
 
     def __init__(self, messages: Sequence[Message], newer: Sequence[Message], call_ids: CallIds) -> None:
@@ -36,16 +49,24 @@ class Alignment:
         self.standing: set[int] = set()
         self.told_since: set[str] = set()
         self.attempted: set[str] = set()
+        self.attempted_since: set[str] = set()
         self.found_calls: list[str] = []
+        beginnings = digests_of_beginnings([*self.digests, *map(message_digest, newer)])
+        self.transcript = beginnings[-1] if beginnings else ""
+        self._lengths = {digest: length for length, digest in enumerate(beginnings, 1)}
         self._passages: list[Passage] = []
         self._summaries: list[Passage] = []
-        self._newer = [message_digest(message) for message in newer]
+        self._all_summaries = Passages(())
         self._parent: HeardTurn | None = None
         self._latest: HeardTurn | None = None
+        self._latest_place = (-1, False)
+        self._attempted_history = ""
         self._last_said = -1
         self._places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._places_of_calls: dict[str, int] = {}
+        self._places_of_quotes: dict[str, int] = {}
         self._index_messages()
+        self._newest = {words: places[-1] for words, places in self._places.items()}
 
     @property
     def is_continued(self) -> bool:
@@ -59,7 +80,8 @@ class Alignment:
         for turn in turns:
             if not self.unmatched:
                 break
-            latest_history = latest_history or turn.history
+            if turn.kind == "ended":
+                latest_history = latest_history or turn.history
             self._match_turn(turn, doubtful)
         for turn in doubtful:
             self._match_words(turn)
@@ -67,6 +89,8 @@ class Alignment:
         history = latest_history if self._latest is None else self._latest.history
         if self.unmatched:
             self._match_history(find_history(history))
+        if self.unmatched:
+            self.attempted |= set(find_history(self._attempted_history))
 
     def _match_history(self, known: Sequence[str]) -> None:
         """Matches messages that stood in the transcript in its turn before this one, at whatever place."""
@@ -102,6 +126,8 @@ class Alignment:
     def _index_messages(self) -> None:
         for place, message in enumerate(self.messages):
             self._places_of_calls |= dict.fromkeys((call.id for call in message.tool_calls), place)
+            if message.role == "assistant":
+                self._places_of_quotes |= dict.fromkeys(_MAYBE_IDS.findall(message.text), place)
             if message.role == "assistant" and not message.tool_calls:
                 spoken = digest_bytes(bare_bytes(without_thoughts(message.text)))
                 self._places["said", spoken].append(place)
@@ -116,14 +142,17 @@ class Alignment:
         """
         self._note_passage(turn)
         for call in turn.calls:
-            self._match_place(self._places_of_calls.get(call), turn)
+            self._match_place(self._places_of_calls.get(call, self._places_of_quotes.get(call)), turn)
+        since = self._parent is None and self._lengths.get(turn.transcript, 0) > len(self.messages)
         if turn.kind == "broken off":
             self.attempted |= set(turn.told)
+            self.attempted_since |= set(turn.told if since else ())
+            self._attempted_history = self._attempted_history or turn.history
             return
-        if self._parent is None:
-            self.told_since |= set(turn.told)
-        if self._latest is None and turn.kind == "ended" and self._has_part_of(turn):
-            self._latest = turn
+        self.told_since |= set(turn.told if since else ())
+        place = self._place_after(turn)
+        if turn.kind == "ended" and place > self._latest_place:
+            self._latest, self._latest_place = turn, place
         for result in turn.results:
             self._match("result", result, turn)
         has_all = all(self._places.get(("told", digest)) for digest in turn.told)
@@ -132,17 +161,17 @@ class Alignment:
         else:
             doubtful.append(turn)
 
-    def _has_part_of(self, turn: HeardTurn) -> bool:
-        """Returns whether the turn is of this transcript's conversation: the transcript has one of its calls, or all
-        that the agent was told in it and the answer. The client may have dropped the answer to newer messages.
+    def _place_after(self, turn: HeardTurn) -> tuple[int, bool]:
+        """Returns the place of the turn's answer, -1 if the turn is of another conversation; and whether that is sure,
+        because the transcript begins with that of the turn: then the client may also have dropped the answer.
         """
-        if not self._places_of_calls.keys().isdisjoint(turn.calls):
-            return True
-        told = set(turn.told)
-        if not told or not told <= {*self.digests, *self._newer}:
-            return False
-        answered = turn.said is not None and bool(self._places.get(("said", turn.said.digest)))
-        return answered or not told.isdisjoint(self._newer)
+        sure = self._lengths.get(turn.transcript, -1)
+        called = max((self._places_of_calls.get(call, -1) for call in turn.calls), default=-1)
+        if max(sure, called) >= 0:
+            return max(sure, called), True
+        if turn.said is None or not turn.told or not all(("told", digest) in self._newest for digest in turn.told):
+            return -1, False
+        return self._newest.get(("said", turn.said.digest), -1), False
 
     def _note_passage(self, turn: HeardTurn) -> None:
         if turn.said is not None and turn.kind != "aside":
@@ -173,22 +202,34 @@ class Alignment:
 
     def _match_passages(self) -> None:
         """Matches texts that are mostly the agent's words, and messages that are mostly an answer given aside."""
+        self._all_summaries = Passages(self._summaries)
+        own = Passages([*self._passages, *self._summaries] if self.unmatched else ())
         for place in sorted(self.unmatched):
             message = self.messages[place]
-            own = self._passages if message.role == "assistant" else []
-            if message.role != "tool" and is_covered(spoken_bytes(message), [*own, *self._summaries]):
+            if message.role == "assistant":
+                is_known = find_said(own, message) is not None
+            else:
+                is_known = message.role == "user" and self.is_summary(message)
+            if is_known:
                 self.unmatched.discard(place)
 
     def is_summary(self, message: Message) -> bool:
         """Returns whether the message is mostly an answer that the agent gave aside, such as a summary."""
-        return is_covered(spoken_bytes(message), self._summaries)
+        return self._all_summaries.last_in(spoken_bytes(message)) is not None
 
 
 def _is_known_by_itself(message: Message, call_ids: CallIds) -> bool:
     """Returns whether a message says nothing, or is the result of a call that the bridge made up."""
     if message.role == "tool":
         return call_ids.is_ending_id(message.tool_call_id)
-    return not (message.text.strip() or message.images or message.tool_calls)
+    text = without_thoughts(message.text) if message.role == "assistant" else message.text
+    return not (text.strip() or message.images or message.tool_calls)
+
+
+def find_said(passages: Passages, message: Message) -> Passage | None:
+    """Returns the last of the agent's passages in an assistant's message that is mostly made of them, or was cut."""
+    content = spoken_bytes(message)
+    return passages.last_in(content) or passages.cut_to(content)
 
 
 def spoken_bytes(message: Message) -> bytes:
@@ -205,7 +246,7 @@ def _words_in(arguments: str) -> str:
     """Returns the texts in the arguments of a call."""
     try:
         value: Any = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     values = value.values() if isinstance(value, dict) else ()
     return "".join(one for one in values if isinstance(one, str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -43,6 +44,7 @@ class Hearing:
         self._new_input = turn.new_input
         self._history: list[str] = []
         self._calls: list[str] = []
+        self._transcript = ""
         last = max((at for at, message in enumerate(turn.transcript) if message.role == "assistant"), default=-1)
         self._older, self._newer = turn.transcript[: last + 1], turn.transcript[last + 1 :]
 
@@ -61,13 +63,14 @@ class Hearing:
         if self._notes is None:
             return self._turn.new_input
         older = Alignment(self._older, self._newer, self._turn.call_ids)
+        self._transcript = older.transcript
         older.match_turns(self._notes.newest_first(), self._notes.history)
         heard = self._heard_before(older)
-        attempted = any(message_digest(message) in older.attempted for message in self._newer[:-1])
+        attempted = [one for one in self._newer[:-1] if message_digest(one) in older.attempted_since]
         if older.unmatched or attempted:
             stored = self._read_stored(gateway, agent)
             stored.match(older)
-            heard += [message for message in self._newer[:-1] if _is_in(older.attempted, message, stored)]
+            heard += [message for message in attempted if stored.has_told_since(message)]
         self._new_input = self._add_unheard(older, heard)
         return self._new_input
 
@@ -84,18 +87,18 @@ class Hearing:
 
     def _add_unheard(self, older: Alignment, heard: Sequence[Message]) -> NewInput:
         new_input = self._turn.new_input
-        late = [at for at in sorted(older.unmatched) if self._is_own_result(older, older.messages[at])]
+        late = {at for at in older.unmatched if self._is_own_result(older, older.messages[at])}
         unheard = [older.messages[at] for at in sorted(older.unmatched) if at not in late]
         foreign = [message for message in self._newer if message.role == "tool" and self._is_foreign(older, message)]
         ids = {message.tool_call_id for message in foreign}
         history = tell([*unheard, *foreign], self._limit)
         self.told_messages = len(unheard) + len(foreign)
-        self._history = [older.digests[at] for at in sorted({*older.standing, *older.unmatched} - {*late})]
+        self._history = [older.digests[at] for at in sorted({*older.standing, *older.unmatched} - late)]
         self._history += map(message_digest, foreign)
         self._calls = older.found_calls
         said = _without(new_input.user_messages, heard)
         results = [result for result in new_input.results if result.call_id not in ids]
-        results = [*(_result_of(older.messages, older.messages[at]) for at in late), *results]
+        results = [*_results_of(older.messages, sorted(late)), *results]
         return replace(new_input, unheard=history, user_messages=tuple(said), results=tuple(results))
 
     def _is_own_result(self, older: Alignment, message: Message) -> bool:
@@ -124,8 +127,8 @@ class Hearing:
             kind = "aside" if self._turn.aside else "ended"
         finally:
             if self._notes is not None and began:
-                said = joined_text(text)
-                self._notes.note(self._noted_turn(self._notes, kind, Passage.of(said) if said else None, calls))
+                said = Passage.of(joined_text(text))
+                self._notes.note(self._noted_turn(self._notes, kind, said if said.length else None, calls))
 
     def _noted_turn(self, notes: HeardTurns, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
         if kind == "aside":
@@ -133,24 +136,25 @@ class Hearing:
         told = [message_digest(message) for message in self._newer if message.role == "user"]
         results = [result.call_id for result in self._new_input.results]
         history = notes.keep_history(self._history)
-        return HeardTurn(kind, tuple(told), tuple(results), said, (*self._calls, *calls), history)
-
-
-def _is_in(attempted: set[str], message: Message, stored: StoredTalk) -> bool:
-    return message.role == "user" and message_digest(message) in attempted and stored.has_told(message)
+        calls = (*self._calls, *calls)
+        return HeardTurn(kind, tuple(told), tuple(results), said, calls, history, self._transcript)
 
 
 def _without(said: Sequence[UserMessage], heard: Sequence[Message]) -> list[UserMessage]:
-    left = list(said)
-    for message in heard:
-        known = UserMessage(message.text, message.images)
-        if known in left[:-1]:
-            left.remove(known)
-    return left
+    """Returns the user's messages without those that the agent has heard, never without the last."""
+    known = Counter(UserMessage(message.text, message.images) for message in heard)
+    left = []
+    for message in said[:-1]:
+        if known[message] > 0:
+            known[message] -= 1
+        else:
+            left.append(message)
+    return [*left, *said[-1:]]
 
 
-def _result_of(messages: Sequence[Message], result: Message) -> ToolResult:
-    """Returns the tool's result in a message, with the name and arguments of its call."""
+def _results_of(messages: Sequence[Message], places: Sequence[int]) -> Iterator[ToolResult]:
+    """Yields the tools' results at these places, with the names and arguments of their calls."""
     calls = {call.id: call for message in messages for call in message.tool_calls}
-    call = calls[result.tool_call_id]
-    return ToolResult(call.id, result.text, result.is_error, call.name, call.arguments)
+    for result in map(messages.__getitem__, places):
+        call = calls[result.tool_call_id]
+        yield ToolResult(call.id, result.text, result.is_error, call.name, call.arguments)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import astuple, dataclass
+from typing import Any, Literal, get_args
 
 from bridge.errors import StoreUnavailable
 from bridge.fingerprints import Passage, digest_bytes
@@ -32,6 +32,7 @@ class HeardTurn:
     - `said`: the agent's text, if there was one. `calls`: the ids of its calls.
     - `history`: the name of the list of the transcript's older messages that the agent neither said nor was told as
       new ones. It knows them since it was told that they stand there. "" without such messages.
+    - `transcript`: the digest of the whole transcript, see `digests_of_beginnings`.
     """
 
     kind: TurnKind
@@ -40,15 +41,31 @@ class HeardTurn:
     said: Passage | None = None
     calls: tuple[str, ...] = ()
     history: str = ""
+    transcript: str = ""
 
     def to_text(self) -> str:
-        said = None if self.said is None else [self.said.length, self.said.start, self.said.digest]
-        return json.dumps([self.kind, self.told, self.results, said, self.calls, self.history])
+        said = None if self.said is None else astuple(self.said)
+        return json.dumps([self.kind, self.told, self.results, said, self.calls, self.history, self.transcript])
 
     @classmethod
-    def from_text(cls, text: str) -> HeardTurn:
-        kind, told, results, said, calls, history = json.loads(text)
-        return cls(kind, tuple(told), tuple(results), Passage(*said) if said else None, tuple(calls), history)
+    def from_text(cls, text: str) -> HeardTurn | None:
+        """Returns the turn, None for a text of another form: another version of the bridge may have written it."""
+        try:
+            kind, told, results, said, calls, history, transcript = json.loads(text)
+            texts = [*told, *results, *calls, history, transcript]
+            passage = None if said is None else _passage_of(*said)
+        except (ValueError, TypeError):
+            return None
+        if kind not in get_args(TurnKind) or not all(isinstance(one, str) for one in texts):
+            return None
+        return cls(kind, tuple(told), tuple(results), passage, tuple(calls), history, transcript)
+
+
+def _passage_of(length: Any, start: Any, digest: Any, beginnings: Any) -> Passage:
+    if not isinstance(length, int) or not all(isinstance(one, str) for one in (start, digest, beginnings)):
+        raise TypeError("not a passage")
+    start.encode("latin-1")
+    return Passage(length, start, digest, beginnings)
 
 
 class HeardTurns:
@@ -65,7 +82,7 @@ class HeardTurns:
         except StoreUnavailable as fault:
             log.warning("what an agent has heard could not be read: %s", fault.message)
             return
-        yield from map(HeardTurn.from_text, reversed(texts))
+        yield from (turn for turn in map(HeardTurn.from_text, reversed(texts)) if turn is not None)
 
     def note(self, turn: HeardTurn) -> None:
         """Adds the newest turn. Only logs a fault of the store, because the agent has answered."""

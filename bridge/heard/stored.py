@@ -5,15 +5,18 @@ The notes may be lost, or too old, or of a turn that was broken off, so that onl
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bridge.fingerprints import Passage, bare_bytes, is_covered
-from bridge.heard.alignment import Alignment, spoken_bytes
+from bridge.fingerprints import Passage, Passages, bare_bytes
+from bridge.heard.alignment import Alignment, find_said
 from bridge.heard.telling import told_text
 from bridge.letta.gateway import Agent, StoredMessage
 from bridge.turn import CallIds, Message
+
+# In how many of a turn's messages a user's words are searched.
+MOST_WRAPPED = 20
 
 _USER = "user_message"
 _SAID = "assistant_message"
@@ -25,7 +28,7 @@ class _StoredTurn:
     """What an agent got and did between two times that it was spoken to."""
 
     told: list[bytes] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    said: list[Passage] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     returns: list[bytes] = field(default_factory=list)
 
@@ -38,29 +41,42 @@ class StoredTalk:
     def __init__(self, agent: Agent, rows: Sequence[StoredMessage], call_ids: CallIds) -> None:
         self._call_ids = call_ids
         self._turns = _turns_of(_rows_that_the_agent_knows(agent, rows))
+        self._turns_of_ids = {one: at for at, turn in enumerate(self._turns) for one in turn.ids}
+        self._turns_that_said: defaultdict[str, list[int]] = defaultdict(list)
+        for at, turn in enumerate(self._turns):
+            for passage in turn.said:
+                self._turns_that_said[passage.digest].append(at)
+        self._passages = Passages(passage for turn in self._turns for passage in turn.said)
         self._left: Counter[bytes] = Counter()
+        self._newest_reply = len(self._turns) - 2
 
     def match(self, alignment: Alignment) -> None:
         """Matches messages that are still unmatched. The agent knows them from now on as standing in the transcript."""
         replies = self._match_replies(alignment)
+        self._newest_reply = max(replies.values(), default=self._newest_reply)
         self._left = Counter(told for turn in self._turns for told in turn.told)
         self._left.subtract(
             bare_bytes(told_text(message))
             for place, message in enumerate(alignment.messages)
             if place not in alignment.unmatched and (message.role == "user" or place in alignment.standing)
         )
+        answers = _turns_of_answers(alignment.messages, replies)
         for place in sorted(alignment.unmatched):
-            if self._is_known(alignment, place, replies):
+            if self._is_known(alignment, place, answers[place]):
                 alignment.note_standing(place)
 
-    def has_told(self, message: Message) -> bool:
+    def has_told_since(self, message: Message) -> bool:
+        """Returns whether the agent was told the words after the last reply of the transcript that it gave."""
         words = bare_bytes(message.text)
-        return any(words == told for turn in self._turns for told in turn.told)
+        return any(words in turn.told for turn in self._turns[self._newest_reply + 1 :])
 
-    def _match_replies(self, alignment: Alignment) -> dict[int, _StoredTurn]:
-        """Matches what the agent said. Returns for each place of an assistant message the turn in which it did."""
+    def _match_replies(self, alignment: Alignment) -> dict[int, int]:
+        """Matches what the agent said. Returns for each place of an assistant message the turn in which it did. Of
+        equal replies, the newest is of the newest turn.
+        """
         replies = {}
-        for place, message in enumerate(alignment.messages):
+        for place in reversed(range(len(alignment.messages))):
+            message = alignment.messages[place]
             turn = self._turn_that_said(message) if message.role == "assistant" else None
             if turn is not None:
                 replies[place] = turn
@@ -68,39 +84,47 @@ class StoredTalk:
                     alignment.note_said(place)
         return replies
 
-    def _is_known(self, alignment: Alignment, place: int, replies: Mapping[int, _StoredTurn]) -> bool:
-        """Returns whether the agent got an unmatched message. If the notes have the conversation, equal words that it
-        was told elsewhere do not count, because they may have been replaced by others since.
+    def _is_known(self, alignment: Alignment, place: int, answer: int | None) -> bool:
+        """Returns whether the agent got an unmatched message; `answer` is the turn of the assistant message after it.
+        If the notes have the conversation, equal words that it was told elsewhere do not count, because they may have
+        been replaced by others since.
         """
         message = alignment.messages[place]
         if message.role == "tool" and alignment.is_own_call(message.tool_call_id):
             return self._was_returned(message)
-        if message.role == "user":
-            later = range(place, len(alignment.messages))
-            reply = next((at for at in later if alignment.messages[at].role == "assistant"), -1)
-            if reply in replies and _contains(replies[reply].told, message):
-                return True
+        if message.role == "user" and answer is not None and _contains(self._turns[answer].told, message):
+            return True
         if alignment.is_continued and alignment.digests[place] not in alignment.attempted:
             return False
         told = bare_bytes(told_text(message))
         self._left[told] -= 1
         return self._left[told] >= 0
 
-    def _turn_that_said(self, message: Message) -> _StoredTurn | None:
-        places = map(self._call_ids.message_and_index, (call.id for call in message.tool_calls))
-        ids = {place[0] for place in places if place is not None}
-        content = spoken_bytes(message)
-        for turn in reversed(self._turns):
-            if not ids.isdisjoint(turn.ids) or is_covered(content, map(Passage.of, turn.said)):
-                return turn
-        return None
+    def _turn_that_said(self, message: Message) -> int | None:
+        for place in map(self._call_ids.message_and_index, (call.id for call in message.tool_calls)):
+            if place is not None and place[0] in self._turns_of_ids:
+                return self._turns_of_ids[place[0]]
+        passage = find_said(self._passages, message)
+        if passage is None:
+            return None
+        turns = self._turns_that_said[passage.digest]
+        return turns.pop() if len(turns) > 1 else turns[0]
 
     def _was_returned(self, message: Message) -> bool:
         place = self._call_ids.message_and_index(message.tool_call_id)
-        if place is None:
-            return False
+        turn = None if place is None else self._turns_of_ids.get(place[0])
         result = bare_bytes(message.text)
-        return any(place[0] in turn.ids and (result in turn.returns or not result) for turn in self._turns)
+        return turn is not None and (not result or result in self._turns[turn].returns)
+
+
+def _turns_of_answers(messages: Sequence[Message], replies: Mapping[int, int]) -> list[int | None]:
+    """Returns, for each message, the turn of the first assistant message from there on."""
+    found: list[int | None] = []
+    turn = None
+    for place in reversed(range(len(messages))):
+        turn = replies.get(place) if messages[place].role == "assistant" else turn
+        found.append(turn)
+    return found[::-1]
 
 
 def _contains(told: Sequence[bytes], message: Message) -> bool:
@@ -108,7 +132,9 @@ def _contains(told: Sequence[bytes], message: Message) -> bool:
     words in the request that asks for the reply, and send the bare words later.
     """
     words = bare_bytes(message.text)
-    return any(words in one for one in told) if words else not message.images
+    if not words:
+        return not message.images
+    return words in told or any(words in one for one in told[-MOST_WRAPPED:])
 
 
 def _rows_that_the_agent_knows(agent: Agent, rows: Sequence[StoredMessage]) -> list[StoredMessage]:
@@ -131,7 +157,7 @@ def _turns_of(rows: Sequence[StoredMessage]) -> list[_StoredTurn]:
             continue
         turns[-1].ids.add(row.id)
         if row.kind == _SAID:
-            turns[-1].said.append(row.text)
+            turns[-1].said.append(Passage.of(row.text))
         elif row.kind == _RETURN:
             turns[-1].returns += [bare_bytes(row.text), *map(bare_bytes, row.returns.values())]
     return turns

@@ -439,6 +439,6 @@ def test_a_purge_that_fails_says_so_and_can_be_repeated(run: Run, letta: SharedL
     done = run("purge", "--yes")
     assert done.exit_code == 1
     assert "Error: It is down." in done.output
-    letta._failures.clear()
+    letta.recovers()
     assert run("purge", "--yes").exit_code == 0
     assert [tool.name for tool in letta.tools()] == ["theirs"]

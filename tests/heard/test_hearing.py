@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from threading import Event as Signal
 from typing import Any
@@ -37,6 +38,20 @@ def quoted(text: str, **fields: Any) -> str:
     return json.dumps({"type": "earlier_message", "from": "another assistant", "text": text, **fields})
 
 
+FOREIGN_RECORDS = [
+    "",
+    "null",
+    "{}",
+    "[]",
+    '["ended"]',
+    '["ended", ["a"], [], null, [], ""]',
+    '["ended", [["a"]], [], null, [], "", ""]',
+    '["ended", 1, [], null, [], "", ""]',
+    '["ended", [], [], [1], [], "", ""]',
+    '["ended", [], [], [3, "\\u1234", "a", ""], [], "", ""]',
+    '["sideways", [], [], null, [], "", ""]',
+    '[["ended"], [], [], null, [], "", ""]',
+]
 QUOTED_OK = quoted(OK.text)
 
 
@@ -231,6 +246,51 @@ def test_a_short_answer_aside_does_not_swallow_a_users_words(told: Told) -> None
     assert told(user("Weather in Oslo"), OK, user("Well?"))[0] == "Weather in Oslo"
 
 
+def test_thoughts_that_the_model_wrote_into_its_answer_do_not_matter(told: Told) -> None:
+    answer = "<think>Do I?</think>Yes, I do."
+    told(user("Do you?"), answer=answer)
+    assert told(user("Do you?"), said(answer), user("Why?")) == ["Why?"]
+    assert told(user("Do you?"), said("<think>Do I?</think>"), user("Well?")) == ["Well?"]
+
+
+@pytest.mark.parametrize("opening", ["<think>", "<details>"])
+def test_thoughts_without_an_end_take_no_time(told: Told, opening: str) -> None:
+    began = time.process_time()
+    assert told(user("Hello"), said(opening * 20_000), user("Why?"))[-1] == "Why?"
+    assert time.process_time() - began < 5
+
+
+def test_an_answer_that_the_user_stopped_is_the_agents(told: Told, forget: Callable[[], None]) -> None:
+    told(user("A story!"), answer="Once upon a time there was a king who had a daughter.")
+    cut = [user("A story!"), said("Once upon a time there was")]
+    assert told(*cut, user("Stop"), answer="I stop.") == ["Stop"]
+    forget()
+    assert told(*cut, user("Stop"), said("I stop."), user("Go on")) == ["Go on"]
+
+
+def test_an_agents_short_word_does_not_make_another_assistants_text_its_own(told: Told) -> None:
+    talk: list[Message] = []
+    for number in range(12):
+        talk.append(user(f"say {number}"))
+        told(*talk, answer="Done.")
+        talk.append(said("Done."))
+    other = said("I am another. The task is Done. We go to the next one in a moment.")
+    assert told(*talk, user("And you?"), other, user("Well?")) == ["And you?", quoted(other.text), "Well?"]
+
+
+def test_words_that_another_chat_said_since_are_not_missed(told: Told) -> None:
+    told(user("Hi"), answer="Hello.")
+    told(user("Good day"), answer="Good day to you.")
+    told(user("Good day"), said("Good day to you."), user("Run the tests"), answer="They pass.")
+    assert told(user("Hi"), said("Hello."), user("Run the tests"), user("Then stop")) == ["Run the tests", "Then stop"]
+
+
+def test_equal_words_of_another_chat_do_not_hide_what_stands_in_this_one(told: Told) -> None:
+    told(user("a.py"), OK, user("continue"), answer="Done.")
+    told(user("continue"), answer="Done.")
+    assert told(user("a.py"), OK, user("continue"), said("Done."), user("next")) == ["next"]
+
+
 # --- what was lost or broken off ----------------------------------------------------------------------------
 
 
@@ -275,6 +335,43 @@ def test_a_message_of_a_turn_that_failed_is_told_unless_the_agent_has_it(letta: 
     assert letta.prompts[0].texts == [quoted("(the answer was cut)"), "two"]
 
 
+def test_older_messages_of_a_turn_that_failed_are_told_again_unless_the_agent_has_them(
+    letta: FakeGateway, ask: Ask, told: Told
+) -> None:
+    talk = [user("a.py: one"), OK, user("Fix it")]
+    letta.fails(LettaUnreachable("gone"), at="send_messages")
+    with pytest.raises(LettaUnreachable):
+        ask(*talk)
+    letta.recovers()
+    assert told(*talk, answer="Fixed.") == ["a.py: one", QUOTED_OK, "Fix it"]
+    talk += [said("Fixed."), user("b.py: one"), said("I will keep to b.py, too."), user("Fix it, too")]
+    letta.will(LettaUnreachable("gone"))
+    with pytest.raises(LettaUnreachable):
+        ask(*talk)
+    assert told(*talk) == ["Fix it, too"]
+
+
+def test_words_of_a_turn_that_failed_are_told_although_they_were_said_long_ago(
+    letta: FakeGateway, ask: Ask, told: Told
+) -> None:
+    told(user("continue"), answer="The first.")
+    talk = [user("continue"), said("The first."), user("more"), said("The second.")]
+    told(*talk[:3], answer="The second.")
+    letta.fails(LettaUnreachable("gone"), at="send_messages")
+    with pytest.raises(LettaUnreachable):
+        ask(*talk, user("continue"))
+    letta.recovers()
+    assert told(*talk, user("continue"), user("now")) == ["continue", "now"]
+
+
+def test_records_of_another_form_are_passed_over(letta: FakeGateway, settings: Settings, told: Told) -> None:
+    told(user("Hi"), answer="Hello.")
+    store = assemble_parts(settings, letta).store
+    for record in FOREIGN_RECORDS:
+        store.append(f"heard:{letta.agents()[0].id}", record, 1_000, 60)
+    assert told(user("Hi"), said("Hello."), user("Well?")) == ["Well?"]
+
+
 def test_what_was_shown_before_a_break_is_the_agents(letta: FakeGateway, ask: Ask) -> None:
     letta.will(Text("The beginning of"), LettaUnreachable("gone"))
     with pytest.raises(LettaUnreachable):
@@ -290,6 +387,17 @@ def test_a_store_that_fails_makes_no_turn_fail(
     told(user("one"), answer="1")
     forget()
     assert told(user("one"), said("1"), user("two")) == ["two"]
+
+
+@pytest.mark.parametrize("arguments", ['{"a": "\\ud83d"}', "[" * 100_000])
+def test_odd_arguments_of_a_call_make_no_turn_fail(told: Told, arguments: str) -> None:
+    called = Message("assistant", "", tool_calls=(ToolCall("call_other", "read", arguments),))
+    assert told(user("Hi"), called, user("Well?"))[-1] == "Well?"
+
+
+def test_half_a_character_in_an_answer_makes_no_turn_fail(told: Told) -> None:
+    told(user("Hi"), answer="Hello \ud83d")
+    assert told(user("Hi"), said("Hello \ufffd"), user("Well?"))[-1] == "Well?"
 
 
 # --- calls and results ----------------------------------------------------------------------------------------
@@ -320,6 +428,12 @@ def test_the_agents_own_calls_and_results_are_not_told_again(letta: FakeGateway,
     answer = said("You said: ")
     assert told(user("Read"), rewritten, result, answer, user("Thanks"), tools=(READ,))[-1] == "Thanks"
     assert letta.prompts[-1].messages == (Say("user", "Thanks"),)
+
+
+def test_a_call_that_a_client_sends_back_as_text_is_the_agents(letta: FakeGateway, ask: Ask, told: Told) -> None:
+    call = calls_read(letta, ask)
+    text = f"Calling tools: [{{'id': '{call.id}', 'type': 'function', 'function': {{'name': 'read'}}}}]"
+    assert told(user("Read"), said(text), user("Observation: one"), tools=(READ,)) == ["Observation: one"]
 
 
 def test_a_result_before_an_answer_that_nobody_gave_is_the_calls_return(letta: FakeGateway, ask: Ask) -> None:

@@ -85,7 +85,7 @@ def test_without_letta_the_last_snapshot_and_the_failure_are_shown(
     letta.fails(down, at="tools")
     assert snapshots.view().snapshot is None
     assert snapshots.view().failure is down
-    letta._failures.clear()
+    letta.recovers()
     last = snapshots.view().snapshot
     letta.fails(down, at="tools")
     clock.now += STALE + 1
