@@ -46,6 +46,7 @@ class StoredTalk:
         for at, turn in enumerate(self._turns):
             for passage in turn.said:
                 self._turns_that_said[passage.digest].append(at)
+        self._answered = {(passage.digest, told) for turn in self._turns for passage in turn.said for told in turn.told}
         self._passages = Passages(passage for turn in self._turns for passage in turn.said)
         self._left: Counter[bytes] = Counter()
         self._newest_reply = len(self._turns) - 2
@@ -90,15 +91,20 @@ class StoredTalk:
         been replaced by others since.
         """
         message = alignment.messages[place]
-        if message.role == "tool" and alignment.is_own_call(message.tool_call_id):
+        if message.role == "tool" and (self._was_returned(message) or alignment.is_own_call(message.tool_call_id)):
             return self._was_returned(message)
-        if message.role == "user" and answer is not None and _contains(self._turns[answer].told, message):
+        if message.role == "user" and answer is not None and self._was_answered(message, self._turns[answer]):
             return True
         if alignment.is_continued and alignment.digests[place] not in alignment.attempted:
             return False
         told = bare_bytes(told_text(message))
         self._left[told] -= 1
         return self._left[told] >= 0
+
+    def _was_answered(self, message: Message, turn: _StoredTurn) -> bool:
+        """Returns whether the agent was told a user's message in the turn, or in another one with the same answer."""
+        words = bare_bytes(message.text)
+        return _contains(turn.told, message) or any((said.digest, words) in self._answered for said in turn.said)
 
     def _turn_that_said(self, message: Message) -> int | None:
         for place in map(self._call_ids.message_and_index, (call.id for call in message.tool_calls)):
