@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -20,10 +20,11 @@ LONGEST_START = 12
 # A text that was cut is recognised by digests of the beginnings of the whole one, of so many bytes.
 _BEGINNINGS = tuple(16 << step for step in range(16))
 _BEGINNING_DIGITS = 8
-# How much may be hashed to find passages in a text, for each of its bytes: many passages may begin alike.
+# What it may cost to find passages in a text, in hashed bytes, for each of its bytes: many passages may begin alike.
 _HASHED_FOR_EACH_BYTE = 16
 _LEAST_HASHED = 100_000
 _COST_OF_HASHING = 256
+_COST_OF_COMPARING = 64
 
 
 def bare_bytes(text: str) -> bytes:
@@ -86,6 +87,21 @@ def _digests_of_beginnings(content: bytes) -> str:
     return "".join(digest_bytes(content[:length])[:_BEGINNING_DIGITS] for length in lengths)
 
 
+def _longest_at(content: bytes, at: int, passages: Collection[Passage]) -> tuple[Passage | None, int]:
+    """Returns the first of the passages, which begin alike, that is at this place, and what it cost to find it."""
+    rest = content[at : at + max(passage.length for passage in passages)]
+    beginnings = _digests_of_beginnings(rest)
+    cost = 2 * len(rest) + _COST_OF_COMPARING * len(passages)
+    for passage in passages:
+        if passage.length <= len(rest) and beginnings.startswith(passage.beginnings):
+            cost += passage.length + _COST_OF_HASHING
+            if digest_bytes(rest[: passage.length]) == passage.digest:
+                return passage, cost
+            if cost > _HASHED_FOR_EACH_BYTE * len(content) + _LEAST_HASHED:
+                break
+    return None, cost
+
+
 class Passages:
     """Recognises texts that are mostly made of some passages, as when a client joins or wraps an agent's answers."""
 
@@ -107,11 +123,9 @@ class Passages:
         while starts and at < len(content) and left > 0:
             found = None
             start = content[at : at + LONGEST_START]
-            for passage in starts[start].values() if start in starts else ():
-                left -= passage.length + _COST_OF_HASHING
-                if digest_bytes(content[at : at + passage.length]) == passage.digest:
-                    found = passage
-                    break
+            if start in starts:
+                found, cost = _longest_at(content, at, starts[start].values())
+                left -= cost
             if follows and not found:
                 short = next((length for length in self._short if start[:length] in starts), 0)
                 found = next(iter(starts[start[:short]].values())) if short else None

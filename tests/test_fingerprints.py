@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.fingerprints import goes_on, mark_conversation, message_digest
+from bridge import fingerprints
+from bridge.fingerprints import (
+    Passage,
+    Passages,
+    bare_bytes,
+    digest_bytes,
+    goes_on,
+    mark_conversation,
+    message_digest,
+    without_thoughts,
+)
 from bridge.turn import Image, Message, ToolCall, Turn
 from tests.asked import turn_of
 
@@ -69,3 +79,48 @@ def test_the_name_that_the_client_gives_its_conversation_decides() -> None:
 def test_a_turn_without_a_transcript_belongs_to_no_conversation() -> None:
     mark = mark_conversation(Turn("Ada", turn(HELLO).new_input))
     assert not goes_on(turn(HELLO), mark)
+
+
+ANSWER = "I will look at the file now, and then I will tell you what it says."
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{ANSWER}\n\nDone.", "Done."),
+        (f"Done. {ANSWER}", ANSWER),
+        (f"<think>Well.</think>{ANSWER}", ANSWER),
+        (f"Summary: {ANSWER}", ANSWER),
+        ("All is done. Done.", None),
+        (f"It said: {ANSWER} But I am another assistant, and I do not think that this was right.", None),
+        ("", None),
+    ],
+)
+def test_a_text_that_is_mostly_made_of_passages_is_recognised(text: str, found: str | None) -> None:
+    passages = Passages(map(Passage.of, ["", "Done.", ANSWER]))
+    assert passages.last_in(bare_bytes(without_thoughts(text))) == (None if found is None else Passage.of(found))
+
+
+def test_a_text_that_was_cut_is_recognised_by_its_beginning() -> None:
+    passages = Passages([Passage.of(ANSWER)])
+    assert passages.cut_to(bare_bytes(ANSWER[:40])) == Passage.of(ANSWER)
+    assert passages.cut_to(bare_bytes(ANSWER[:30] + "another and much longer end")) is None
+    assert passages.cut_to(bare_bytes(ANSWER + " More.")) is None
+    assert passages.cut_to(b"I") is None
+
+
+@pytest.mark.parametrize("alike", [12, 1_000])
+def test_passages_that_begin_alike_do_not_make_the_search_long(monkeypatch: pytest.MonkeyPatch, alike: int) -> None:
+    beginning = "x" * alike
+    passages = Passages([Passage.of(f"{beginning}{number} {'y' * 500}") for number in range(500)])
+    hashed: list[int] = []
+
+    def count(content: bytes) -> str:
+        hashed.append(len(content))
+        return digest_bytes(content)
+
+    monkeypatch.setattr(fingerprints, "digest_bytes", count)
+    content = b"x" * 50_000
+    assert passages.last_in(content) is None
+    assert sum(hashed) < 20 * len(content) + 200_000
+    assert len(hashed) < 10_000

@@ -105,6 +105,8 @@ def test_chats_that_only_grow_are_told_nothing_of_what_stands_in_them(
         for number, (chat, said, answer) in enumerate(turns):
             if number in losses:
                 asked.forget()
+            if not asked.chats[chat]:  # chats with equal beginnings may be one, of which the client drops answers
+                said = [f"I am client {chat}.", *said]
             assert asked.ask(chat, said, answer) == (said, 0)
 
 
