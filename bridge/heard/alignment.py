@@ -26,7 +26,6 @@ from bridge.turn import CallIds, Message
 
 # A shorter answer aside, such as a title, may by chance be what a user says.
 SHORTEST_SUMMARY = 200
-# Some clients send calls back as text. These words in a text may be ids of calls.
 _MAYBE_IDS = re.compile(r"[\w/-]{16,80}")
 
 
@@ -58,8 +57,8 @@ class Alignment:
         self._summaries: list[Passage] = []
         self._all_summaries = Passages(())
         self._parent: HeardTurn | None = None
-        self._latest: HeardTurn | None = None
-        self._latest_place = (-1, False)
+        self._history = ""
+        self._history_place = (-1, False, False)
         self._attempted_history = ""
         self._last_said = -1
         self._places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
@@ -76,19 +75,15 @@ class Alignment:
     def match_turns(self, turns: Iterable[HeardTurn], find_history: Callable[[str], list[str]]) -> None:
         """Matches the messages with the agent's turns, the newest first, until all are matched or no turn is left."""
         doubtful: list[HeardTurn] = []
-        latest_history = ""
         for turn in turns:
             if not self.unmatched:
                 break
-            if turn.kind == "ended":
-                latest_history = latest_history or turn.history
             self._match_turn(turn, doubtful)
         for turn in doubtful:
             self._match_words(turn)
         self._match_passages()
-        history = latest_history if self._latest is None else self._latest.history
         if self.unmatched:
-            self._match_history(find_history(history))
+            self._match_history(find_history(self._history))
         if self.unmatched:
             self.attempted |= set(find_history(self._attempted_history))
 
@@ -126,8 +121,7 @@ class Alignment:
     def _index_messages(self) -> None:
         for place, message in enumerate(self.messages):
             self._places_of_calls |= dict.fromkeys((call.id for call in message.tool_calls), place)
-            if message.role == "assistant":
-                self._places_of_quotes |= dict.fromkeys(_MAYBE_IDS.findall(message.text), place)
+            self._places_of_quotes |= dict.fromkeys(quoted_ids(message), place)
             if message.role == "assistant" and not message.tool_calls:
                 spoken = digest_bytes(bare_bytes(without_thoughts(message.text)))
                 self._places["said", spoken].append(place)
@@ -150,9 +144,9 @@ class Alignment:
             self._attempted_history = self._attempted_history or turn.history
             return
         self.told_since |= set(turn.told if since else ())
-        place = self._place_after(turn)
-        if turn.kind == "ended" and place > self._latest_place:
-            self._latest, self._latest_place = turn, place
+        place, is_sure = self._place_after(turn)
+        if turn.kind == "ended" and (place, turn.history != "", is_sure) > self._history_place:
+            self._history, self._history_place = turn.history, (place, turn.history != "", is_sure)
         for result in turn.results:
             self._match("result", result, turn)
         has_all = all(self._places.get(("told", digest)) for digest in turn.told)
@@ -163,7 +157,7 @@ class Alignment:
 
     def _place_after(self, turn: HeardTurn) -> tuple[int, bool]:
         """Returns the place of the turn's answer, -1 if the turn is of another conversation; and whether that is sure,
-        because the transcript begins with that of the turn: then the client may also have dropped the answer.
+        because the transcript has a call of the turn, or begins as it did then: the client may have dropped the answer.
         """
         sure = self._lengths.get(turn.transcript, -1)
         called = max((self._places_of_calls.get(call, -1) for call in turn.calls), default=-1)
@@ -230,6 +224,11 @@ def find_said(passages: Passages, message: Message) -> Passage | None:
     """Returns the last of the agent's passages in an assistant's message that is mostly made of them, or was cut."""
     content = spoken_bytes(message)
     return passages.last_in(content) or passages.cut_to(content)
+
+
+def quoted_ids(message: Message) -> list[str]:
+    """Returns words in an assistant's text that may be ids of calls: some clients send calls back as text."""
+    return _MAYBE_IDS.findall(message.text) if message.role == "assistant" else []
 
 
 def spoken_bytes(message: Message) -> bytes:

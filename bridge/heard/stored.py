@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bridge.fingerprints import Passage, Passages, bare_bytes
-from bridge.heard.alignment import Alignment, find_said
+from bridge.heard.alignment import Alignment, find_said, quoted_ids
 from bridge.heard.telling import told_text
 from bridge.letta.gateway import Agent, StoredMessage
 from bridge.turn import CallIds, Message
@@ -107,7 +107,8 @@ class StoredTalk:
         return _contains(turn.told, message) or any((said.digest, words) in self._answered for said in turn.said)
 
     def _turn_that_said(self, message: Message) -> int | None:
-        for place in map(self._call_ids.message_and_index, (call.id for call in message.tool_calls)):
+        ids = [*(call.id for call in message.tool_calls), *quoted_ids(message)]
+        for place in map(self._call_ids.message_and_index, ids):
             if place is not None and place[0] in self._turns_of_ids:
                 return self._turns_of_ids[place[0]]
         passage = find_said(self._passages, message)

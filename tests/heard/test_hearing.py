@@ -291,6 +291,12 @@ def test_equal_words_of_another_chat_do_not_hide_what_stands_in_this_one(told: T
     assert told(user("a.py"), OK, user("continue"), said("Done."), user("next")) == ["next"]
 
 
+def test_equal_words_of_another_chat_do_not_hide_files_that_a_client_moves(told: Told) -> None:
+    told(user("a.py"), OK, user("continue"), answer="Done.")
+    told(user("continue"), answer="Done.")
+    assert told(user("continue"), said("Done."), user("a.py"), OK, user("next")) == ["next"]
+
+
 # --- what was lost or broken off ----------------------------------------------------------------------------
 
 
@@ -430,10 +436,15 @@ def test_the_agents_own_calls_and_results_are_not_told_again(letta: FakeGateway,
     assert letta.prompts[-1].messages == (Say("user", "Thanks"),)
 
 
-def test_a_call_that_a_client_sends_back_as_text_is_the_agents(letta: FakeGateway, ask: Ask, told: Told) -> None:
+def test_a_call_that_a_client_sends_back_as_text_is_the_agents(
+    letta: FakeGateway, ask: Ask, told: Told, forget: Callable[[], None]
+) -> None:
     call = calls_read(letta, ask)
     text = f"Calling tools: [{{'id': '{call.id}', 'type': 'function', 'function': {{'name': 'read'}}}}]"
-    assert told(user("Read"), said(text), user("Observation: one"), tools=(READ,)) == ["Observation: one"]
+    talk = [user("Read"), said(text), user("Observation: one")]
+    assert told(*talk, tools=(READ,), answer="It says one.") == ["Observation: one"]
+    forget()
+    assert told(*talk, said("It says one."), user("Thanks"), tools=(READ,)) == ["Thanks"]
 
 
 def test_a_result_before_an_answer_that_nobody_gave_is_the_calls_return(letta: FakeGateway, ask: Ask) -> None:
