@@ -164,6 +164,8 @@ class Conversation:
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         turn = replace(turn, new_input=hearing.read_new_input(gateway, agent))
+        if hearing.told_messages:
+            yield Notice(f"the agent is told {hearing.told_messages} older messages that it has not heard")
         yield from self._run_turn(gateway, turn, agent, hold.previous_turn_ended, gone, told=hearing.told_messages)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:

@@ -29,6 +29,7 @@ class _StoredTurn:
 
     told: list[bytes] = field(default_factory=list)
     said: list[Passage] = field(default_factory=list)
+    words: list[bytes] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     returns: list[bytes] = field(default_factory=list)
 
@@ -113,9 +114,16 @@ class StoredTalk:
                 return self._turns_of_ids[place[0]]
         passage = find_said(self._passages, message)
         if passage is None:
-            return None
+            return self._turn_with_json(bare_bytes(message.text))
         turns = self._turns_that_said[passage.digest]
         return turns.pop() if len(turns) > 1 else turns[0]
+
+    def _turn_with_json(self, content: bytes) -> int | None:
+        """Returns the turn in which the agent said this JSON with words around it, which the client did not get."""
+        if content[:1] not in (b"{", b"["):
+            return None
+        turns = (at for at, turn in enumerate(self._turns) if any(content in words for words in turn.words))
+        return next(turns, None)
 
     def _was_returned(self, message: Message) -> bool:
         place = self._call_ids.message_and_index(message.tool_call_id)
@@ -165,6 +173,7 @@ def _turns_of(rows: Sequence[StoredMessage]) -> list[_StoredTurn]:
         turns[-1].ids.add(row.id)
         if row.kind == _SAID:
             turns[-1].said.append(Passage.of(row.text))
+            turns[-1].words.append(bare_bytes(row.text))
         elif row.kind == _RETURN:
             turns[-1].returns += [bare_bytes(row.text), *map(bare_bytes, row.returns.values())]
     return turns

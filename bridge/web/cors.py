@@ -6,7 +6,9 @@ from flask import Flask, Response, request
 
 METHODS = "GET, POST, HEAD, OPTIONS"
 HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, traceparent, X-Bridge-Aside"
-EXPOSED = "X-Bridge-Method, X-Bridge-Format, X-Bridge-Letta-Calls, Server-Timing, X-Request-Id, Retry-After"
+EXPOSED = (
+    "X-Bridge-Method, X-Bridge-Told, X-Bridge-Format, X-Bridge-Letta-Calls, Server-Timing, X-Request-Id, Retry-After"
+)
 # Seconds for which a browser remembers what is allowed.
 KEPT_SECONDS = "600"
 

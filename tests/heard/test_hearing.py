@@ -15,7 +15,18 @@ from bridge.config import Settings, read_settings
 from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.errors import InvalidRequest, LettaUnreachable
 from bridge.letta.gateway import CallResult, Results, Say
-from bridge.turn import AgentCall, AgentEvent, Message, MethodChosen, Stopped, Text, ToolCall, ToolSpec
+from bridge.turn import (
+    AgentCall,
+    AgentEvent,
+    Message,
+    MethodChosen,
+    Notice,
+    ReplyFormat,
+    Stopped,
+    Text,
+    ToolCall,
+    ToolSpec,
+)
 from tests.asked import turn_of
 from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
@@ -171,8 +182,10 @@ def test_a_setting_brings_the_old_rule_back(letta: FakeGateway, environment: dic
     assert letta.prompts[0].texts == ["Fix it"]
 
 
-def test_the_first_event_says_how_many_older_messages_were_told(ask: Ask) -> None:
-    assert ask(user("a.py"), OK, user("Fix it"))[0] == MethodChosen("approval", told=2)
+def test_the_first_events_say_how_many_older_messages_were_told(ask: Ask) -> None:
+    notice, chosen, *_ = ask(user("a.py"), OK, user("Fix it"))
+    assert notice == Notice("the agent is told 2 older messages that it has not heard")
+    assert chosen == MethodChosen("approval", told=2)
     assert ask(user("Hello"))[0] == MethodChosen("approval", told=0)
 
 
@@ -322,6 +335,13 @@ def test_after_the_loss_of_the_store_the_agents_own_messages_tell(
     talk = [files, OK, user("one"), said("The first."), user("two"), said("The second.")]
     assert told(*talk, user("three")) == ["three"]
     assert "newest_messages" not in letta.calls
+
+
+def test_json_that_was_taken_out_of_the_agents_words_stays_the_agents(told: Told, forget: Callable[[], None]) -> None:
+    form = ReplyFormat("Answer with JSON.")
+    told(user("Count"), answer='Here: {"count": 3}', reply_format=form)
+    forget()
+    assert told(user("Count"), said('{"count": 3}'), user("And now?")) == ["And now?"]
 
 
 def test_a_message_that_a_client_wrapped_in_the_request_is_known_bare(letta: FakeGateway, told: Told) -> None:

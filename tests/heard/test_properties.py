@@ -46,10 +46,10 @@ class Clients:
         talk += [Message("user", text) for text in said]
         self._letta.will_say(answer)
         before = len(self._letta.prompts)
-        first, *_ = self._conversation.events(turn_of(*talk), Signal())
-        assert isinstance(first, MethodChosen)
+        events = list(self._conversation.events(turn_of(*talk), Signal()))
+        (chosen,) = [event for event in events if isinstance(event, MethodChosen)]
         talk.append(Message("assistant", answer))
-        return [text for prompt in self._letta.prompts[before:] for text in prompt.texts], first.told
+        return [text for prompt in self._letta.prompts[before:] for text in prompt.texts], chosen.told
 
     def fail(self, chat: int, said: Sequence[str], shown: str, *, taken: bool) -> None:
         """Asks in vain. The agent may have taken the messages and begun to answer; the client may keep what it said."""

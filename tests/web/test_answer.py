@@ -52,6 +52,20 @@ def test_a_request_aside_goes_to_the_agent_that_has_the_name_now(chat: Chat, let
 
 
 @pytest.mark.parametrize("streamed", [False, True])
+def test_the_reply_says_how_many_older_messages_the_agent_was_told(chat: Chat, streamed: bool) -> None:
+    messages = [
+        {"role": "user", "content": "a.py: one"},
+        {"role": "assistant", "content": "Ok."},
+        {"role": "user", "content": "Fix it"},
+    ]
+    reply = chat.ask(messages=messages, stream=streamed)
+    assert reply.headers["X-Bridge-Told"] == "2"
+    if reply.streamed is not None:
+        assert reply.streamed.comments == ("the agent is told 2 older messages that it has not heard",)
+    assert "X-Bridge-Told" not in chat.ask("Hello", stream=streamed).headers
+
+
+@pytest.mark.parametrize("streamed", [False, True])
 def test_the_reply_names_the_method(chat: Chat, streamed: bool) -> None:
     assert chat.ask(stream=streamed).headers["X-Bridge-Method"] == "approval"
 
