@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from bridge import errors
-from bridge.turn import AgentEvent
+from bridge.turn import AgentEvent, Notice
 
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AgentEvent)}
 
@@ -41,8 +41,17 @@ def batch_to_text(events: Sequence[AgentEvent], end: End | None = None, first: i
 
 def batch_from_text(text: str) -> Batch:
     first, packed, end = json.loads(text)
-    events = tuple(_KINDS[kind](*fields) for kind, *fields in packed)
+    events = tuple(_event_from_fields(kind, fields) for kind, *fields in packed)
     return Batch(events, None if end is None else End(end[0], _failure_from_fields(end[2]), end[1]), first)
+
+
+def _event_from_fields(kind: str, fields: Sequence[Any]) -> AgentEvent:
+    """Returns the event. During a deploy, another version of the bridge may write events or fields unknown here."""
+    known = _KINDS.get(kind)
+    if known is None:
+        return Notice(f"{kind}: an event of another version of the bridge")
+    event: AgentEvent = known(*fields[: len(known.__slots__)])
+    return event
 
 
 class Assembly:

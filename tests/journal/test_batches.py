@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from bridge.errors import InternalFailure, LettaTimeout, ModelOverloaded
 from bridge.journal.batches import Assembly, Batch, End, batch_from_text, batch_to_text, failure_from_fault
 from bridge.turn import (
@@ -53,6 +55,11 @@ def test_a_failure_that_another_version_named_is_one_of_the_bridge() -> None:
     end = batch_from_text(text).end
     assert end is not None
     assert (type(end.failure), end.failure and end.failure.message) == (InternalFailure, "late")
+
+
+def test_an_event_that_another_version_wrote_breaks_no_answer() -> None:
+    batch = batch_from_text(json.dumps([0, [["Dance", 3], ["Text", "Hello", "message-1", "more"]], None]))
+    assert batch.events == (Notice("Dance: an event of another version of the bridge"), Text("Hello", "message-1"))
 
 
 def test_clients_see_the_errors_of_the_bridge_and_nothing_of_other_faults() -> None:
