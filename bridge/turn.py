@@ -168,7 +168,7 @@ class Turn:
     """What one request of a client asks of an agent, in the same form for every dialect.
 
     - `model`: the agent's name or id. `client`: the name of the client's key, "" without a key.
-    - `aside`: the request must not reach the agent's memory. `side_rule`: the rule that said so, "" if the client did.
+    - `aside`: the request must not reach the agent's memory. `side_rule`: the rule that said so, if any.
     - `transcript`: the client's messages without those of the role "system"; empty if the turn has none.
     - `session`: the client's name for its conversation, "" if it sends none.
     - `reply_format`: the form that the agent's final text must have, None for any form.
@@ -188,7 +188,7 @@ class Turn:
     parallel_tool_calls: bool = True
     stream: bool = False
     aside: bool = False
-    side_rule: str = ""
+    side_rule: SideRule | None = None
     transcript: tuple[Message, ...] = field(default=(), compare=False, repr=False)
     session: str = ""
     reply_format: ReplyFormat | None = None
@@ -207,6 +207,7 @@ class SideRule:
     """Recognises requests that must not reach the agent's memory, such as a request for a title. The first message with
     `role` (with `last`: the last message of all) begins with `begins`; each text of `contains` is in some message.
     `alone`: there is at most one message apart from system prompts. `tools` false: the request offers no tools.
+    `summary`: the answer sums up the conversation, and the client puts it into its transcript, with words around it.
     """
 
     name: str
@@ -216,6 +217,7 @@ class SideRule:
     last: bool = False
     alone: bool = False
     tools: bool = False
+    summary: bool = False
 
 
 # --- a client's tool as it is on the Letta server -----------------------------------------------------

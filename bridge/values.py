@@ -140,7 +140,7 @@ def _has_right_types(row: dict[str, Any]) -> bool:
     """Returns whether all types are right. A text in place of the list `contains` would count as its letters."""
     contains = row.get("contains", [])
     words = [row["name"], row["begins"], *(contains if isinstance(contains, list) else [None])]
-    flags = [row.get(name, False) for name in ("last", "alone", "tools")]
+    flags = [row.get(name, False) for name in ("last", "alone", "tools", "summary")]
     return all(isinstance(word, str) for word in words) and all(isinstance(flag, bool) for flag in flags)
 
 

@@ -168,10 +168,12 @@ class Alignment:
         return self._newest.get(("said", turn.said.digest), -1), False
 
     def _note_passage(self, turn: HeardTurn) -> None:
-        if turn.said is not None and turn.kind != "aside":
-            self._passages.append(turn.said)
-        elif turn.said is not None and turn.said.length >= SHORTEST_SUMMARY:
-            self._summaries.append(turn.said)
+        """Notes what the agent said. Only a summary is looked for in a user's message: the client puts it there itself,
+        where a person may put other answers among words of their own.
+        """
+        if turn.said is None or (turn.kind in ("aside", "summary") and turn.said.length < SHORTEST_SUMMARY):
+            return
+        (self._summaries if turn.kind == "summary" else self._passages).append(turn.said)
 
     def _match_words(self, turn: HeardTurn) -> None:
         for digest in turn.told:
@@ -195,7 +197,7 @@ class Alignment:
     # --- what clients join, wrap or cut ----------------------------------------------------------------
 
     def _match_passages(self) -> None:
-        """Matches texts that are mostly the agent's words, and messages that are mostly an answer given aside."""
+        """Matches texts that are mostly the agent's words, and messages that are mostly a summary."""
         self._all_summaries = Passages(self._summaries)
         own = Passages([*self._passages, *self._summaries] if self.unmatched else ())
         for place in sorted(self.unmatched):
@@ -208,7 +210,7 @@ class Alignment:
                 self.unmatched.discard(place)
 
     def is_summary(self, message: Message) -> bool:
-        """Returns whether the message is mostly an answer that the agent gave aside, such as a summary."""
+        """Returns whether the message is mostly a summary that the agent gave aside."""
         return self._all_summaries.last_in(spoken_bytes(message)) is not None
 
 

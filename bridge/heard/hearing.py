@@ -124,14 +124,20 @@ class Hearing:
                 elif isinstance(event, ToolCall):
                     calls.append(event.id)
                 yield event
-            kind = "aside" if self._turn.aside else "ended"
+            kind = self._kind_of_good_end()
         finally:
             if self._notes is not None and began:
                 said = Passage.of(joined_text(text))
                 self._notes.note(self._noted_turn(self._notes, kind, said if said.length else None, calls))
 
+    def _kind_of_good_end(self) -> TurnKind:
+        if not self._turn.aside:
+            return "ended"
+        rule = self._turn.side_rule
+        return "summary" if rule is not None and rule.summary else "aside"
+
     def _noted_turn(self, notes: HeardTurns, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
-        if kind == "aside":
+        if kind in ("aside", "summary"):
             return HeardTurn(kind, said=said)
         told = [message_digest(message) for message in self._newer if message.role == "user"]
         results = [result.call_id for result in self._new_input.results]

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 MOST_TURNS = 1_000
 KEEP = 30 * 86_400.0
 
-TurnKind = Literal["ended", "broken off", "aside"]
+TurnKind = Literal["ended", "broken off", "aside", "summary"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from bridge.turn import CallIds, Message
 
 # In how many of a turn's messages a user's words are searched.
 MOST_WRAPPED = 20
+# Less around the words is not a client's template: the user may have shortened the message.
+LEAST_WRAPPING = 200
 
 _USER = "user_message"
 _SAID = "assistant_message"
@@ -149,7 +151,8 @@ def _contains(told: Sequence[bytes], message: Message) -> bool:
     words = bare_bytes(message.text)
     if not words:
         return not message.images
-    return words in told or any(words in one for one in told[-MOST_WRAPPED:])
+    wrapped = (one for one in told[-MOST_WRAPPED:] if len(one) >= len(words) + LEAST_WRAPPING)
+    return words in told or any(words in one for one in wrapped)
 
 
 def _rows_that_the_agent_knows(agent: Agent, rows: Sequence[StoredMessage]) -> list[StoredMessage]:

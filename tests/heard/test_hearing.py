@@ -64,6 +64,7 @@ FOREIGN_RECORDS = [
     '[["ended"], [], [], null, [], "", ""]',
 ]
 QUOTED_OK = quoted(OK.text)
+SUMMING_UP = "You are a context summarization assistant."
 
 
 @pytest.fixture
@@ -249,9 +250,16 @@ def test_an_edited_message_is_told(told: Told) -> None:
 def test_a_compacted_conversation_is_known(letta: FakeGateway, told: Told) -> None:
     summary = "The user greeted the assistant. " * 20
     told(user("Hello"), answer="Hi.")
-    told(user("Hello"), said("Hi."), user("Sum up"), answer=summary, aside=True)
+    told(Message("system", SUMMING_UP), user("Hello"), said("Hi."), user("Sum up"), answer=summary)
     assert told(user(f"Summary so far:\n{summary}"), said("Got it."), user("Go on")) == [quoted("Got it."), "Go on"]
     assert told(said(summary), user("And now?")) == ["And now?"]
+
+
+def test_words_around_another_answer_aside_are_told(told: Told) -> None:
+    answer = "A better prompt is this. " * 20
+    told(user("Better?"), answer=answer, aside=True)
+    mine = user(f"{answer}What do you think? My number is 5.")
+    assert told(mine, OK, user("Well?"))[0] == mine.text
 
 
 def test_a_short_answer_aside_does_not_swallow_a_users_words(told: Told) -> None:
@@ -345,11 +353,16 @@ def test_json_that_was_taken_out_of_the_agents_words_stays_the_agents(told: Told
 
 
 def test_a_message_that_a_client_wrapped_in_the_request_is_known_bare(letta: FakeGateway, told: Told) -> None:
-    told(user("Use this: the moon is near.\nQuestion: How far?"), answer="Not far.")
+    told(user(f"Use this: {'the moon is near. ' * 20}\nQuestion: How far?"), answer="Not far.")
     assert told(user("How far?"), said("Not far."), user("Really?"), answer="Really.") == ["Really?"]
     letta.calls.clear()
     assert told(user("How far?"), said("Not far."), user("Really?"), said("Really."), user("So.")) == ["So."]
     assert "newest_messages" not in letta.calls
+
+
+def test_a_message_that_its_user_shortened_is_told(told: Told) -> None:
+    told(user("Delete all the files but not b.py"), answer="Really?")
+    assert told(user("Delete all the files"), said("Really?"), user("Yes"))[0] == "Delete all the files"
 
 
 def test_a_message_of_a_turn_that_failed_is_told_unless_the_agent_has_it(letta: FakeGateway, ask: Ask) -> None:

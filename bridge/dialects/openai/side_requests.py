@@ -15,9 +15,9 @@ from bridge.turn import SideRule
 _ROO_CODE_PREFIX = "Formatting re-enabled\n"
 
 
-def find_side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> str:
-    """Returns the name of the first rule that recognises a request as a side request, "" if no rule does."""
-    return next((rule.name for rule in rules if _rule_fits(transcript, has_tools, rule)), "")
+def find_side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> SideRule | None:
+    """Returns the first rule that recognises a request as a side request, None if no rule does."""
+    return next((rule for rule in rules if _rule_fits(transcript, has_tools, rule)), None)
 
 
 def _rule_fits(transcript: Transcript, has_tools: bool, rule: SideRule) -> bool:

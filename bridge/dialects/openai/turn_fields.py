@@ -26,7 +26,7 @@ def transcript_fields(
 ) -> dict[str, Any]:
     """Returns these fields by name. The request is aside by `aside` or by a side rule."""
     rule = find_side_rule(transcript, has_tools, side_rules)
-    aside = aside or bool(rule)
+    aside = aside or rule is not None
     read_input = extract_input_aside if aside else extract_new_input
     return {
         "transcript": tuple(message for message in transcript if message.role != "system"),

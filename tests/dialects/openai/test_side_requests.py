@@ -74,7 +74,9 @@ def user(text: str) -> Message:
     ],
 )
 def test_side_requests_of_programs_are_recognised(request_: Request, name: str) -> None:
-    assert find_side_rule(*request_, RULES) == name
+    rule = find_side_rule(*request_, RULES)
+    assert rule is not None
+    assert rule.name == name
 
 
 @pytest.mark.parametrize(
@@ -99,13 +101,15 @@ def test_side_requests_of_programs_are_recognised(request_: Request, name: str) 
     ],
 )
 def test_messages_of_users_are_not_mistaken_for_side_requests(request_: Request) -> None:
-    assert find_side_rule(*request_, RULES) == ""
+    assert find_side_rule(*request_, RULES) is None
 
 
 def test_a_file_can_add_rules(tmp_path: Path) -> None:
     file = tmp_path / "rules.json"
-    file.write_text(json.dumps([{"name": "ours", "role": "system", "begins": "Summarise for ACME"}]))
-    assert find_side_rule((system("Summarise for ACME: all"), user("x")), False, parse_side_rules(str(file))) == "ours"
+    file.write_text(json.dumps([{"name": "ours", "role": "system", "begins": "Summarise for ACME", "summary": True}]))
+    rule = find_side_rule((system("Summarise for ACME: all"), user("x")), False, parse_side_rules(str(file)))
+    assert rule is not None
+    assert (rule.name, rule.summary) == ("ours", True)
 
 
 @pytest.mark.parametrize(
