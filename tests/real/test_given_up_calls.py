@@ -127,6 +127,7 @@ def test_a_late_result_whose_reply_was_lost_is_quoted_once(agent: Agent, stream:
     talk.ends_with(*so_far, quote("12 degrees"), "user: Well?", "assistant: Well.")
 
 
+@pytest.mark.one_type
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
 def test_a_result_for_the_call_of_another_agent_is_quoted_beside_a_message(world: World, agent: Agent) -> None:
     other = world.agent(agent.type)

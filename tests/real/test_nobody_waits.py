@@ -65,6 +65,7 @@ def check_that_it_did_not_wait(agent: Agent, reply: Reply) -> None:
     assert reply.streamed is None or reply.streamed.comments == ()
 
 
+@pytest.mark.two_servers
 @pytest.mark.parametrize("choice", [FORCED, "required"], ids=["named", "required"])
 def test_a_forced_call_holds_up_no_other_conversation(
     agent: Agent, bridge: Service, stream: bool, choice: Json | str
@@ -76,6 +77,7 @@ def test_a_forced_call_holds_up_no_other_conversation(
     check_that_it_did_not_wait(agent, reply)
 
 
+@pytest.mark.one_type
 @pytest.mark.parametrize("words", ["and nothing else", "with a result after all"])
 def test_a_conversation_with_a_forced_call_may_go_on(agent: Agent, bridge: Service, words: str) -> None:
     talk = Talk(agent, WEATHER, bridge=bridge)
@@ -91,6 +93,7 @@ def test_a_conversation_with_a_forced_call_may_go_on(agent: Agent, bridge: Servi
     check_that_it_did_not_wait(agent, reply)
 
 
+@pytest.mark.two_servers
 def test_twenty_schemas_of_structured_output_in_turn_wait_for_nothing(agent: Agent, bridge: Service) -> None:
     replies = []
     for number in range(20):
@@ -106,6 +109,7 @@ def test_twenty_schemas_of_structured_output_in_turn_wait_for_nothing(agent: Age
         check_that_it_did_not_wait(agent, reply)
 
 
+@pytest.mark.two_servers
 def test_a_call_that_ends_a_task_holds_up_no_other_conversation(agent: Agent, bridge: Service, stream: bool) -> None:
     reply = agent.ask(calling("attempt_completion*", result="mine"), tools=[READ, END], stream=stream, bridge=bridge)
     assert reply.calls == [("attempt_completion", {"result": "mine"})]
@@ -132,6 +136,7 @@ def test_a_conversation_that_drops_its_call_gives_it_up_at_once(agent: Agent, br
     check_that_it_did_not_wait(agent, reply)
 
 
+@pytest.mark.two_servers
 @pytest.mark.parametrize("opening", ["Hello\n!say Hello.", ask_weather()], ids=["other words", "the same words"])
 def test_another_conversation_with_the_same_tools_waits_and_is_told(
     agent: Agent, hasty: Service, stream: bool, opening: str
@@ -144,6 +149,7 @@ def test_another_conversation_with_the_same_tools_waits_and_is_told(
     assert reply.streamed is None or reply.streamed.comments == (f"waiting for {OTHERS_RESULT}",)
 
 
+@pytest.mark.two_servers
 def test_another_conversation_is_answered_when_the_result_has_come(agent: Agent, bridge: Service, stream: bool) -> None:
     talk = Talk(agent, WEATHER, bridge=bridge, stream=stream)
     talk.say(ask_weather())
@@ -160,6 +166,7 @@ def test_another_conversation_is_answered_when_the_result_has_come(agent: Agent,
 # --- receipts ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.two_servers
 @pytest.mark.parametrize(
     ("end", "receipt"),
     [
@@ -181,6 +188,7 @@ def test_a_receipt_never_reaches_the_agent(
     assert talk.story() == ["user: Do it.", "assistant: All done.", "user: And now?"]
 
 
+@pytest.mark.two_servers
 def test_what_a_person_writes_about_the_end_reaches_the_agent(agent: Agent, bridge: Service, stream: bool) -> None:
     talk = Talk(agent, READ, END, bridge=bridge, stream=stream)
     talk.say("Do it.\n!say All done.")

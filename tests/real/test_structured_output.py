@@ -45,6 +45,7 @@ def outcome(reply: Reply) -> str | None:
     return reply.streamed.reply_format if told is None and reply.streamed else told
 
 
+@pytest.mark.two_servers
 @pytest.mark.parametrize(
     "said",
     [OSLO, f"```json\n{OSLO}\n```", f"Here you are: {OSLO}\nAnything else?"],
@@ -76,6 +77,7 @@ def test_an_agent_whose_reply_does_not_fit_is_asked_once_more(
     talk.ends_with("user: Weather?", f"assistant: {first}", correction(fault), f"assistant: {OSLO}")
 
 
+@pytest.mark.two_servers
 def test_a_second_reply_that_does_not_fit_either_is_returned_as_it_is(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, stream=stream)
     reply = talk.say(saying(WORDS, "Really warm."), response_format=ANY_OBJECT)
@@ -131,6 +133,7 @@ class Weather(BaseModel):
     degrees: int
 
 
+@pytest.mark.two_servers
 def test_openais_package_parses_the_reply(agent: Agent, world: World, stream: bool) -> None:
     asked: Any = {"model": agent.name, "messages": [{"role": "user", "content": saying(WORDS, f"Here: {OSLO}")}]}
     with world.openai() as client:
