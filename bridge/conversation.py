@@ -86,8 +86,7 @@ class Conversation:
             return chain(kept, hearing.note(self._answer_aside(turn, hearing, gone)))
         if not turn.new_input.results and not turn.new_input.user_messages:
             return chain(kept, events_without_agent())
-        events = self._with_ending_call(turn, self._run_when_agent_is_free(turn, hearing, gone))
-        return chain(kept, hearing.note(events))
+        return chain(kept, self._run_when_agent_is_free(turn, hearing, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
         """Cancels the Letta run of a turn that no client waits for; if `run_id` is "", every run of the agent. Not for
@@ -108,7 +107,8 @@ class Conversation:
     def _run_when_agent_is_free(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Waits until the agent has no other turn, and no open call of another conversation for which the settings tell
         this turn to wait. Then runs the turn under the lock on the agent. Under the lock, looks up the agent again,
-        because the name may mean another agent by then, and at the end notes the calls that the turn leaves open.
+        because the name may mean another agent by then, and at the end notes what the agent heard and which calls the
+        turn leaves open: the next turn needs both.
         """
         deadline = self._locks.deadline()
         while not gone.is_set():
@@ -121,7 +121,8 @@ class Conversation:
                 others = self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not others and not gone.is_set():
                     calls: list[ToolCall] = []
-                    for event in self._run_while_held(turn, hearing, agent, hold, gone):
+                    events = self._with_ending_call(turn, self._run_while_held(turn, hearing, agent, hold, gone))
+                    for event in hearing.note(events):
                         if isinstance(event, ToolCall):
                             calls.append(event)
                         yield event

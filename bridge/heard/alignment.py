@@ -34,6 +34,7 @@ class Alignment:
 
     - `unmatched`: nothing shows yet that the agent said these messages or was told them.
     - `standing`: the agent knows these because it was told that they stand in the transcript.
+    - `has_notes`: the notes have any turn of the agent.
     - `found_calls`: the agent's calls of which only its stored messages tell.
     - `told_since`: digests of what the agent was told in this conversation after the last message here that it said.
       `attempted_since`: the same for turns that were broken off, so that it may have been told.
@@ -50,6 +51,7 @@ class Alignment:
         self.attempted: set[str] = set()
         self.attempted_since: set[str] = set()
         self.found_calls: list[str] = []
+        self.has_notes = False
         beginnings = digests_of_beginnings([*self.digests, *map(message_digest, newer)])
         self.transcript = beginnings[-1] if beginnings else ""
         self._lengths = {digest: length for length, digest in enumerate(beginnings, 1)}
@@ -76,6 +78,7 @@ class Alignment:
         """Matches the messages with the agent's turns, the newest first, until all are matched or no turn is left."""
         doubtful: list[HeardTurn] = []
         for turn in turns:
+            self.has_notes = True
             if not self.unmatched:
                 break
             self._match_turn(turn, doubtful)

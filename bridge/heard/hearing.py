@@ -105,8 +105,14 @@ class Hearing:
         return message.role == "tool" and older.is_own_call(message.tool_call_id)
 
     def _is_foreign(self, older: Alignment, result: Message) -> bool:
-        """Returns whether the transcript has the call of this result, and it is not one of the agent's."""
-        return older.has_call(result.tool_call_id) and not older.is_own_call(result.tool_call_id)
+        """Returns whether the result is of a call that this agent never made. Without its call, it is told only beside
+        a user's message: alone, it is refused.
+        """
+        call_id, ids = result.tool_call_id, self._turn.call_ids
+        if older.has_call(call_id):
+            return not older.is_own_call(call_id)
+        has_user = any(message.role == "user" for message in self._newer)
+        return has_user and ids.message_and_index(call_id) is None and not ids.is_ending_id(call_id)
 
     # --- what is noted --------------------------------------------------------------------------------
 

@@ -53,10 +53,13 @@ class StoredTalk:
         self._passages = Passages(passage for turn in self._turns for passage in turn.said)
         self._left: Counter[bytes] = Counter()
         self._newest_reply = len(self._turns) - 2
+        self._notes_are_lost = True
 
     def match(self, alignment: Alignment) -> None:
         """Matches messages that are still unmatched. The agent knows them from now on as standing in the transcript."""
+        before = set(alignment.unmatched)
         replies = self._match_replies(alignment)
+        self._notes_are_lost = not alignment.has_notes or not before.isdisjoint(replies)
         self._newest_reply = max(replies.values(), default=self._newest_reply)
         self._left = Counter(told for turn in self._turns for told in turn.told)
         self._left.subtract(
@@ -90,15 +93,15 @@ class StoredTalk:
 
     def _is_known(self, alignment: Alignment, place: int, answer: int | None) -> bool:
         """Returns whether the agent got an unmatched message; `answer` is the turn of the assistant message after it.
-        If the notes have the conversation, equal words that it was told elsewhere do not count, because they may have
-        been replaced by others since.
+        Unless the notes are lost, equal words that it was told elsewhere do not count, because they may have been
+        replaced by others since.
         """
         message = alignment.messages[place]
         if message.role == "tool" and (self._was_returned(message) or alignment.is_own_call(message.tool_call_id)):
             return self._was_returned(message)
         if message.role == "user" and answer is not None and self._was_answered(message, self._turns[answer]):
             return True
-        if alignment.is_continued and alignment.digests[place] not in alignment.attempted:
+        if not self._notes_are_lost and alignment.digests[place] not in alignment.attempted:
             return False
         told = bare_bytes(told_text(message))
         self._left[told] -= 1

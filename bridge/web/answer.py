@@ -80,7 +80,8 @@ class Answers:
             headers = {"Content-Length": str(len(whole))}
             response = Response(listener.send_whole(whole), mimetype="application/json", headers=headers)
         chosen = part.chosen
-        response.headers["X-Bridge-Method"] = chosen.method if chosen else ""
+        if chosen:
+            response.headers["X-Bridge-Method"] = chosen.method
         if chosen and chosen.told:
             response.headers["X-Bridge-Told"] = str(chosen.told)
         if outcome is not None:

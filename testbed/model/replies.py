@@ -76,7 +76,12 @@ def find_position(messages: Sequence[Mapping[str, Any]]) -> ScriptPosition:
         if role == "assistant":
             turns += 1
         elif role == "user" or (role in ("system", "developer") and index > 0):
-            script = parse_script(unwrap_user(text_of(message.get("content"))).text)
+            try:
+                script = parse_script(unwrap_user(text_of(message.get("content"))).text)
+            except ScriptError:
+                if not turns:
+                    raise
+                return ScriptPosition(None, turns)  # the model said so in its answer to that message
             if script is not None:
                 return ScriptPosition(script, turns)
     return ScriptPosition(None, turns)

@@ -115,6 +115,14 @@ def test_a_changed_file_is_told_also_when_it_changes_back(told: Told) -> None:
     assert told(*talk, one, OK, user("4")) == ["4"]
 
 
+def test_a_file_that_changes_back_is_told_also_without_an_answer_of_the_agent_in_between(told: Told) -> None:
+    one, two, ok = user("a.py: one"), user("a.py: two"), OK
+    assert told(one, ok, user("1")) == ["a.py: one", QUOTED_OK, "1"]
+    assert told(two, ok, user("2")) == ["a.py: two", "2"]
+    assert told(one, ok, user("3")) == ["a.py: one", "3"]
+    assert told(one, ok, user("4")) == ["4"]
+
+
 def test_equal_words_count_as_often_as_they_occur(told: Told) -> None:
     assert told(user("go"), OK, user("go"), OK, user("now")) == ["go", QUOTED_OK, "go", QUOTED_OK, "now"]
     assert told(user("go"), OK, user("go"), OK, user("go"), OK, user("then")) == ["go", QUOTED_OK, "then"]
@@ -488,6 +496,12 @@ def test_a_result_before_an_answer_that_nobody_gave_is_the_calls_return(letta: F
     results, *rest = letta.prompts[0].messages
     assert results == Results((CallResult("server-call", "one"),))
     assert [message.text for message in rest if isinstance(message, Say)] == [QUOTED_OK, "Well?"]
+
+
+def test_a_result_of_an_unknown_call_is_told_beside_a_users_message(told: Told) -> None:
+    result, well = told(Message("tool", "one", tool_call_id="call_nobody"), user("Well?"))
+    assert json.loads(result)["result"] == "one"
+    assert well == "Well?"
 
 
 def test_a_result_of_a_call_that_the_transcript_does_not_have_is_refused(ask: Ask) -> None:

@@ -143,6 +143,11 @@ def test_the_same_request_gets_the_same_answer() -> None:
     assert reply(user(SCRIPT), tools=PLAIN) == reply(user(SCRIPT), tools=PLAIN)
 
 
+def test_a_malformed_script_is_reported_once() -> None:
+    answered = [user("!call"), {"role": "assistant", "content": "I could not read the script."}, user("Hello")]
+    assert reply(*answered).content == "You said: Hello"
+
+
 def test_a_malformed_script_is_reported_in_the_answer_and_in_the_record() -> None:
     found = reply(user("!call"), tools=HEARTBEAT)
     assert found.script_error is not None

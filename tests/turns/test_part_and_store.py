@@ -90,10 +90,10 @@ def test_a_fault_of_the_bridge_in_following_a_turn_is_logged(
     ask(new_worker(store), agent)
     assert agent.begun.wait(SOON)
     again = ask(new_worker(open_store()), agent)
-    store.append(events_key(claim_of(store).token), '[0, [["UnknownKind", 1]], null]', 10, KEEP)
+    store.append(events_key(claim_of(store).token), '[0, [["Text"]], null]', 10, KEEP)
     with pytest.raises(InternalFailure):
         read(again)
-    assert "UnknownKind" in caplog.text
+    assert "missing 1 required positional argument: 'text'" in caplog.text
     agent.go_on.set()
 
 
