@@ -55,6 +55,7 @@ def test_an_impatient_client_gets_its_answer_and_the_agent_hears_it_once(
     assert sum("Take your time." in line for line in agent.story()) == 1
 
 
+@pytest.mark.two_servers
 def test_an_impatient_client_gets_the_agents_call_and_the_agent_its_result(
     world: World, agent: Agent, stream: bool
 ) -> None:
@@ -74,6 +75,7 @@ def test_an_impatient_client_gets_the_agents_call_and_the_agent_its_result(
     ]
 
 
+@pytest.mark.one_type
 def test_a_new_message_of_the_conversation_ends_a_run_without_a_client_where_letta_can_do_that(
     world: World, agent: Agent
 ) -> None:

@@ -106,7 +106,15 @@ def test_a_result_that_belongs_to_no_call_is_refused_and_does_no_harm(agent: Age
         assert refused.error["code"] == "no_pending_call"
     answer = talk.send(result("call_unknown", "12 degrees"), {"role": "user", "content": "Hello?"})
     assert answer.text == "You said: Hello?"
-    talk.ends_with("user: Hello", "assistant: You said: Hello", "user: Hello?", "assistant: You said: Hello?")
+    quote = {
+        "type": "earlier_tool_result",
+        "for": "another assistant",
+        "call": "call_unknown",
+        "status": "success",
+        "result": "12 degrees",
+    }
+    heard = ["user: Hello", "assistant: You said: Hello", f"user: {json.dumps(quote)}", "user: Hello?"]
+    talk.ends_with(*heard, "assistant: You said: Hello?")
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
