@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from bridge.fingerprints import (
@@ -65,7 +66,6 @@ class Alignment:
         self._last_said = -1
         self._places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._places_of_calls: dict[str, int] = {}
-        self._places_of_quotes: dict[str, int] = {}
         self._index_messages()
         self._newest = {words: places[-1] for words, places in self._places.items()}
 
@@ -84,9 +84,9 @@ class Alignment:
             self._match_turn(turn, doubtful)
         for turn in doubtful:
             self._match_words(turn)
-        self._match_passages()
         if self.unmatched:
             self._match_history(find_history(self._history))
+        self._match_passages()
         if self.unmatched:
             self.attempted |= set(find_history(self._attempted_history))
 
@@ -124,7 +124,6 @@ class Alignment:
     def _index_messages(self) -> None:
         for place, message in enumerate(self.messages):
             self._places_of_calls |= dict.fromkeys((call.id for call in message.tool_calls), place)
-            self._places_of_quotes |= dict.fromkeys(quoted_ids(message), place)
             if message.role == "assistant" and not message.tool_calls:
                 spoken = digest_bytes(bare_bytes(without_thoughts(message.text)))
                 self._places["said", spoken].append(place)
@@ -133,13 +132,19 @@ class Alignment:
             elif message.role == "tool":
                 self._places["result", message.tool_call_id].append(place)
 
+    @cached_property
+    def _places_of_quotes(self) -> dict[str, int]:
+        """The places of calls that their client sends back as text. Only looked for if a call is nowhere else."""
+        return {one: place for place, message in enumerate(self.messages) for one in quoted_ids(message)}
+
     def _match_turn(self, turn: HeardTurn, doubtful: list[HeardTurn]) -> None:
         """Matches what happened in one turn. Equal words may be of another conversation: if the transcript does not
         have all of the turn, its words are `doubtful`, and only matched when no turn is left that fits better.
         """
         self._note_passage(turn)
         for call in turn.calls:
-            self._match_place(self._places_of_calls.get(call, self._places_of_quotes.get(call)), turn)
+            place = self._places_of_calls.get(call)
+            self._match_place(self._places_of_quotes.get(call) if place is None else place, turn)
         since = self._parent is None and self._lengths.get(turn.transcript, 0) > len(self.messages)
         if turn.kind == "broken off":
             self.attempted |= set(turn.told)
