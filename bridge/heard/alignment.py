@@ -75,7 +75,11 @@ class Alignment:
         return self._parent is not None
 
     def match_turns(self, turns: Iterable[HeardTurn], find_history: Callable[[str], list[str]]) -> None:
-        """Matches the messages with the agent's turns, the newest first, until all are matched or no turn is left."""
+        """Matches the messages with the agent's turns, the newest first, until all are matched or no turn is left. The
+        turns are not read from the store for a transcript that has no older messages.
+        """
+        if not self.unmatched:
+            return
         doubtful: list[HeardTurn] = []
         for turn in turns:
             self.has_notes = True
@@ -144,7 +148,9 @@ class Alignment:
         self._note_passage(turn)
         for call in turn.calls:
             place = self._places_of_calls.get(call)
-            self._match_place(self._places_of_quotes.get(call) if place is None else place, turn)
+            if place is None:
+                place = self._places_of_quotes.get(call)
+            self._match_place(place, turn)
         since = self._parent is None and self._lengths.get(turn.transcript, 0) > len(self.messages)
         if turn.kind == "broken off":
             self.attempted |= set(turn.told)
