@@ -8,7 +8,7 @@ from pathlib import Path
 from flask import Flask
 
 from bridge.cli.group import is_flask_command_line, make_command_group
-from bridge.config import Settings, environment_with_dotenv, read_settings
+from bridge.config import Settings, complete_environment, read_settings
 from bridge.conversation import Conversation
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.dialect import ChatCompletions
@@ -94,7 +94,7 @@ def _app_with_commands_only() -> Flask:
 
 def read_environment_settings(*, serving: bool) -> Settings:
     """Returns the settings of the environment and `.env`. Without `serving`, no client's key is needed."""
-    return read_settings(environment_with_dotenv(os.environ, Path.cwd()), serving=serving)
+    return read_settings(complete_environment(os.environ, Path.cwd()), serving=serving)
 
 
 def assemble_parts(
@@ -129,7 +129,7 @@ def assemble_parts(
 
 
 def _request_rules(settings: Settings) -> RequestRules:
-    return RequestRules(settings.max_tools, settings.max_result, settings.image_urls, settings.side_rules)
+    return RequestRules(settings.max_tools, settings.max_result, settings.image_urls, settings.own_files.side_rules)
 
 
 def _make_sweeps(settings: Settings, gateway: Gateway) -> BackgroundWork:

@@ -15,23 +15,26 @@ from dotenv import dotenv_values
 from bridge.errors import SettingsError
 from bridge.keys import ApiKey, parse_api_keys
 from bridge.logs import LogLevel
-from bridge.turn import Meanwhile, SideRule, SystemPromptMode
+from bridge.turn import SystemPromptMode
 from bridge.values import (
     Methods,
+    OwnFiles,
+    ToolWait,
     choice_parser,
     parse_base_url,
     parse_flag,
-    parse_folder,
     parse_hosts,
     parse_methods,
     parse_names,
+    parse_own_files,
     parse_redis_url,
-    parse_side_rules,
     parse_text,
     parse_token,
+    parse_tool_wait,
     parse_url_prefix,
     seconds_parser,
     whole_number_parser,
+    without_verification,
 )
 
 # Environment variables that earlier versions of the bridge had, and what the bridge does now in their place.
@@ -53,6 +56,10 @@ FORMER_VARIABLES = {
     "BRIDGE_MAX_RESULT": "it is always 1000000 characters",
     "BRIDGE_THREADS": "it is always 64 threads, or more if BRIDGE_MAX_TURNS needs them",
     "BRIDGE_LOG_FORMAT": "it is always text at a terminal and JSON elsewhere",
+    "BRIDGE_MEANWHILE": "BRIDGE_TOOL_WAIT is a number of seconds, 0 for `close`, or such as refuse=30",
+    "BRIDGE_REDIS_VERIFY": "REDIS_URL may end in ?ssl_cert_reqs=none, and on Heroku need not",
+    "BRIDGE_TOOLSETS": "BRIDGE_FILES is a folder in which that folder is called tools",
+    "BRIDGE_SIDE_REQUESTS": "BRIDGE_FILES is a folder in which that file is called side_requests.json",
 }
 
 
@@ -126,18 +133,13 @@ class Settings:
         " assistant message is new",
         whole_number_parser(0, 10_000_000),
     )
-    toolsets: Path | None = setting(
-        "BRIDGE_TOOLSETS",
+    own_files: OwnFiles = setting(
+        "BRIDGE_FILES",
         "",
-        "Folder of tools that are added to requests: `all.json`, `agents/NAME.json`, `keys/NAME.json`",
-        parse_folder,
-    )
-    side_rules: tuple[SideRule, ...] = setting(
-        "BRIDGE_SIDE_REQUESTS",
-        "",
-        "File with more rules that recognise requests which must not reach the agent's memory, in the form of"
-        " bridge/side_requests.json",
-        parse_side_rules,
+        "Folder of your own files: `all.json`, `agents/NAME.json` and `keys/NAME.json` in its folder `tools` are tools"
+        " that are added to requests; `side_requests.json` has more rules that recognise requests which must not reach"
+        " the agent's memory, in the form of bridge/side_requests.json",
+        parse_own_files,
     )
     final_tools: frozenset[str] = setting(
         "BRIDGE_FINAL_TOOLS",
@@ -179,15 +181,10 @@ class Settings:
     redis_url: str = setting(
         "REDIS_URL",
         "",
-        "Redis (`redis://` or `rediss://`) that the workers share; needed when they run on several machines",
+        "Redis (`redis://` or `rediss://`) that the workers share; needed when they run on several machines."
+        " `?ssl_cert_reqs=none` at its end accepts any certificate, as on Heroku is done without it",
         parse_redis_url,
         True,
-    )
-    redis_verify: bool = setting(
-        "BRIDGE_REDIS_VERIFY",
-        "1",
-        "0: accept any certificate of a `rediss://` server, as Heroku's Redis needs",
-        parse_flag,
     )
     turn_timeout: float = setting(
         "BRIDGE_TURN_TIMEOUT", "600", "Seconds that an agent may be silent in its turn", seconds_parser(1, 86400)
@@ -198,18 +195,12 @@ class Settings:
         "Seconds that a request waits while its agent is busy with another turn",
         seconds_parser(0, 3600),
     )
-    meanwhile: Meanwhile = setting(
-        "BRIDGE_MEANWHILE",
-        "wait",
-        "What a message of another conversation does while a client runs a tool for the agent: `wait`"
-        " (BRIDGE_TOOL_WAIT), `refuse` (409), or `close` the call",
-        choice_parser(Meanwhile),
-    )
-    tool_wait: float = setting(
+    tool_wait: ToolWait = setting(
         "BRIDGE_TOOL_WAIT",
         "30",
-        "Seconds that a call keeps such a message waiting; then it closes the call. BRIDGE_WAIT ends the wait, too",
-        seconds_parser(0, 3600),
+        "Seconds that a message of another conversation waits while a client runs a tool for the agent; then it closes"
+        " the call, with 0 at once. `refuse=30`: it gets 409 for so long. BRIDGE_WAIT ends the wait, too",
+        parse_tool_wait,
     )
     reply_wait: float = setting(
         "BRIDGE_REPLY_WAIT",
@@ -334,10 +325,12 @@ def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def environment_with_dotenv(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Adds the variables of the folder's `.env` file that the environment lacks; not on Heroku, which sets DYNO."""
+def complete_environment(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Adds what the environment lacks: on Heroku, which sets DYNO, that the certificate of its Redis can't be verified;
+    elsewhere, the variables of the folder's `.env` file.
+    """
     if "DYNO" in environment:
-        return dict(environment)
+        return {**environment, "REDIS_URL": without_verification(environment.get("REDIS_URL", ""))}
     from_file = {
         key: value for key, value in dotenv_values(folder / ".env", interpolate=False).items() if value is not None
     }

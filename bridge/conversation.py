@@ -71,7 +71,7 @@ class Conversation:
         self._offering = offering
         self._settings = settings
         self._toolsets = read_toolsets(
-            settings.toolsets, settings.max_tools, schema_limits(settings.max_depth, settings.max_schema)
+            settings.own_files.tools, settings.max_tools, schema_limits(settings.max_depth, settings.max_schema)
         )
 
     def events(self, turn: Turn, gone: threading.Event) -> Iterator[TurnEvent]:

@@ -31,13 +31,13 @@ def make_shared_parts(settings: Settings) -> SharedParts:
     """Makes the parts and the folder BRIDGE_DATA_DIR, but opens no file and no connection."""
     folder = _make_folder(settings.data_dir)
     if settings.redis_url:
-        server = RedisServer(settings.redis_url, verify=settings.redis_verify)
+        server = RedisServer(settings.redis_url)
         return _connect_parts(RedisStore(server), LeaseLocker(server), settings)
     return _connect_parts(LocalStore(folder / "shared.db"), FileLocker(_make_folder(folder / "locks")), settings)
 
 
 def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedParts:
-    open_calls = OpenCalls(store, settings.meanwhile, settings.tool_wait, settings.final_tools)
+    open_calls = OpenCalls(store, settings.tool_wait, settings.final_tools)
     lingering = LingeringTurns(store, settings.repeat_wait)
     return SharedParts(store, AgentLocks(locker, settings.wait), open_calls, lingering, Heartbeat(store))
 

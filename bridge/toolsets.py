@@ -41,7 +41,7 @@ class Toolsets:
                 tools.setdefault(spec.name, spec)
         if len(tools) > most:
             raise InvalidRequest(
-                f"With the tools of BRIDGE_TOOLSETS the request has {len(tools)} tools; the limit is {most}.",
+                f"With the tools of BRIDGE_FILES the request has {len(tools)} tools; the limit is {most}.",
                 param="tools",
                 code="too_many_tools",
             )
@@ -49,7 +49,7 @@ class Toolsets:
 
 
 def read_toolsets(folder: Path | None, most: int, limits: SchemaLimits = USUAL_LIMITS) -> Toolsets:
-    """Reads the folder BRIDGE_TOOLSETS; None means no tools. Raises a SettingsError that names the first wrong file."""
+    """Reads a folder `tools` of BRIDGE_FILES; None: no tools. A SettingsError names the first wrong file."""
     if folder is None:
         return Toolsets()
     for_all = folder / "all.json"
@@ -69,7 +69,7 @@ def _read_tools(file: Path, most: int, limits: SchemaLimits) -> Specs:
         for index, spec in enumerate(specs):
             make_stub(spec, SchemaForm(), where=f"tools[{index}].function", limits=limits)
     except (OSError, ValueError) as fault:
-        raise SettingsError(f"BRIDGE_TOOLSETS: {file} can't be read as JSON: {fault}") from fault
+        raise SettingsError(f"BRIDGE_FILES: {file} can't be read as JSON: {fault}") from fault
     except InvalidRequest as fault:
-        raise SettingsError(f"BRIDGE_TOOLSETS: {file}: {fault.message}") from fault
+        raise SettingsError(f"BRIDGE_FILES: {file}: {fault.message}") from fault
     return specs

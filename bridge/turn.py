@@ -12,8 +12,6 @@ JsonObject = Mapping[str, Any]
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
 # What happens to a client's system prompt (BRIDGE_SYSTEM_PROMPT).
 SystemPromptMode = Literal["block", "message", "ignore"]
-# What happens to another client's turn while a client runs a tool for the agent (BRIDGE_MEANWHILE).
-Meanwhile = Literal["wait", "refuse", "close"]
 # What a turn may wait for before the agent can work for it.
 WaitCause = Literal["another turn", "another client's tool result", "a run under way", "another change of tool names"]
 

@@ -8,9 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from bridge.turn import Method, SideRule
+
+# The rules for side requests that are the bridge's own.
+_USUAL_RULES = Path(__file__).parent / "side_requests.json"
+# The parameter in the address of a Redis server, known to the library, that says which certificates are accepted.
+_VERIFICATION = "ssl_cert_reqs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,27 @@ class Methods:
     def for_agent(self, agent_id: str, agent_name: str) -> Method:
         """Returns the method for this agent: by its id, otherwise by its name, otherwise the default."""
         return self.by_agent.get(agent_id) or self.by_agent.get(agent_name) or self.default
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFiles:
+    """The operator's folder BRIDGE_FILES, and all rules for side requests, those of the folder last."""
+
+    folder: Path | None
+    side_rules: tuple[SideRule, ...]
+
+    @property
+    def tools(self) -> Path | None:
+        """The folder with tools that are added to requests."""
+        return self.folder / "tools" if self.folder and (self.folder / "tools").exists() else None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolWait:
+    """For how long an open tool call keeps messages of other conversations waiting, or has them refused."""
+
+    seconds: float
+    refuse: bool = False
 
 
 def parse_text(value: str) -> str:
@@ -60,6 +86,14 @@ def seconds_parser(least: float, most: float) -> Callable[[str], float]:
     return parse
 
 
+def parse_tool_wait(value: str) -> ToolWait:
+    """Parses BRIDGE_TOOL_WAIT, such as `30` or `refuse=30`."""
+    refuse, _, seconds = value.rpartition("=")
+    if refuse not in ("", "refuse") or ("=" in value and not refuse):
+        raise ValueError("must be a number of seconds, or refuse= and such a number")
+    return ToolWait(seconds_parser(0, 3600)(seconds), bool(refuse))
+
+
 def choice_parser(choices: Any) -> Callable[[str], str]:
     """Returns a parser for the words of `choices`, a Literal type."""
 
@@ -85,13 +119,6 @@ def parse_methods(value: str) -> Methods:
     return Methods(default, by_agent)
 
 
-def parse_folder(value: str) -> Path | None:
-    """Returns the path of a folder that exists, None for an empty setting."""
-    if value and not Path(value).is_dir():
-        raise ValueError("must be a folder")
-    return Path(value) if value else None
-
-
 def parse_names(value: str) -> frozenset[str]:
     """Returns the names in a list with commas."""
     return frozenset(name.strip() for name in value.split(",") if name.strip())
@@ -105,20 +132,30 @@ def parse_hosts(value: str) -> frozenset[str]:
     return found
 
 
-def parse_side_rules(value: str) -> tuple[SideRule, ...]:
-    """Returns the bridge's own rules for side requests, then those of the file `value` ("" for no file)."""
-    files = [Path(__file__).parent / "side_requests.json", *([Path(value)] if value else [])]
-    return tuple(_parse_side_rule(row, file) for file in files for row in _read_rules(file))
+def parse_own_files(value: str) -> OwnFiles:
+    """Returns what the folder BRIDGE_FILES has; "" for no folder. The bridge's own rules are the first."""
+    if not value:
+        return OwnFiles(None, _read_rules(_USUAL_RULES))
+    folder = Path(value)
+    if not folder.is_dir():
+        raise ValueError("must be a folder")
+    named = {path.name: path for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
+    tools, rules = named.pop("tools", None), named.pop("side_requests.json", None)
+    if named:
+        raise ValueError(f"may hold `tools` and `side_requests.json`, and has {', '.join(named)}")
+    if tools and not tools.is_dir():
+        raise ValueError("has a file `tools`, which must be a folder")
+    return OwnFiles(folder, _read_rules(_USUAL_RULES) + (_read_rules(rules) if rules else ()))
 
 
-def _read_rules(file: Path) -> list[Any]:
+def _read_rules(file: Path) -> tuple[SideRule, ...]:
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
-        raise ValueError(f"can't be read as JSON: {fault}") from None
+        raise ValueError(f"has a file {file.name} that can't be read as JSON: {fault}") from None
     if not isinstance(rows, list):
-        raise ValueError("must hold a JSON array of rules")
-    return rows
+        raise ValueError(f"has a file {file.name} that must hold a JSON array of rules")
+    return tuple(_parse_side_rule(row, file) for row in rows)
 
 
 def _parse_side_rule(row: Any, file: Path) -> SideRule:
@@ -129,10 +166,12 @@ def _parse_side_rule(row: Any, file: Path) -> SideRule:
         rule = None
     if rule is None or not _has_right_types(row):
         raise ValueError(
-            f"a rule in {file.name} is not of the form of those in bridge/side_requests.json: {row!r:.200}"
+            f"has a rule in {file.name} that is not of the form of those in bridge/side_requests.json: {row!r:.200}"
         )
     if rule.role not in ("system", "user") or len(rule.begins) < 8:
-        raise ValueError(f"the rule {rule.name!r} in {file.name} needs a role and at least 8 characters in `begins`")
+        raise ValueError(
+            f"has the rule {rule.name!r} in {file.name}, which needs a role and at least 8 characters in `begins`"
+        )
     return rule
 
 
@@ -172,7 +211,17 @@ def parse_redis_url(value: str) -> str:
         raise ValueError("must begin with redis:// or rediss://")
     if not _is_password_escaped(value):
         raise ValueError("must be like redis://:password@host:6379/0; in a password / is written %2F, # %23 and ? %3F")
+    for wanted in parse_qs(urlsplit(value).query, keep_blank_values=True).get(_VERIFICATION, ()):
+        if wanted not in ("none", "required") or not value.startswith("rediss://"):
+            raise ValueError(f"may end in ?{_VERIFICATION}=none or =required, and only with rediss://")
     return value
+
+
+def without_verification(redis_url: str) -> str:
+    """Returns the address of a Redis server so that any certificate is accepted, unless it says what is."""
+    if not redis_url.startswith("rediss://") or _VERIFICATION in redis_url:
+        return redis_url
+    return f"{redis_url}{'&' if '?' in redis_url else '?'}{_VERIFICATION}=none"
 
 
 def _is_password_escaped(url: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bridge.config import environment_with_dotenv, read_settings
+from bridge.config import complete_environment, read_settings
 from bridge.errors import SettingsError
 from testbed.agents import MODEL, create_agent, embedding_config, llm_config
 from testbed.errors import StartFailed, TestbedError
@@ -37,7 +37,7 @@ class Model:
 
 
 def main() -> None:
-    environment = environment_with_dotenv(os.environ, ROOT)
+    environment = complete_environment(os.environ, ROOT)
     environment["PORT"] = environment.get("PORT") or "8080"
     if not environment.get("BRIDGE_API_KEYS"):
         _say("BRIDGE_API_KEYS is not set: clients need no key, and only this machine is served")

@@ -6,9 +6,9 @@ from typing import Any
 
 from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.turn import Message, Turn
-from bridge.values import parse_side_rules
+from bridge.values import parse_own_files
 
-RULES = parse_side_rules("")
+RULES = parse_own_files("").side_rules
 
 
 def turn_of(*messages: Message, model: str = "Ada", **fields: Any) -> Turn:

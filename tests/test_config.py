@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.config import FORMER_VARIABLES, environment_with_dotenv, read_settings, variable_rows
+from bridge.config import FORMER_VARIABLES, complete_environment, read_settings, variable_rows
 from bridge.errors import SettingsError
 from bridge.keys import ApiKey
 
@@ -25,7 +25,8 @@ BAD = [
     ("LETTA_BASE_URL", "http://le tta", "must be a URL"),
     ("LETTA_API_KEY", "caf\u00e9", "its value has characters that a header cannot carry"),
     ("LETTA_API_KEY", "a b", "its value has characters that a header cannot carry"),
-    ("BRIDGE_TOOLSETS", "/no/such/folder", "must be a folder"),
+    ("BRIDGE_FILES", "/no/such/folder", "must be a folder"),
+    ("BRIDGE_FILES", "tests/cases", "may hold `tools` and `side_requests.json`, and has "),
     ("BRIDGE_URL_PREFIX", "bridge", "must be a path such as /bridge"),
     ("BRIDGE_URL_PREFIX", "/a b", "must be a path such as /bridge"),
     ("BRIDGE_URL_PREFIX", "//evil", "must be a path such as /bridge"),
@@ -57,16 +58,18 @@ BAD = [
     ("REDIS_URL", "redis://:12#secret@redis:6379", "in a password / is written %2F, # %23"),
     ("REDIS_URL", "redis://redis:99999", "must be like redis://"),
     ("REDIS_URL", "redis://[redis:6379", "must be like redis://"),
-    ("BRIDGE_REDIS_VERIFY", "maybe", "must be 1 or 0"),
+    ("REDIS_URL", "rediss://redis:6379?ssl_cert_reqs=0", "?ssl_cert_reqs=none or =required"),
+    ("REDIS_URL", "redis://redis:6379?ssl_cert_reqs=none", "only with rediss://"),
     ("BRIDGE_TURN_TIMEOUT", "inf", "seconds from 1 to 86400"),
     ("BRIDGE_TURN_TIMEOUT", "0.5", "seconds from 1 to 86400"),
     ("BRIDGE_TURN_TIMEOUT", "1e2", "seconds from 1 to 86400"),
-    ("BRIDGE_SIDE_REQUESTS", "no-such-file.json", "can't be read as JSON"),
     ("BRIDGE_FORMAT_RETRIES", "6", "must be a whole number from 0 to 5"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
-    ("BRIDGE_MEANWHILE", "never", "must be one of wait, refuse, close"),
     ("BRIDGE_HISTORY_LIMIT", "-1", "whole number from 0 to 10000000"),
     ("BRIDGE_TOOL_WAIT", "3601", "seconds from 0 to 3600"),
+    ("BRIDGE_TOOL_WAIT", "refuse=", "seconds from 0 to 3600"),
+    ("BRIDGE_TOOL_WAIT", "close=1", "must be a number of seconds, or refuse= and such a number"),
+    ("BRIDGE_TOOL_WAIT", "=1", "must be a number of seconds, or refuse="),
     ("BRIDGE_MAX_TURNS", "-1", "whole number from 0 to 896"),
     ("BRIDGE_MAX_TURNS", "897", "whole number from 0 to 896"),
     ("BRIDGE_MAX_TURNS", "many", "whole number"),
@@ -183,7 +186,7 @@ def test_a_flag_can_be_switched_off_in_several_words(value: str) -> None:
 def test_the_settings_are_few_and_each_has_its_own_variable() -> None:
     names = [row["variable"] for row in variable_rows()]
     assert len(names) == len(set(names))
-    assert len(names) <= 36
+    assert len(names) <= 31
 
 
 @pytest.mark.parametrize(("turns", "threads"), [("1", 64), ("56", 64), ("57", 66), ("100", 115), ("896", 1024)])
@@ -211,7 +214,10 @@ def test_a_variable_of_an_earlier_version_is_ignored_and_named() -> None:
     )
 
 
-@pytest.mark.parametrize("variable", sorted(FORMER_VARIABLES.keys() - {"BRIDGE_LOG_FORMAT"}))
+@pytest.mark.parametrize(
+    "variable",
+    sorted(name for name, now in FORMER_VARIABLES.items() if now.startswith("it is always") and " at " not in now),
+)
 def test_the_sentence_about_a_former_variable_has_the_value_that_holds(variable: str) -> None:
     settings = read_settings({**LEAST, variable: "1"})
     (sentence,) = settings.ignored_variables
@@ -224,22 +230,41 @@ def test_the_sentence_about_a_former_variable_has_the_value_that_holds(variable:
 
 def test_a_dotenv_file_fills_up_the_environment(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PORT=9000\nLETTA_BASE_URL='http://letta:1'\nEMPTY\n")
-    merged = environment_with_dotenv({"PORT": "7000"}, tmp_path)
+    merged = complete_environment({"PORT": "7000"}, tmp_path)
     assert merged == {"PORT": "7000", "LETTA_BASE_URL": "http://letta:1"}
 
 
 def test_a_value_in_the_dotenv_file_is_not_interpolated(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("LETTA_API_KEY='a${HOME}b'\n")
-    assert environment_with_dotenv({}, tmp_path) == {"LETTA_API_KEY": "a${HOME}b"}
+    assert complete_environment({}, tmp_path) == {"LETTA_API_KEY": "a${HOME}b"}
 
 
 def test_without_a_dotenv_file_only_the_environment_counts(tmp_path: Path) -> None:
-    assert environment_with_dotenv({"PORT": "1"}, tmp_path) == {"PORT": "1"}
+    assert complete_environment({"PORT": "1"}, tmp_path) == {"PORT": "1"}
 
 
 def test_on_heroku_a_dotenv_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PORT=9000\n")
-    assert environment_with_dotenv({"DYNO": "web.1"}, tmp_path) == {"DYNO": "web.1"}
+    assert "PORT" not in complete_environment({"DYNO": "web.1"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("rediss://:secret@host:1", "rediss://:secret@host:1?ssl_cert_reqs=none"),
+        ("rediss://host:1/0?db=2", "rediss://host:1/0?db=2&ssl_cert_reqs=none"),
+        ("rediss://host:1?ssl_cert_reqs=required", "rediss://host:1?ssl_cert_reqs=required"),
+        ("redis://host:1", "redis://host:1"),
+        ("", ""),
+    ],
+)
+def test_on_heroku_the_certificate_of_redis_is_not_verified_unless_its_address_says_so(
+    tmp_path: Path, given: str, used: str
+) -> None:
+    completed = complete_environment({"DYNO": "web.1", "REDIS_URL": given}, tmp_path)
+    assert read_settings({**LEAST, **completed}).redis_url == used
+    elsewhere = complete_environment({"REDIS_URL": given}, tmp_path)
+    assert elsewhere["REDIS_URL"] == given
 
 
 def test_agents_may_have_a_method_of_their_own() -> None:
@@ -248,3 +273,21 @@ def test_agents_may_have_a_method_of_their_own() -> None:
     assert methods.for_agent("agent-1", "Ada Lovelace") == "prompt"
     assert methods.for_agent("agent-7", "Bob") == "message"
     assert methods.for_agent("agent-8", "Eve") == "rewrite"
+
+
+# --- the operator's own files -----------------------------------------------------------------------------
+
+
+def test_rules_for_side_requests_are_added_to_those_of_the_bridge(tmp_path: Path) -> None:
+    usual = read_settings(LEAST).own_files.side_rules
+    (tmp_path / "side_requests.json").write_text('[{"name": "mine", "role": "user", "begins": "Name this chat"}]')
+    (tmp_path / ".gitkeep").touch()
+    rules = read_settings({**LEAST, "BRIDGE_FILES": str(tmp_path)}).own_files.side_rules
+    assert rules[:-1] == usual
+    assert (rules[-1].name, rules[-1].begins) == ("mine", "Name this chat")
+
+
+def test_a_file_in_the_place_of_the_folder_of_tools_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tools").touch()
+    (fault,) = faults_of(BRIDGE_FILES=str(tmp_path))
+    assert "`tools`, which must be a folder" in fault

@@ -22,7 +22,7 @@ KEY = "a-key-of-a-client"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "toolsets"
+    folder = tmp_path / "own" / "tools"
     write(folder / "all.json", [tool("for_all")])
     write(folder / "agents" / "Ada.json", {"tools": [tool("for_ada"), tool("shared")]})
     write(folder / "keys" / "phone.json", [tool("for_phone")])
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def environment(environment: dict[str, str], folder: Path) -> dict[str, str]:
     entry = f"phone:{hashlib.sha256(KEY.encode()).hexdigest()}"
-    return {**environment, "BRIDGE_TOOLSETS": str(folder), "BRIDGE_API_KEYS": f"{entry},another-key"}
+    return {**environment, "BRIDGE_FILES": str(folder.parent), "BRIDGE_API_KEYS": f"{entry},another-key"}
 
 
 def write(file: Path, value: Any) -> None:
@@ -96,7 +96,7 @@ def test_the_limit_counts_the_tools_of_client_and_operator_together(
     assert ask(client, tools=[tool("one")]).status == 200
     refused = ask(client, tools=[tool("one"), tool("two")])
     assert (refused.status, refused.error["code"]) == (400, "too_many_tools")
-    assert "With the tools of BRIDGE_TOOLSETS the request has 5 tools" in refused.error["message"]
+    assert "With the tools of BRIDGE_FILES the request has 5 tools" in refused.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_the_limit_counts_the_tools_of_client_and_operator_together(
 )
 def test_a_wrong_file_is_named_before_the_service_starts(folder: Path, text: str, said: str) -> None:
     write(folder / "all.json", text)
-    with pytest.raises(SettingsError, match="BRIDGE_TOOLSETS: ") as fault:
+    with pytest.raises(SettingsError, match="BRIDGE_FILES: ") as fault:
         read_toolsets(folder, 512)
     assert said in str(fault.value)
 
 
 def test_without_the_setting_no_tool_is_added() -> None:
     settings = read_settings({"LETTA_BASE_URL": "http://letta.test", "BRIDGE_ALLOW_ANONYMOUS": "1"})
-    assert settings.toolsets is None
+    assert settings.own_files.tools is None

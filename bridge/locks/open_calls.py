@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from bridge.errors import Busy, RequestConflict, StoreUnavailable
 from bridge.fingerprints import ConversationMark, goes_on, mark_conversation
 from bridge.store.port import Store
-from bridge.turn import Meanwhile, ToolCall, Turn
+from bridge.turn import ToolCall, Turn
+from bridge.values import ToolWait
 
 log = logging.getLogger(__name__)
 
@@ -32,28 +33,26 @@ class _Note:
 
 
 class OpenCalls:
-    """Knows the open calls of each agent. After `keep` seconds (BRIDGE_TOOL_WAIT), an open call is ignored.
-    `mode` is BRIDGE_MEANWHILE: what happens to another conversation's turn while a call is open. With "close", none is
-    noted. `final_tools` is BRIDGE_FINAL_TOOLS: clients often send no result of these.
+    """Knows the open calls of each agent. `wait` is BRIDGE_TOOL_WAIT: an open call is ignored after so many seconds,
+    and with 0 none is noted. `final_tools` is BRIDGE_FINAL_TOOLS: clients often send no result of these.
     """
 
-    def __init__(self, store: Store, mode: Meanwhile, keep: float, final_tools: Collection[str] = ()) -> None:
+    def __init__(self, store: Store, wait: ToolWait, final_tools: Collection[str] = ()) -> None:
         self._store = store
-        self._mode: Meanwhile = mode if keep > 0 else "close"
-        self._keep = keep
+        self._wait = wait
         self._final_tools = final_tools
 
     def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
         """Returns the note of another conversation's open calls, None if the turn need not wait for any."""
-        if self._mode == "close":
+        if not self._wait.seconds:
             return None
         noted = self._store.get(_store_key(agent_id))
         note = None if noted is None else _note_from_text(noted)
         if note is None or _belongs_to(turn, note):
             return None
-        if self._mode == "refuse":
+        if self._wait.refuse:
             raise RequestConflict(
-                "The agent waits for another client's tool result (BRIDGE_MEANWHILE). Try again soon.",
+                "The agent waits for another client's tool result (BRIDGE_TOOL_WAIT). Try again soon.",
                 code="tool_result_pending",
                 retry_after=5,
             )
@@ -63,7 +62,7 @@ class OpenCalls:
         """Waits until the agent's note is not `noted`, or `gone`. Raises Busy at `deadline`, by `time.monotonic`."""
         while self._store.get(_store_key(agent_id)) == noted:
             if time.monotonic() >= deadline:
-                raise Busy("The agent waits for another client's tool result (BRIDGE_MEANWHILE).", retry_after=5)
+                raise Busy("The agent waits for another client's tool result (BRIDGE_TOOL_WAIT).", retry_after=5)
             if gone.wait(CHECK_INTERVAL):
                 return
 
@@ -71,13 +70,13 @@ class OpenCalls:
         """Notes the calls of the turn whose results will come, or that there are none. Only logs a fault of the store,
         because the agent has answered.
         """
-        if self._mode == "close":
+        if not self._wait.seconds:
             return
         open_calls = [call.id for call in calls if not self._is_the_answer(call, turn)]
         try:
             if open_calls:
                 note = _Note(mark_conversation(turn, open_calls), turn.id)
-                self._store.put(_store_key(agent_id), _text_from_note(note), self._keep)
+                self._store.put(_store_key(agent_id), _text_from_note(note), self._wait.seconds)
             else:
                 self._store.remove(_store_key(agent_id))
         except StoreUnavailable as fault:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bridge.config import Settings
 from bridge.keys import ApiKey
-from bridge.values import Methods
+from bridge.values import Methods, OwnFiles, ToolWait
 
 HIDDEN = "(set, not shown)"
 
@@ -50,10 +50,8 @@ def _are_client_keys(value: Any) -> bool:
 
 
 def _list_as_text(value: Any) -> str:
-    """Returns the names of clients' keys, which are not secret, or the number of rules for side requests."""
-    if _are_client_keys(value):
-        return ", ".join(f"{key.name} (not shown)" for key in value)
-    return f"{len(value)} rules"
+    """Returns the names of clients' keys, which are not secret."""
+    return ", ".join(f"{key.name} (not shown)" for key in value)
 
 
 def _methods_as_text(value: Methods) -> str:
@@ -61,11 +59,17 @@ def _methods_as_text(value: Methods) -> str:
     return ", ".join([value.default, *(f"{agent}={method}" for agent, method in value.by_agent.items())])
 
 
+def _tool_wait_as_text(value: ToolWait) -> str:
+    return f"{'refuse=' if value.refuse else ''}{value.seconds:.15g}"
+
+
 _WRITERS: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (bool, lambda value: "1" if value else "0"),
     (float, lambda value: f"{value:.15g}"),
     (frozenset, lambda value: ", ".join(sorted(value))),
     (Methods, _methods_as_text),
+    (OwnFiles, lambda value: str(value.folder or "")),
+    (ToolWait, _tool_wait_as_text),
     (tuple, _list_as_text),
     (Path, str),
     (type(None), lambda value: ""),

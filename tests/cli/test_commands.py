@@ -161,7 +161,7 @@ class TestChangedSettings:
     def test_a_setting_is_shown_in_the_form_in_which_it_is_set(self, run: Run) -> None:
         rows = {row["variable"]: row["value"] for row in json.loads(run("config", "--json").stdout)}
         assert (rows["BRIDGE_TURN_TIMEOUT"], rows["BRIDGE_WAIT"]) == ("86400", "0.3")
-        assert rows["BRIDGE_TOOLSETS"] is None
+        assert rows["BRIDGE_FILES"] is None
 
     def test_a_variable_of_an_earlier_version_is_warned_of(self, run: Run) -> None:
         sentence = "BRIDGE_PING_INTERVAL is not a setting any more and is ignored: it is always 15 seconds."

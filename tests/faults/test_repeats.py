@@ -118,7 +118,7 @@ def test_the_same_message_is_heard_again_after_its_answer_was_delivered(
 def test_an_unanswered_call_delays_others_for_a_limited_time(
     world: World, agent: Agent, tmp_path: Path, cases: Cases
 ) -> None:
-    settings = {"BRIDGE_DATA_DIR": str(tmp_path), "BRIDGE_MEANWHILE": "wait", "BRIDGE_TOOL_WAIT": "1"}
+    settings = {"BRIDGE_DATA_DIR": str(tmp_path), "BRIDGE_TOOL_WAIT": "1"}
     with world.start_bridge(**settings) as bridge:
         assert Talk(agent, WEATHER, bridge=bridge).say(ask_weather()).calls
         asked = time.monotonic()
@@ -130,7 +130,7 @@ def test_an_unanswered_call_delays_others_for_a_limited_time(
 def test_a_setting_refuses_others_until_the_call_is_answered(
     world: World, agent: Agent, tmp_path: Path, cases: Cases
 ) -> None:
-    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="refuse") as bridge:
+    with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_TOOL_WAIT="refuse=30") as bridge:
         talk = Talk(agent, WEATHER, bridge=bridge)
         talk.say(ask_weather())
         refused = agent.ask("Anybody there?", bridge=bridge)

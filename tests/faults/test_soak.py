@@ -45,7 +45,7 @@ def test_nothing_grows_with_a_real_letta(world: World, tmp_path: Path, cases: Ca
     agents = [world.agent("letta_v1_agent") for _ in range(AGENTS)]
     befores = [agent.fingerprint() for agent in agents]
     sweeps = {"stub_idle": 20.0, "sweep_interval": 20.0}
-    with world.start_bridge(sweeps, BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="close") as bridge:
+    with world.start_bridge(sweeps, BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_TOOL_WAIT="0") as bridge:
         started = time.monotonic()
         ask(agents, 0, REQUESTS // 5, bridge)
         early, most_stubs = measured(bridge, tmp_path), stubs(world)

@@ -39,10 +39,10 @@ def bridges(request: pytest.FixtureRequest, world: World, tmp_path: Path) -> Ite
     """One bridge of two workers, or two bridges that share only a Redis."""
     with ExitStack() as stack:
         if request.param == "local":
-            yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), BRIDGE_MEANWHILE="wait"))]
+            yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path)))]
             return
         redis = stack.enter_context(Redis())
-        shared = {"REDIS_URL": redis.url, "WEB_CONCURRENCY": "1", "BRIDGE_MEANWHILE": "wait"}
+        shared = {"REDIS_URL": redis.url, "WEB_CONCURRENCY": "1"}
         yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path / name), **shared)) for name in "ab"]
 
 

@@ -14,7 +14,8 @@ from bridge.errors import Busy, RequestConflict, StoreUnavailable
 from bridge.locks.open_calls import OpenCalls
 from bridge.store.port import Store
 from bridge.store.sqlite import LocalStore
-from bridge.turn import Meanwhile, Message, ToolCall, ToolChoice, ToolSpec, Turn
+from bridge.turn import Message, ToolCall, ToolChoice, ToolSpec, Turn
+from bridge.values import ToolWait
 from tests.asked import turn_of
 from tests.clock import Clock
 from tests.stores import FailingStore
@@ -26,7 +27,7 @@ WEATHER = (ToolSpec("weather"),)
 ASKS = turn_of(HELLO, tools=WEATHER, client="roo")
 OTHER = turn_of(Message("user", "What time is it?"), tools=(ToolSpec("clock"),), client="roo")
 NEVER = threading.Event()
-KEEP = 60.0
+KEEP = ToolWait(60.0)
 
 
 @pytest.fixture
@@ -34,11 +35,9 @@ def store(tmp_path: Path) -> Store:
     return LocalStore(tmp_path / "shared.db")
 
 
-def after_a_call(
-    store: Store, mode: Meanwhile = "wait", turn: Turn = ASKS, *calls: ToolCall, keep: float = KEEP
-) -> OpenCalls:
+def after_a_call(store: Store, wait: ToolWait = KEEP, turn: Turn = ASKS, *calls: ToolCall) -> OpenCalls:
     """Returns the open calls after a turn that ended with a call, or with these calls."""
-    made = OpenCalls(store, mode, keep, {"attempt_completion"})
+    made = OpenCalls(store, wait, {"attempt_completion"})
     made.note(AGENT, turn, calls or [CALL])
     return made
 
@@ -64,23 +63,19 @@ def test_a_call_without_an_answer_is_ignored_after_a_while(tmp_path: Path) -> No
     calls = after_a_call(LocalStore(tmp_path / "shared.db", clock))
     noted = calls.find_calls_to_wait_for(AGENT, OTHER)
     assert noted is not None
-    threading.Timer(0.1, setattr, (clock, "now", clock.now + KEEP)).start()
+    threading.Timer(0.1, setattr, (clock, "now", clock.now + KEEP.seconds)).start()
     calls.wait_until_closed(AGENT, noted, time.monotonic() + 20, NEVER)
     assert calls.find_calls_to_wait_for(AGENT, OTHER) is None
 
 
 def test_with_refuse_other_conversations_get_409_at_once(store: Store) -> None:
     with pytest.raises(RequestConflict) as refused:
-        after_a_call(store, "refuse").find_calls_to_wait_for(AGENT, OTHER)
+        after_a_call(store, ToolWait(30, refuse=True)).find_calls_to_wait_for(AGENT, OTHER)
     assert (refused.value.status, refused.value.code) == (409, "tool_result_pending")
 
 
-def test_with_close_no_conversation_waits(store: Store) -> None:
-    assert after_a_call(store, "close").find_calls_to_wait_for(AGENT, OTHER) is None
-
-
 def test_without_time_to_wait_no_conversation_waits(store: Store) -> None:
-    assert after_a_call(store, keep=0.0).find_calls_to_wait_for(AGENT, OTHER) is None
+    assert after_a_call(store, ToolWait(0)).find_calls_to_wait_for(AGENT, OTHER) is None
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
@@ -89,7 +84,7 @@ def test_a_turn_does_not_fail_when_its_calls_cannot_be_noted(
     store: Store, calls: list[ToolCall], caplog: pytest.LogCaptureFixture
 ) -> None:
     failing = FailingStore(store, fault=StoreUnavailable("gone"))
-    OpenCalls(failing, "wait", KEEP).note(AGENT, ASKS, calls)
+    OpenCalls(failing, KEEP).note(AGENT, ASKS, calls)
     assert "gone" in caplog.text
 
 
@@ -134,19 +129,19 @@ def test_another_conversation_waits_whatever_its_key_and_its_tools_are(store: St
 
 
 def test_the_clients_name_of_its_conversation_decides_where_both_have_one(store: Store) -> None:
-    calls = after_a_call(store, "wait", replace(ASKS, session="one"))
+    calls = after_a_call(store, KEEP, replace(ASKS, session="one"))
     assert calls.find_calls_to_wait_for(AGENT, turn_of(NEXT, session="one")) is None
     assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT, session="two")) is not None
     assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT)) is None
 
 
 def test_a_result_of_the_call_never_waits_for_itself(store: Store) -> None:
-    calls = after_a_call(store, "wait", replace(ASKS, session="one"))
+    calls = after_a_call(store, KEEP, replace(ASKS, session="one"))
     assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, CALLED, RESULT, session="two")) is None
 
 
 def test_another_attempt_at_the_turn_that_made_the_call_does_not_wait(store: Store) -> None:
-    calls = after_a_call(store, "wait", replace(ASKS, id="turn-1"))
+    calls = after_a_call(store, KEEP, replace(ASKS, id="turn-1"))
     assert calls.find_calls_to_wait_for(AGENT, replace(ASKS, id="turn-1", repeated=True)) is None
     assert calls.find_calls_to_wait_for(AGENT, replace(ASKS, id="turn-2", repeated=True)) is not None
 
@@ -168,7 +163,7 @@ ENDING = ToolCall("call_2", "attempt_completion", "{}")
     ids=["a named tool", "a named tool of several", "any tool of one", "the end of a task"],
 )
 def test_nobody_waits_for_a_call_that_is_the_answer_itself(store: Store, turn: Turn, call: ToolCall) -> None:
-    assert after_a_call(store, "wait", turn, call).find_calls_to_wait_for(AGENT, OTHER) is None
+    assert after_a_call(store, KEEP, turn, call).find_calls_to_wait_for(AGENT, OTHER) is None
 
 
 def test_a_call_that_is_the_answer_itself_leaves_no_older_call_open(store: Store) -> None:
@@ -187,15 +182,15 @@ def test_a_call_that_is_the_answer_itself_leaves_no_older_call_open(store: Store
     ids=["any tool of several", "another tool than the named one", "beside the end of a task"],
 )
 def test_a_call_that_the_model_was_free_to_make_is_waited_for(store: Store, turn: Turn, calls: list[ToolCall]) -> None:
-    assert after_a_call(store, "wait", turn, *calls).find_calls_to_wait_for(AGENT, OTHER) is not None
+    assert after_a_call(store, KEEP, turn, *calls).find_calls_to_wait_for(AGENT, OTHER) is not None
 
 
 # --- notes of other versions of the bridge -----------------------------------------------------------------
 
 
 def open_calls_with_note(store: Store, noted: str) -> OpenCalls:
-    store.put(f"open-calls:{AGENT}", noted, KEEP)
-    return OpenCalls(store, "wait", KEEP)
+    store.put(f"open-calls:{AGENT}", noted, KEEP.seconds)
+    return OpenCalls(store, KEEP)
 
 
 def test_a_note_of_an_earlier_version_is_of_the_conversation_with_its_calls(store: Store) -> None:
@@ -212,7 +207,7 @@ def test_a_note_that_cannot_be_read_holds_up_nobody(store: Store, noted: str) ->
 
 
 def test_an_earlier_version_can_read_a_note(store: Store) -> None:
-    after_a_call(store, "wait", replace(ASKS, id="turn-1"))
+    after_a_call(store, KEEP, replace(ASKS, id="turn-1"))
     client, tools, calls = json.loads(store.get(f"open-calls:{AGENT}") or "")
     assert client != ASKS.client
     assert (tools, calls) == ("turn-1", [CALL.id])

@@ -128,7 +128,7 @@ def bridge_environment(letta_url: str, data: Path, settings: dict[str, str]) -> 
         "PORT": str(free_port()),
         "WEB_CONCURRENCY": "2",
         # Most tests leave calls open and go on as another client.
-        "BRIDGE_MEANWHILE": "close",
+        "BRIDGE_TOOL_WAIT": "0",
         **settings,
     }
 

@@ -26,7 +26,7 @@ OTHERS_RESULT = "another client's tool result"
 
 
 def bridge_that_waits(world: World, factory: pytest.TempPathFactory, seconds: str) -> Iterator[Service]:
-    settings = {"BRIDGE_MEANWHILE": "wait", "BRIDGE_TOOL_WAIT": seconds, "BRIDGE_ADMIN_PASSWORD": PASSWORD}
+    settings = {"BRIDGE_TOOL_WAIT": seconds, "BRIDGE_ADMIN_PASSWORD": PASSWORD}
     with world.start_bridge(BRIDGE_DATA_DIR=str(factory.mktemp("data")), **settings) as bridge:
         yield bridge
 

@@ -10,9 +10,9 @@ import pytest
 from bridge.dialects.openai.side_requests import find_side_rule
 from bridge.dialects.openai.transcript import Transcript
 from bridge.turn import Message
-from bridge.values import parse_side_rules
+from bridge.values import parse_own_files
 
-RULES = parse_side_rules("")
+RULES = parse_own_files("").side_rules
 COMPACTION = "You are the component that summarizes a conversation when its context window is about to overflow."
 LATER = (Message("system", "You are Qwen Code."), Message("user", "hi"), Message("assistant", "hello"))
 TASK = "### Task:\nGenerate tags.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>"
@@ -105,9 +105,10 @@ def test_messages_of_users_are_not_mistaken_for_side_requests(request_: Request)
 
 
 def test_a_file_can_add_rules(tmp_path: Path) -> None:
-    file = tmp_path / "rules.json"
+    file = tmp_path / "side_requests.json"
     file.write_text(json.dumps([{"name": "ours", "role": "system", "begins": "Summarise for ACME", "summary": True}]))
-    rule = find_side_rule((system("Summarise for ACME: all"), user("x")), False, parse_side_rules(str(file)))
+    rules = parse_own_files(str(tmp_path)).side_rules
+    rule = find_side_rule((system("Summarise for ACME: all"), user("x")), False, rules)
     assert rule is not None
     assert (rule.name, rule.summary) == ("ours", True)
 
@@ -127,7 +128,7 @@ def test_a_file_can_add_rules(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_file_of_rules_is_refused_with_the_reason(tmp_path: Path, content: str, words: str) -> None:
-    file = tmp_path / "rules.json"
+    file = tmp_path / "side_requests.json"
     file.write_text(content)
     with pytest.raises(ValueError, match=words):
-        parse_side_rules(str(file))
+        parse_own_files(str(tmp_path))
