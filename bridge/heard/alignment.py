@@ -55,6 +55,7 @@ class Alignment:
         self.has_notes = False
         beginnings = digests_of_beginnings([*self.digests, *map(message_digest, newer)])
         self.transcript = beginnings[-1] if beginnings else ""
+        self._opens_with_several = not messages and len(newer) > 1
         self._lengths = {digest: length for length, digest in enumerate(beginnings, 1)}
         self._passages: list[Passage] = []
         self._summaries: list[Passage] = []
@@ -76,14 +77,15 @@ class Alignment:
 
     def match_turns(self, turns: Iterable[HeardTurn], find_history: Callable[[str], list[str]]) -> None:
         """Matches the messages with the agent's turns, the newest first, until all are matched or no turn is left. The
-        turns are not read from the store for a transcript that has no older messages.
+        turns are not read from the store for a transcript of one message. If it opens with several new ones, the turns
+        say which of them the agent may have been told before.
         """
-        if not self.unmatched:
+        if not self.unmatched and not self._opens_with_several:
             return
         doubtful: list[HeardTurn] = []
         for turn in turns:
             self.has_notes = True
-            if not self.unmatched:
+            if not self.unmatched and not self._opens_with_several:
                 break
             self._match_turn(turn, doubtful)
         for turn in doubtful:

@@ -382,6 +382,29 @@ def test_a_message_of_a_turn_that_failed_is_told_unless_the_agent_has_it(letta: 
     assert letta.prompts[0].texts == [quoted("(the answer was cut)"), "two"]
 
 
+def test_the_first_message_of_a_conversation_that_failed_is_told_unless_the_agent_has_it(
+    letta: FakeGateway, ask: Ask, told: Told
+) -> None:
+    letta.fails(LettaUnreachable("gone"), at="send_messages")
+    with pytest.raises(LettaUnreachable):
+        ask(user("zero"))
+    letta.recovers()
+    assert told(user("zero"), user("one")) == ["zero", "one"]
+    letta.will(LettaUnreachable("no model"))
+    with pytest.raises(LettaUnreachable):
+        ask(user("two"))
+    assert told(user("two"), user("three")) == ["three"]
+
+
+def test_several_messages_that_open_a_conversation_cost_no_call_where_no_turn_failed(
+    letta: FakeGateway, told: Told
+) -> None:
+    for _ in range(2):
+        letta.calls.clear()
+        assert told(user("a.py: one"), user("Fix it")) == ["a.py: one", "Fix it"]
+        assert "newest_messages" not in letta.calls
+
+
 def test_older_messages_of_a_turn_that_failed_are_told_again_unless_the_agent_has_them(
     letta: FakeGateway, ask: Ask, told: Told
 ) -> None:
