@@ -9,11 +9,12 @@ from pathlib import Path
 
 from testbed.cache import Progress
 from tests.clients.installed import folder_of, node, python_of
-from tests.clients.pins import LANGCHAIN, OPENAI_NODE, PYDANTIC_AI, VERCEL_AI
+from tests.clients.pins import INSTRUCTOR, LANGCHAIN, OPENAI_NODE, PYDANTIC_AI, VERCEL_AI
 from tests.clients.process import Scratch, run_to_end
 
 PROGRAMS = Path(__file__).parent / "programs"
 ON_PYTHON = {
+    "instructor_schemas": INSTRUCTOR,
     "langchain_agent": LANGCHAIN,
     "langchain_schemas": LANGCHAIN,
     "pydantic_ai_agent": PYDANTIC_AI,

@@ -32,6 +32,7 @@ class Client:
 
 LANGCHAIN = Client("langchain", "PyPI", ("langchain==1.4.7", "langchain-openai==1.7.3"), 80)
 PYDANTIC_AI = Client("pydantic-ai", "PyPI", ("pydantic-ai-slim[openai]==2.66.0",), 50)
+INSTRUCTOR = Client("instructor", "PyPI", ("instructor==1.17.0",), 120)
 # Without torch it has no embedding model of its own, and saves 5 GB.
 OPEN_WEBUI = Client("open-webui", "PyPI", ("open-webui==0.12.4",), 1700, ">=3.11,<3.13", ("torch",))
 NODE_WHEEL_CLIENT = Client("node", "PyPI", (NODE_WHEEL,), 200)

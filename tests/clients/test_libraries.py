@@ -1,4 +1,4 @@
-"""Agents of LangChain, pydantic-ai and the Vercel AI SDK read a file and answer with its content, or in a form."""
+"""Agents of LangChain, pydantic-ai and the Vercel AI SDK read a file; these and instructor answer in forms."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def test_the_library_reads_a_file_and_answers_with_its_word(
 @pytest.mark.parametrize(
     ("program", "script"),
     [
+        ("instructor_schemas", '!call TOOL* {"value": NUMBER}'),
         ("langchain_schemas", '!call AnswerNUMBER* {"value": NUMBER}'),
         ("pydantic_ai_schemas", '!call final_result* {"valueNUMBER": NUMBER}'),
     ],
