@@ -48,7 +48,7 @@ def _value(stub: Stub, value: Any, schema: dict[str, Any], path: Path, forced: b
 
 
 def _text(value: Any, schema: dict[str, Any]) -> str:
-    """Returns JSON if the description mentions JSON, else the text itself."""
-    if isinstance(value, str) and "json" not in schema["description"].lower():
+    """Returns JSON if the description mentions JSON, else the text itself, but the word null in quotes."""
+    if isinstance(value, str) and "json" not in schema["description"].lower() and value.strip(' \n"\\') != "null":
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -118,8 +118,7 @@ def parameter_schemas(draw: st.DrawFn) -> dict[str, Any]:
 
 # --- schemas together with the values that fit them ---------------------------------------------------
 
-# Where null itself can't be given, the word null leaves a value out, so the text "null" can't be given.
-plain_values = st.text(storable, max_size=12).filter(lambda text: text.strip() != "null")
+plain_values = st.one_of(st.text(storable, max_size=12), st.sampled_from(["null", " null\n", '"null"', "3.0", "[1]"]))
 Fitting = tuple[dict[str, Any], st.SearchStrategy[Any]]
 _LEAVES: tuple[Fitting, ...] = (
     ({"type": "string"}, plain_values),

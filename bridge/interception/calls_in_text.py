@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridge.stubs.arguments import remove_absent_arguments
 from bridge.turn import JsonObject, ToolSpec
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -98,14 +99,16 @@ class TaggedText:
     def _parse_call(self, body: str) -> TaggedCall:
         try:
             value = json.loads(body)
-        except ValueError:
+            # JSON has no NaN and no infinite numbers, although Python reads them.
+            json.dumps(value, allow_nan=False)
+        except (ValueError, RecursionError):
             return TaggedCall("", body, "the text between the tags is not valid JSON")
         name = value.get("name") if isinstance(value, dict) else None
         if not isinstance(name, str) or name not in self._tools:
             return TaggedCall(str(name), body, f"there is no tool {str(name)!r:.80}")
-        arguments = value.get("arguments", {})
-        written = json.dumps(arguments, ensure_ascii=False)
-        return TaggedCall(name, written, find_argument_fault(arguments, self._tools[name].parameters or {}))
+        tool = self._tools[name]
+        written = remove_absent_arguments(tool, json.dumps(value.get("arguments", {}), ensure_ascii=False))
+        return TaggedCall(name, written, find_argument_fault(json.loads(written), tool.parameters or {}))
 
 
 def find_argument_fault(arguments: Any, schema: JsonObject) -> str:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, Self
 
 from bridge.stubs.naming import LETTA_PARAMETERS
 from bridge.stubs.normalise import normalise_schema
 from bridge.stubs.references import Definitions
-from bridge.stubs.subschemas import ALTERNATIVES, Schema, kind_of_value
-from bridge.turn import ArgumentPath, Stub
+from bridge.stubs.subschemas import KINDS, kind_of_value
+from bridge.stubs.value_schemas import SchemaFinder, TooMuchWork, ValueSchemas
+from bridge.turn import ArgumentPath, Stub, ToolSpec
 
+log = logging.getLogger(__name__)
+
+# How many digits a number with an exponent may have as an integer.
+_MAX_DIGITS = 300
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
@@ -23,7 +30,7 @@ class _Number(float):
     literal: str
 
     @classmethod
-    def from_literal(cls, literal: str) -> _Number:
+    def from_literal(cls, literal: str) -> Self:
         number = cls(literal)
         number.literal = literal
         return number
@@ -37,107 +44,125 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
     """Returns the JSON text of a call's arguments as the client's schema asks for them; `{}` for an empty text. A text
     that is not a JSON object is returned unchanged: the client has its own way to complain to the model.
     """
-    if not arguments.strip():
-        return "{}"
+
+    def restore(given: dict[str, Any]) -> dict[str, Any]:
+        own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
+        named = {stub.renamed.get(key, key): value for key, value in own.items()}
+        return _restore_values(stub.spec, named, _null_words(stub))
+
+    return _change_object(arguments, restore) if arguments.strip() else "{}"
+
+
+def remove_absent_arguments(spec: ToolSpec, arguments: str) -> str:
+    """Returns the JSON text of arguments that a model gave for the client's schema itself, without the nulls that mean
+    that an optional value is absent.
+    """
+    return _change_object(arguments, lambda given: _restore_values(spec, given, {}))
+
+
+def _change_object(text: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+    """Returns the JSON text of an object with a change; the text itself without a change, or if it is not an object."""
     try:
-        given = _parse_json(arguments)
-        written = _write_json(_restore_object(stub, given) if isinstance(given, dict) else given)
-        return arguments if written == _write_json(given) else written
+        given = _parse_json(text)
+        if not isinstance(given, dict):
+            return text
+        written = _write_json(change(given))
+        return text if written == _write_json(given) else written
     except (ValueError, RecursionError):
+        return text
+
+
+def _restore_values(
+    spec: ToolSpec, arguments: dict[str, Any], null_words: Mapping[ArgumentPath, bool]
+) -> dict[str, Any]:
+    """Returns the arguments with values as the client expects them; as they are if that takes too much work."""
+    client = normalise_schema(spec.parameters or {})
+    finder = SchemaFinder(Definitions(client))
+    try:
+        result: dict[str, Any] = _ArgumentRestorer(null_words).restore(arguments, finder.find([client]), ())
+        return result
+    except (TooMuchWork, RecursionError):
+        fields = {"tool": spec.name, "schemas": finder.work}
+        log.warning("a call's arguments are given as the agent wrote them: too much work", extra={"fields": fields})
         return arguments
 
 
-def _restore_object(stub: Stub, given: dict[str, Any]) -> dict[str, Any]:
-    own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
-    named = {stub.renamed.get(key, key): value for key, value in own.items()}
-    client = normalise_schema(stub.spec.parameters or {})
-    result: dict[str, Any] = _ArgumentRestorer(Definitions(client), stub.as_text).restore(named, [client], ())
-    return result
+def _null_words(stub: Stub) -> dict[ArgumentPath, bool]:
+    """Maps the path of each value given as JSON text to whether the model can say null only by the word: the schema
+    that it sees asks for a string there, and does not allow null.
+    """
+    names = {client: server for server, client in stub.renamed.items()}
+    found = {}
+    for path in stub.as_text:
+        shown = stub.json_schema["parameters"]["properties"][names.get(path[0], path[0])]
+        for name in path[1:]:
+            shown = shown["items"] if shown["type"] == "array" else shown["properties"][name]
+        found[path] = shown["type"] == "string"
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _ArgumentRestorer:
-    """Restores one call's arguments. `as_text` are the paths of values that the model gives as JSON text."""
+    """Restores one call's arguments. `null_words` has the paths of values that the model gives as JSON text."""
 
-    definitions: Definitions
-    as_text: frozenset[ArgumentPath]
+    null_words: Mapping[ArgumentPath, bool]
 
-    def restore(self, value: Any, schemas: list[Any], path: ArgumentPath) -> Any:
-        """Returns the value as the client expects it. No schemas: any value. In `path`, "*" is any item of a list."""
+    def restore(self, value: Any, schemas: ValueSchemas, path: ArgumentPath, optional: bool = False) -> Any:
+        """Returns the value as the client expects it. In `path`, "*" is any item of a list. `optional`: null would
+        leave the value out.
+        """
         if isinstance(value, str):
-            return self._read_json_text(value, schemas, path) if path in self.as_text else value
-        if not isinstance(value, (dict, list)):
-            return value
-        possible = [part for schema in schemas for part in self._applicable_parts(schema)]
+            return self._read_text(value, schemas, path, optional) if path in self.null_words else value
         if isinstance(value, list):
-            return [
-                self.restore(item, _item_schemas(possible, index), (*path, "*")) for index, item in enumerate(value)
-            ]
-        return dict(self._restore_members(value, possible, path))
+            return [self.restore(item, schemas.item(place), (*path, "*")) for place, item in enumerate(value)]
+        return dict(self._restore_members(value, schemas, path)) if isinstance(value, dict) else value
 
     def _restore_members(
-        self, value: Mapping[str, Any], possible: list[Schema], path: ArgumentPath
+        self, value: Mapping[str, Any], schemas: ValueSchemas, path: ArgumentPath
     ) -> Iterator[tuple[str, Any]]:
         """Yields an object's members, except nulls in optional properties whose schemas do not allow null."""
         for name, inner in value.items():
-            schemas = list(_member_schemas(possible, name))
-            declared = any(name in schema.get("properties", {}) for schema in possible)
-            needed = not declared or any(name in schema.get("required", []) for schema in possible)
-            restored = self.restore(inner, schemas, (*path, name))
-            if restored is None and not needed and not self._takes_null(schemas):
-                continue
-            yield name, restored
+            member, place = schemas.member(name), (*path, name)
+            optional = (inner is None or place in self.null_words) and schemas.is_optional(name)
+            restored = self.restore(inner, member, place, optional)
+            if restored is not None or not optional or "null" in member.kinds:
+                yield name, restored
 
-    def _takes_null(self, schemas: list[Any]) -> bool:
-        return any("null" in self.definitions.possible_kinds(schema) for schema in schemas)
-
-    def _read_json_text(self, text: str, schemas: list[Any], path: ArgumentPath) -> Any:
+    def _read_text(self, text: str, schemas: ValueSchemas, path: ArgumentPath, optional: bool) -> Any:
         """Returns the value in JSON text. Returns the text itself if the text is not JSON, or if the schemas do not
-        allow the value's type, or list the text and not the value. For strings, only `null` is read.
+        allow the value's type, or list the text and not the value.
         """
-        wanted = frozenset[str]().union(*map(self.definitions.possible_kinds, schemas or [True]))
-        if wanted <= {"string", "null"}:
-            return None if text.strip() == "null" else text
         try:
             value = _parse_json(text)
         except (ValueError, RecursionError):
             return text
-        choices = [
-            choice for schema in schemas for part in self._applicable_parts(schema) for choice in part.get("enum", ())
-        ]
-        if (value is not None and _kind_of_argument(value) not in wanted) or (text in choices and value not in choices):
+        kinds, only_null = schemas.kinds, self.null_words[path]
+        if value is None:
+            is_read = only_null or kinds == KINDS or not schemas.allows(text, "string")
+            return None if is_read and (optional or "null" in kinds) else text
+        if kinds <= {"string", "null"}:
+            return value if only_null and _is_quoted_null(text, value) else text
+        if "number" not in kinds and isinstance(value, _Number):
+            value = _as_integer(value)
+        kind = _kind_of_argument(value)
+        if kind not in kinds or (schemas.allows(text, "string") and not schemas.allows(value, kind)):
             return text
         return value if isinstance(value, str) else self.restore(value, schemas, path)
 
-    def _applicable_parts(self, schema: Any) -> Iterator[Schema]:
-        """Yields all schemas for the same value: through `$ref`, `allOf`, `anyOf` and `oneOf`, at any depth."""
-        waiting, followed = [schema], set[str]()
-        while waiting:
-            part = waiting.pop()
-            if not isinstance(part, dict):
-                continue
-            yield part
-            reference = part.get("$ref")
-            if isinstance(reference, str) and reference not in followed:
-                followed.add(reference)
-                waiting.append(self.definitions.lookup(reference))
-            for key in ("allOf", *ALTERNATIVES):
-                waiting.extend(part.get(key, ()))
+
+def _is_quoted_null(text: str, value: Any) -> bool:
+    """Whether a JSON text is the word null in quotes. With more quotes, it means the word with one pair less."""
+    return isinstance(value, str) and value.strip(' \t\r\n"\\') == "null" and _write_string(value) == text
 
 
-def _member_schemas(possible: list[Schema], name: str) -> Iterator[Any]:
-    """Yields the schemas for a member: those in `properties`, or else in `additionalProperties`."""
-    for schema in possible:
-        if name in schema.get("properties", {}):
-            yield schema["properties"][name]
-        elif isinstance(schema.get("additionalProperties"), dict):
-            yield schema["additionalProperties"]
-
-
-def _item_schemas(possible: list[Schema], index: int) -> list[Any]:
-    """Returns the schemas for an item: those in `prefixItems`, or else in `items`."""
-    tuples = [schema["prefixItems"][index] for schema in possible if index < len(schema.get("prefixItems", ()))]
-    return tuples or [schema["items"] for schema in possible if "items" in schema]
+def _as_integer(number: _Number) -> _Number:
+    """Returns a number such as 3.0 or 3e2 as an integer; unchanged if it is not whole, or has too many digits."""
+    try:
+        exact = Decimal(number.literal)
+        whole = exact.adjusted() < _MAX_DIGITS and exact == exact.to_integral_value()
+    except ArithmeticError:
+        return number
+    return _Integer.from_literal(str(int(exact))) if whole else number
 
 
 def _kind_of_argument(value: Any) -> str:

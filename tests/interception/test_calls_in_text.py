@@ -53,6 +53,10 @@ def test_only_text_that_may_become_a_tag_is_held_back() -> None:
     ("body", "fault"),
     [
         ("not json", "not valid JSON"),
+        ('{"name": "read_file", "arguments": {"path": NaN}}', "not valid JSON"),
+        ('{"name": "read_file", "arguments": {"path": "a", "n": 1e400}}', "not valid JSON"),
+        pytest.param("[" * 100_000, "not valid JSON", id="too deep"),
+        ('{"name": "read_file", "arguments": {"path": null}}', "'path' must be of type string"),
         ('{"name": "other", "arguments": {}}', "no tool 'other'"),
         ('{"name": "read_file", "arguments": {}}', "'path' is missing"),
         ('{"name": "read_file", "arguments": {"path": 1}}', "'path' must be of type string"),
@@ -63,6 +67,14 @@ def test_a_wrong_call_has_a_fault(body: str, fault: str) -> None:
     (call,) = parts(TaggedText("12ab", {"read_file": READ}), [f"<call-12ab>{body}</call-12ab>"])
     assert isinstance(call, TaggedCall)
     assert fault in call.fault
+
+
+def test_a_null_that_leaves_an_optional_argument_out_is_removed() -> None:
+    properties = {"path": {"type": "string"}, "user": {"type": ["string", "null"]}, "thinking": {"type": "integer"}}
+    tool = ToolSpec("read_file", parameters={"type": "object", "properties": properties})
+    body = '{"name": "read_file", "arguments": {"path": null, "user": null, "thinking": null}}'
+    found = parts(TaggedText("12ab", {"read_file": tool}), [f"<call-12ab>{body}</call-12ab>"])
+    assert found == [TaggedCall("read_file", '{"user": null}')]
 
 
 @pytest.mark.parametrize(

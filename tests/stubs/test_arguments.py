@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.stubs.arguments import restore_arguments
+from bridge.stubs.arguments import remove_absent_arguments, restore_arguments
 from bridge.stubs.converter import make_stub
 from bridge.turn import SchemaForm, ToolSpec
 from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT
@@ -127,6 +127,116 @@ def test_the_word_null_leaves_out_only_what_is_optional() -> None:
     properties = {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": ["string", "null"]}}
     given = '{"a": "null", "b": "null", "c": " null "}'
     assert restored(properties, ["a", "c"], SANDBOXED, given) == '{"a": "null", "c": null}'
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_the_text_null_stays_where_a_string_is_required(form: SchemaForm) -> None:
+    properties = {"a": {"type": "string"}, "b": {"anyOf": [{"type": "string"}, {"type": "array"}]}}
+    given = '{"a": "null", "b": "null"}'
+    assert restored(properties, ["a", "b"], form, given) == given
+
+
+@pytest.mark.parametrize("form", [AS_SENT, CONVERTING, STRICT], ids=["verbatim", "converting", "strict"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string"},
+        {"type": ["string", "null"]},
+        {"anyOf": [{"type": "string"}, {"type": "array"}]},
+        {"anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}]},
+        {"enum": ["null", 5]},
+    ],
+)
+def test_the_text_null_stays_where_the_model_can_say_null_itself(schema: dict[str, Any], form: SchemaForm) -> None:
+    assert restored({"a": schema}, [], form, '{"a": "null"}') == '{"a": "null"}'
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("null", None),
+        (" null\n", None),
+        ('"null"', "null"),
+        ('"\\"null\\""', '"null"'),
+        ('"', '"'),
+        ('"a"', '"a"'),
+        ('"nul\\u006c"', '"nul\\u006c"'),
+    ],
+)
+def test_the_text_null_is_given_in_quotes_where_the_word_means_null(written: str, meant: str | None) -> None:
+    nullable = {"type": ["string", "null"]}
+    given = json.dumps({"a": written, "b": [written]})
+    result = restored({"a": nullable, "b": {"type": "array", "items": nullable}}, ["a", "b"], SANDBOXED, given)
+    assert json.loads(result) == {"a": meant, "b": [meant]}
+
+
+def test_the_word_null_is_null_where_any_value_is_asked_for_as_json_text() -> None:
+    assert restored({"a": {}}, ["a"], STRICT, '{"a": "null"}') == '{"a": null}'
+    assert restored({"a": {}}, ["a"], STRICT, '{"a": "\\"null\\""}') == '{"a": "null"}'
+
+
+def test_the_word_null_leaves_out_an_optional_value_that_can_not_be_a_text() -> None:
+    properties = {"a": {"type": "array"}, "b": {"enum": [1, "two"]}, "c": {"type": ["array", "null"]}}
+    assert restored(properties, [], STRICT, '{"a": "null", "b": "null", "c": "null"}') == '{"c": null}'
+
+
+@pytest.mark.parametrize("text", ["null", "[null]"])
+def test_a_required_value_that_can_not_be_null_stays_as_the_model_gave_it(text: str) -> None:
+    given = json.dumps({"a": text})
+    assert restored({"a": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}}, ["a"], STRICT, given) == given
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("3.0", "3"),
+        ("-3.00", "-3"),
+        ("3", "3"),
+        ("3e2", "300"),
+        ("30e-1", "3"),
+        ("-0.0", "0"),
+        ("1e20", "1" + "0" * 20),
+    ],
+)
+def test_a_whole_number_in_text_is_an_integer_however_it_is_written(text: str, number: str) -> None:
+    for schema in ({"type": "integer"}, {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}):
+        assert restored({"a": schema}, [], SANDBOXED, json.dumps({"a": text})) == f'{{"a": {number}}}'
+
+
+@pytest.mark.parametrize("text", ["3.5", "1e-1", "9007199254740993.5", "1e400", "1e99999999999999999999", "3.0x", "٣"])
+def test_a_text_that_is_not_a_whole_number_stays_for_the_client_to_refuse(text: str) -> None:
+    given = json.dumps({"a": text}, ensure_ascii=False)
+    assert restored({"a": {"type": "integer"}}, [], SANDBOXED, given) == given
+
+
+def test_a_number_in_text_keeps_its_form() -> None:
+    assert restored({"a": {"type": "number"}}, [], SANDBOXED, '{"a": "3.0"}') == '{"a": 3.0}'
+
+
+def test_whole_numbers_are_found_in_lists_of_values() -> None:
+    properties = {"a": {"enum": [1, 2, "three"]}, "b": {"enum": ["2.0", 2]}}
+    assert restored(properties, ["a", "b"], STRICT, '{"a": "2.0", "b": "2.0"}') == '{"a": 2, "b": 2}'
+
+
+def test_arguments_that_take_too_much_work_stay_as_the_model_gave_them(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("bridge.stubs.value_schemas.MAX_WORK", 3)
+    properties = {"$a": {"type": "string"}, "b": {"type": "object"}, "thinking": {"type": "string"}}
+    given = '{"a": null, "b": "{\\"c\\": 1.0}", "thinking": "Letta", "thinking_": "client"}'
+    expected = '{"$a": null, "b": "{\\"c\\": 1.0}", "thinking": "client"}'
+    assert restored(properties, ["b"], STRICT, given) == expected
+    (record,) = caplog.records
+    assert "too much work" in record.message
+    assert vars(record)["fields"]["tool"] == "tool"
+
+
+def test_arguments_for_the_clients_own_schema_lose_only_absent_values() -> None:
+    parameters = {"type": "object", "properties": {"thinking": {"type": "string"}, "n": {"type": ["integer", "null"]}}}
+    spec = ToolSpec("tool", "", parameters)
+    assert remove_absent_arguments(spec, '{"thinking": null, "n": null}') == '{"n": null}'
+    for unchanged in ('{"thinking": "null", "x": null}', "[1]", ""):
+        assert remove_absent_arguments(spec, unchanged) == unchanged
 
 
 @pytest.mark.parametrize("key", ["$filter", "filter"])
