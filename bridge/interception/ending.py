@@ -87,7 +87,7 @@ def _is_receipt(result: ToolResult) -> bool:
         return not result.text.strip()
     try:
         answer = json.loads(result.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return not isinstance(answer, dict) or not (answer.get("feedback") or answer.get("status") in _REFUSALS)
 

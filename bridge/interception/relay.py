@@ -109,7 +109,7 @@ def are_arguments_runnable(arguments: str, parameters: JsonObject) -> bool:
     """
     try:
         given = json.loads(arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     properties = parameters.get("properties", {})
     return isinstance(given, dict) and all(

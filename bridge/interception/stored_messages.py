@@ -151,6 +151,6 @@ def _object_in(row: StoredMessage) -> JsonObject:
         return {}
     try:
         content = json.loads(row.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -137,7 +137,7 @@ def _arguments_object(arguments: str) -> str:
     """Returns the arguments of a call, with text that is not a JSON object put into one: it would fail every run."""
     try:
         is_object = isinstance(json.loads(arguments), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         is_object = False
     return arguments if is_object else json.dumps({"arguments": arguments} if arguments.strip() else {})
 

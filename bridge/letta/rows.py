@@ -90,7 +90,7 @@ def _unpack_return(returned: str) -> str:
     """Returns a tool's text without the JSON object that Letta puts around it; other text unchanged."""
     try:
         wrapping = json.loads(returned)
-    except ValueError:
+    except (ValueError, RecursionError):
         return returned
     return text_of(wrapping.get("message")) if isinstance(wrapping, dict) else returned
 

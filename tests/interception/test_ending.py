@@ -149,6 +149,7 @@ def test_a_result_that_the_client_calls_an_error_becomes_a_message() -> None:
         '{"success": true, "feedback": ""}',
         "<feedback>\n</feedback>",
         "[1]",
+        pytest.param("[" * 100_000, id="too deep"),
     ],
 )
 def test_a_receipt_never_reaches_the_agent(receipt: str) -> None:

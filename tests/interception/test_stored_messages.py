@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bridge.interception.close_held import find_held_request
-from bridge.interception.stored_messages import LOOK_BACK
-from bridge.letta.gateway import Agent
+from bridge.interception.stored_messages import LOOK_BACK, USER, is_heartbeat
+from bridge.letta.gateway import Agent, StoredMessage
 from tests.actors import Chat, ChatReply
 from tests.fakes import FakeGateway
 from tests.test_complaints import answered, called, delivered, ids, result
@@ -40,3 +40,12 @@ def test_the_operator_sees_the_held_call(letta: FakeGateway, ada: Agent) -> None
     held = find_held_request(letta, letta.agent(ada.id))
     assert held is not None
     assert [call.name for call in held.calls] == ["get_weather"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [('{"type": "heartbeat"}', True), ('{"type": "x"}', False), ("{", False), ('{"a":' * 100_000, False)],
+    ids=["heartbeat", "another type", "not JSON", "too deep"],
+)
+def test_only_lettas_own_message_is_a_heartbeat(text: str, expected: bool) -> None:
+    assert is_heartbeat(StoredMessage("message-1", USER, text=text)) is expected

@@ -114,7 +114,14 @@ def test_calls_without_results_wait_for_an_approval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "stored"), [("broken", {"arguments": "broken"}), ("[1]", {"arguments": "[1]"}), ("", {}), (" ", {})]
+    ("given", "stored"),
+    [
+        ("broken", {"arguments": "broken"}),
+        ("[1]", {"arguments": "[1]"}),
+        ("", {}),
+        (" ", {}),
+        pytest.param("[" * 100_000, {"arguments": "[" * 100_000}, id="too deep"),
+    ],
 )
 def test_arguments_that_are_not_an_object_are_put_into_one(given: str, stored: dict[str, str]) -> None:
     called = Message("assistant", tool_calls=(replace(CALL, arguments=given),))

@@ -74,6 +74,12 @@ def test_a_block_without_metadata_has_no_marks() -> None:
     assert rows.block_from_row({**BLOCK, "metadata": None}).metadata == {}
 
 
+@pytest.mark.parametrize("returned", ["plain", "[1]", "1", "[" * 100_000], ids=["text", "list", "number", "too deep"])
+def test_a_return_that_letta_did_not_pack_stays_as_it_is(returned: str) -> None:
+    row = {"message_type": "tool_return_message", "tool_return": returned}
+    assert rows.message_from_row(row, packed=True).text == returned
+
+
 @pytest.fixture
 def local_time_is_not_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "Pacific/Auckland")
