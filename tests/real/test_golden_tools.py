@@ -9,14 +9,10 @@ from typing import Any
 
 import pytest
 
-from bridge.interception.choose import choose_method
-from bridge.letta.capabilities import AgentModel, agent_loop, read_features, schema_form
-from bridge.stubs.converter import make_stub
-from bridge.turn import Stub, ToolChoice
-from testbed.agents import MODEL
+from bridge.turn import Stub
 from tests.letta_schemas import FORMS, seen_by_model
 from tests.real.choice import IS_WHOLE, choice_for, wanted_versions
-from tests.real.toolsets import LETTA_PARAMETERS, stubs_of, whole_state
+from tests.real.toolsets import LETTA_PARAMETERS, expected_stubs, stubs_of, whole_state
 from tests.real.world import Agent, World
 from tests.stub_cases import calls_of, read, spec_of, tool_folders
 
@@ -37,20 +33,14 @@ def agents(request: pytest.FixtureRequest, world: World) -> Iterator[list[Agent]
 
 
 @pytest.fixture
-def goldens(world: World, agents: list[Agent]) -> list[tuple[Agent, dict[Path, Stub], str]]:
+def goldens(agents: list[Agent]) -> list[tuple[Agent, dict[Path, Stub], str]]:
     """Each agent with the stubs that it should get, and the name of their form."""
-    openapi = world.letta("GET", "/openapi.json")
-    features = read_features(world.version, openapi)
+    folders = tool_folders()
     found = []
     for agent in agents:
-        loop = agent_loop(features.version, agent.type)
-        method = choose_method(features, loop, "auto", ToolChoice())
-        form = schema_form(features, loop, AgentModel(MODEL, "openai"), runs_stubs=method.runs_stubs)
-        stubs = {
-            folder: make_stub(spec_of(read(folder / "tool.json")), form, kind=method.stub_kind)
-            for folder in tool_folders()
-        }
-        found.append((agent, stubs, next(name for name, one in FORMS.items() if one == form)))
+        stubs, form = expected_stubs(agent, [spec_of(read(folder / "tool.json")) for folder in folders])
+        name = next(name for name, one in FORMS.items() if one == form)
+        found.append((agent, dict(zip(folders, stubs, strict=True)), name))
     return found
 
 

@@ -8,12 +8,26 @@ from typing import Any
 
 import requests
 
+from bridge.interception.choose import choose_method
+from bridge.letta.capabilities import AgentModel, agent_loop, read_features, schema_form
+from bridge.stubs.converter import make_stub
 from bridge.sync.ownership import OWNER
+from bridge.turn import SchemaForm, Stub, ToolChoice, ToolSpec
+from testbed.agents import MODEL
 from testbed.service import Service
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
 
 LETTA_PARAMETERS = ("thinking", "inner_thoughts", "request_heartbeat")
+
+
+def expected_stubs(agent: Agent, specs: Sequence[ToolSpec]) -> tuple[list[Stub], SchemaForm]:
+    """Returns the stubs that an agent should get for these tools, and their form."""
+    features = read_features(agent.world.version, agent.world.letta("GET", "/openapi.json"))
+    loop = agent_loop(features.version, agent.type)
+    method = choose_method(features, loop, "auto", ToolChoice())
+    form = schema_form(features, loop, AgentModel(MODEL, "openai"), runs_stubs=method.runs_stubs)
+    return [make_stub(spec, form, kind=method.stub_kind) for spec in specs], form
 
 
 def unique(name: str) -> str:
