@@ -76,8 +76,9 @@ def _restore_values(
     spec: ToolSpec, arguments: dict[str, Any], null_words: Mapping[ArgumentPath, bool]
 ) -> dict[str, Any]:
     """Returns the arguments with values as the client expects them; as they are if that takes too much work."""
-    client = normalise_schema(spec.parameters or {})
-    finder = SchemaFinder(Definitions(client))
+    sent = spec.parameters or {}
+    client = normalise_schema(sent).schema
+    finder = SchemaFinder(Definitions(client, sent))
     try:
         result: dict[str, Any] = _ArgumentRestorer(null_words).restore(arguments, finder.find([client]), ())
         return result

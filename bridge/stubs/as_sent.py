@@ -22,7 +22,6 @@ _STRICT_KEYWORDS = {
     "array": frozenset({"type", "description", "title", "items"}),
 }
 _STRICT_SCALAR_KEYWORDS = frozenset({"type", "description", "title", "enum"})
-_IGNORED_AT_THE_TOP = frozenset({"$schema", "$id", "$comment"})
 _SPECIAL_TOKEN = re.compile(r"<\|(endoftext|fim_prefix|fim_middle|fim_suffix|endofprompt)\|>")
 
 
@@ -48,11 +47,6 @@ def keep_schema_as_sent(top: Schema, letta_converts: bool) -> tuple[Schema, list
         properties[chosen] = _wrap_in_one_of(properties[chosen])
         changes.append(f"{chosen!r} is wrapped in oneOf, so that Letta passes the schema on as it is.")
     return schema, changes
-
-
-def is_strict_schema(top: Schema) -> bool:
-    """Whether a schema fits strict mode already: every property required, one type each, and no other keywords."""
-    return _is_strict_node({key: value for key, value in top.items() if key not in _IGNORED_AT_THE_TOP})
 
 
 def is_token_countable(schema: Schema) -> bool:
@@ -99,21 +93,23 @@ def _letta_flattens(alternatives: list[Schema]) -> bool:
     return bool(named) and "object" not in named and "array" not in named
 
 
-def _is_strict_node(schema: Schema, level: int = 0) -> bool:
-    """Whether a schema fits strict mode. `level` is the number of schemas around it."""
+def is_strict_schema(schema: Schema, level: int = 0) -> bool:
+    """Whether a schema fits strict mode already: every property required, one type each, and no other keywords.
+    `level` is the number of schemas around it.
+    """
     kind = schema.get("type")
     if not isinstance(kind, str) or not schema.keys() <= _STRICT_KEYWORDS.get(kind, _STRICT_SCALAR_KEYWORDS):
         return False
     if level > MAX_STRICT_LEVELS:
         return False
     if kind == "array":
-        return _is_strict_node(schema["items"], level + 1)
+        return is_strict_schema(schema["items"], level + 1)
     if kind == "object":
         properties = schema.get("properties", {})
         return (
             schema.get("additionalProperties", False) is False
             and bool(properties)
             and set(properties) == set(schema.get("required", []))
-            and all(_is_strict_node(inner, level + 1) for inner in properties.values())
+            and all(is_strict_schema(inner, level + 1) for inner in properties.values())
         )
     return True

@@ -10,9 +10,8 @@ from bridge.stubs.subschemas import Schema
 
 # Keywords without a phrase: the schema shows them in another place, or they are of no use to a model.
 _SILENT = frozenset(
-    {"type", "description", "title", "properties", "required", "items", "additionalProperties", "nullable"}
-    | {"unevaluatedProperties", "$schema", "$id", "$anchor", "$comment", "$defs", "definitions"}
-    | {"readOnly", "writeOnly", "examples", "example", "deprecated"}
+    {"type", "description", "title", "properties", "required", "items", "additionalProperties"}
+    | {"unevaluatedProperties", "$defs", "definitions", "readOnly", "writeOnly", "examples", "deprecated"}
 )
 # The phrase for each keyword, in the order in which the phrases are said.
 _PHRASES: dict[str, str] = {
@@ -46,7 +45,7 @@ def keyword_phrases(schema: Schema, except_for: frozenset[str] = frozenset()) ->
     rest = {}
     for key in sorted(schema, key=lambda keyword: (_ORDER.get(keyword, -1), keyword)):
         value = schema[key]
-        if key in _SILENT or key in except_for or key.startswith("x-") or (key == "default" and value is None):
+        if key in _SILENT or key in except_for or (key == "default" and value is None):
             continue
         if key in _PHRASES:
             phrases.append(_PHRASES[key].format(compact_json(value)))
@@ -54,7 +53,7 @@ def keyword_phrases(schema: Schema, except_for: frozenset[str] = frozenset()) ->
             phrases.extend(_SPECIAL[key](value))
         else:
             rest[key] = value
-    if isinstance(schema.get("examples"), list) and schema["examples"]:
+    if schema.get("examples"):
         phrases.append("for example " + _join_values(schema["examples"]))
     return [*phrases, f"fitting the JSON Schema {compact_json(rest)}"] if rest else phrases
 

@@ -1,40 +1,147 @@
-"""Normalises a JSON Schema that was checked, so that later steps have fewer cases."""
+"""Checks a client's JSON Schema and normalises it, so that later steps have fewer cases."""
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Any
 
-from bridge.stubs.subschemas import Schema, map_subschemas
+from bridge.errors import InvalidRequest
+from bridge.stubs.drafts import translate_schema
+from bridge.stubs.keywords import FORMS, SILENT, Malformed, read_keyword
+from bridge.stubs.subschemas import Schema, subschema_places
 
 _MAY_BE_NULL = ("const", "default")
-_MAY_BE_BOOLEAN = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems")
+_MAY_BE_BOOLEAN = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems")
+_COMBINING = ("$ref", "allOf", "anyOf", "oneOf")
+_NOTES = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
+_NULL = {"type": "null"}
+
+UNKNOWN = "Left out, because JSON Schema has no such keyword"
+NULLABLE = "`nullable` beside a reference or alternatives, read as: or null"
+# How many characters of a property's name an error shows, and how many places a sentence names.
+_SHOWN = 64
+_NAMED = 5
+
+# The steps from the parameters to a schema inside them, such as `.properties`, `.path`.
+Place = tuple[str, ...]
 
 
-def normalise_schema(schema: Any) -> Schema:
-    """Returns a schema of the same meaning, without keywords that are null and schemas that are true or false. Only
-    `const` and `default` may be null, only `additionalProperties` and the like booleans. A schema of a list always has
-    `items`; a list in `items`, from an older draft of JSON Schema, becomes `prefixItems`.
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """A schema in which all keywords are well-formed, and sentences that say what was left out or mended."""
+
+    schema: Schema
+    changes: tuple[str, ...]
+
+
+def normalise_schema(schema: Any, where: str = "the schema") -> Normalised:
+    """Returns a schema of the same meaning with the keywords of draft 2020-12 only, none of them null, and without
+    schemas that are true or false. Only `const` and `default` may be null, only `additionalProperties` and the like
+    booleans. A schema of a list always has `items`. Raises `InvalidRequest` for a malformed keyword.
     """
-    if not isinstance(schema, dict):
-        return {"not": {}} if schema is False else {}
-    clean = {key: value for key, value in schema.items() if value is not None or key in _MAY_BE_NULL}
-    if "properties" in clean:
-        clean["properties"] = {name: inner for name, inner in clean["properties"].items() if inner is not False}
-    if "required" in clean:
-        clean["required"] = list(dict.fromkeys(clean["required"]))
-    if isinstance(clean.get("items"), list):
-        clean["prefixItems"] = clean.pop("items")
-        clean["items"] = clean.pop("additionalItems", {})
-    if clean.get("items") is False:
-        clean |= {"items": {}, "maxItems": len(clean.get("prefixItems", []))}
-    booleans = {key: clean[key] for key in _MAY_BE_BOOLEAN if isinstance(clean.get(key), bool)}
-    clean = map_subschemas(clean, normalise_schema) | booleans
-    if "array" in declared_types(clean):
-        clean.setdefault("items", {})
-    return clean
+    walk = _Walk(where)
+    result: list[Any] = [schema]
+    walk.waiting.append((result, 0, ()))
+    while walk.waiting:
+        holder, key, place = walk.waiting.popleft()
+        holder[key] = walk.read_schema(holder[key], place)
+    return Normalised(result[0], tuple(map(_sentence, walk.found, walk.found.values())))
 
 
 def declared_types(schema: Schema) -> list[str]:
     """Returns what the keyword `type` of a schema names; an empty list without the keyword."""
     named = schema.get("type", [])
     return [named] if isinstance(named, str) else named
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Reads a schema and the schemas inside it, each once, without recursion. `waiting` holds where they are: a
+    container, a key in it, and the place for errors. `found` maps what was left out or mended to where that was.
+    """
+
+    where: str
+    waiting: deque[tuple[Any, Any, Place]] = field(default_factory=deque)
+    found: dict[str, dict[str, None]] = field(default_factory=dict)
+
+    def read_schema(self, schema: Any, place: Place) -> Schema:
+        """Returns one schema normalised, and adds the schemas inside it, which are still as sent, to `waiting`."""
+        if isinstance(schema, bool):
+            return {} if schema else {"not": {}}
+        if not isinstance(schema, dict):
+            self._refuse(place, "must be a schema (an object)")
+        clean = {key: value for key, value in schema.items() if value is not None or key in _MAY_BE_NULL}
+        translated, origins = translate_schema(clean)
+        result: Schema = {}
+        for key, value in translated.items():
+            read = self._read_keyword(key, value, (*place, f".{origins.get(key, key)}"))
+            if read is not None or key in _MAY_BE_NULL:
+                result[key] = read
+        _simplify(result)
+        for keyword, holder, key in subschema_places(result):
+            steps = (f".{origins.get(keyword, keyword)}", *_steps_to(holder, key, result))
+            if not key and isinstance(key, str):
+                self._refuse((*place, *steps), "has an empty name")
+            if keyword not in _MAY_BE_BOOLEAN or not isinstance(holder[key], bool):
+                self.waiting.append((holder, key, (*place, *steps)))
+        return self._allow_null(result, place)
+
+    def _read_keyword(self, key: str, value: Any, place: Place) -> Any:
+        """Returns a keyword's value in a container of its own; None if the keyword is not sent."""
+        if key not in FORMS:
+            if key not in SILENT:
+                self._note(UNKNOWN, key[:_SHOWN])
+            return None
+        try:
+            read, mended = read_keyword(key, value)
+        except Malformed as fault:
+            self._refuse(place, f"must be {fault.wanted}")
+        if mended:
+            self._note(mended, "".join(place)[1:])
+        return read.copy() if isinstance(read, (dict, list)) else read
+
+    def _allow_null(self, schema: Schema, place: Place) -> Schema:
+        """Says in JSON Schema what OpenAPI's `nullable` means. All arguments together are never null."""
+        if not schema.pop("nullable", False) or not place:
+            return schema
+        if "type" in schema:
+            schema["type"] = list(dict.fromkeys([*declared_types(schema), "null"]))
+            return schema
+        if not any(key in schema for key in _COMBINING):
+            return schema
+        self._note(NULLABLE, "".join(place)[1:])
+        notes = {key: schema.pop(key) for key in _NOTES if key in schema}
+        # The schema itself stays the container of the schemas inside it, which are not read yet.
+        return {**notes, "anyOf": [schema, dict(_NULL)]}
+
+    def _note(self, what: str, where: str) -> None:
+        self.found.setdefault(what, {})[where] = None
+
+    def _refuse(self, place: Place, fault: str) -> Any:
+        where = self.where + "".join(place)
+        raise InvalidRequest(f"`{where}` {fault}.", param=where)
+
+
+def _simplify(schema: Schema) -> None:
+    """Removes properties that can't be given, and makes `items` a schema, in place."""
+    if "properties" in schema:
+        schema["properties"] = {name: inner for name, inner in schema["properties"].items() if inner is not False}
+    if schema.get("items") is False:
+        length = len(schema.get("prefixItems", ()))
+        schema |= {"items": {}, "maxItems": min(length, schema.get("maxItems", length))}
+    if "array" in declared_types(schema):
+        schema.setdefault("items", {})
+
+
+def _steps_to(holder: Any, key: Any, schema: Schema) -> Place:
+    """Returns the steps from a keyword to a schema in its value."""
+    if holder is schema:
+        return ()
+    return (f"[{key}]",) if isinstance(holder, list) else (f".{key[:_SHOWN]}",)
+
+
+def _sentence(what: str, places: dict[str, None]) -> str:
+    named = list(places)[:_NAMED]
+    more = f" and {len(places) - len(named)} more" if len(places) > len(named) else ""
+    return f"{what}: {', '.join(named)}{more}."

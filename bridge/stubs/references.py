@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from bridge.stubs.checks import is_well_formed
+from bridge.errors import InvalidRequest
 from bridge.stubs.in_words import describe_schema
 from bridge.stubs.normalise import normalise_schema
 from bridge.stubs.subschemas import KINDS, Schema, find_at_path, is_schema, map_subschemas, possible_kinds
@@ -25,16 +25,19 @@ MAX_DEPTH = 24
 MAX_REFERENCES = 100
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
-_ANNOTATIONS = frozenset({"description", "title", "default", "examples", "example", "deprecated", "$comment"})
+_ANNOTATIONS = frozenset({"description", "title", "default", "examples", "deprecated"})
 
 
 @dataclass(slots=True)
 class Definitions:
-    """Finds the targets of the references in one client's schema. `root` is the whole schema, normalised."""
+    """Finds the targets of the references in one client's schema. `root` is the whole schema, normalised; `sent` is as
+    the client sent it, with all places to which references may lead.
+    """
 
     root: Schema
+    sent: Any
     _found: dict[str, Any] = field(default_factory=dict)
-    _unexpected: int = 0
+    _elsewhere: set[str] = field(default_factory=set)
     _kinds: dict[str, frozenset[str]] = field(default_factory=dict)
     _recursive: frozenset[str] | None = None
 
@@ -50,16 +53,28 @@ class Definitions:
         if not reference.startswith("#") or reference[1:2] not in ("", "/"):
             return None
         if reference not in self._found:
-            found, expected = find_at_path(self.root, map(_unescape_pointer, reference[1:].split("/")[1:]))
-            if not expected and isinstance(found, dict):
-                found = self._schema_from_unexpected_place(found)
+            path = [_unescape_pointer(part) for part in reference[1:].split("/")[1:]]
+            found, expected = find_at_path(self.root, path)
+            if not expected:
+                found = self._schema_from_unexpected_place(reference, path)
             self._found[reference] = found if is_schema(found) else None
         return self._found[reference]
 
-    def _schema_from_unexpected_place(self, found: Schema) -> Any:
-        """Normalises an object in OpenAPI's `components`, say; None if malformed, or after `MAX_REFERENCES` objects."""
-        self._unexpected += 1
-        return normalise_schema(found) if self._unexpected <= MAX_REFERENCES and is_well_formed(found) else None
+    def _schema_from_unexpected_place(self, reference: str, path: list[str]) -> Any:
+        """Returns a schema, normalised, from OpenAPI's `components`, say, or from a keyword of an older draft. None if
+        malformed, or after `MAX_REFERENCES` schemas.
+        """
+        found, _ = find_at_path(self.sent, path)
+        if not is_schema(found) or len(self._elsewhere) >= MAX_REFERENCES:
+            return None
+        self._elsewhere.add(reference)
+        with suppress(InvalidRequest):
+            return normalise_schema(found).schema
+        return None
+
+    def is_definition(self, reference: str) -> bool:
+        """Whether a reference leads to one of the definitions that are sent with the normalised schema."""
+        return reference.startswith(_DEFINITIONS) and reference not in self._elsewhere
 
     def possible_kinds(self, schema: Any) -> frozenset[str]:
         """Returns the JSON Schema types of the values that can satisfy a schema, following its references."""
@@ -88,7 +103,7 @@ class Definitions:
     def needed_definitions(self, schema: Schema) -> dict[str, Any]:
         """Returns all definitions to which a schema's references lead, under `$defs` or `definitions` as sent."""
         result: dict[str, Any] = {}
-        for reference in filter(is_definition, self._reachable_references(schema)):
+        for reference in filter(self.is_definition, self._reachable_references(schema)):
             keyword, name = map(_unescape_pointer, reference[2:].split("/")[:2])
             if name in self.root.get(keyword, {}):
                 result.setdefault(keyword, {})[name] = self.root[keyword][name]
@@ -170,13 +185,9 @@ class Inlining:
         return _join_siblings(target, siblings)
 
     def _is_kept(self, reference: str) -> bool:
-        if self.keep == "none" or not is_definition(reference):
+        if self.keep == "none" or not self.definitions.is_definition(reference):
             return False
         return self.keep == "all" or self.definitions.is_recursive(reference)
-
-
-def is_definition(reference: str) -> bool:
-    return reference.startswith(_DEFINITIONS)
 
 
 def _join_siblings(target: Schema, siblings: Schema) -> Schema:

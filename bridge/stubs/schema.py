@@ -10,7 +10,6 @@ from bridge.stubs.as_sent import break_special_tokens, keep_schema_as_sent
 from bridge.stubs.checks import SchemaLimits, check_converted_size, check_schema
 from bridge.stubs.in_words import describe_schema
 from bridge.stubs.naming import parameter_names
-from bridge.stubs.normalise import normalise_schema
 from bridge.stubs.references import Definitions, Inlining
 from bridge.stubs.strict_form import StrictFormBuilder
 from bridge.stubs.subschemas import Schema
@@ -34,10 +33,9 @@ class Conversion:
 
 def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, limits: SchemaLimits) -> Conversion:
     """Checks a client's schema (None: no parameters), and returns it in the form that a Letta server needs."""
-    check_schema(parameters, where, limits)
-    client = normalise_schema(parameters or {})
-    definitions = Definitions(client)
-    top = make_top_level(client, definitions, where)
+    client = check_schema(parameters, where, limits)
+    definitions = Definitions(client.schema, parameters)
+    top = make_top_level(client.schema, definitions, where)
     inlining = Inlining(definitions, keep=_references_to_keep(form))
     schema = inlining.inline(_remove_definitions(top.schema, inlining.keep))
     if form.as_sent:
@@ -56,7 +54,7 @@ def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, 
         sentences=tuple(top.sentences),
         renamed=renamed,
         as_text=frozenset(as_text),
-        changes=tuple(dict.fromkeys([*top.changes, *inlining.changes, *changes])),
+        changes=tuple(dict.fromkeys([*client.changes, *top.changes, *inlining.changes, *changes])),
     )
 
 
@@ -71,8 +69,8 @@ def _references_to_keep(form: SchemaForm) -> Literal["all", "recursive", "none"]
 
 
 def _remove_definitions(schema: Schema, kept: str) -> Schema:
-    """Removes `components`, and definitions unless `kept` is "all". `Definitions` finds them in the client's schema."""
-    removed = ("components",) if kept == "all" else ("$defs", "definitions", "components")
+    """Removes definitions unless `kept` is "all". `Definitions` finds them in the client's schema."""
+    removed = () if kept == "all" else ("$defs", "definitions")
     return {key: value for key, value in schema.items() if key not in removed}
 
 

@@ -21,11 +21,9 @@ Place = Literal["required", "optional", "item"]
 # How many characters of JSON Schema a description may quote.
 MAX_QUOTED = 8000
 _SCALARS = {"string": "text", "number": "a number", "integer": "a whole number", "boolean": "true or false"}
-_OBJECT_KEYWORDS = frozenset({"type", "properties", "required", "additionalProperties", "nullable"})
-_LIST_KEYWORDS = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems", "nullable"})
-_NOTES = frozenset(
-    {"description", "title", "default", "examples", "example", "deprecated", "$schema", "$comment", "$id"}
-)
+_OBJECT_KEYWORDS = frozenset({"type", "properties", "required", "additionalProperties"})
+_LIST_KEYWORDS = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems"})
+_NOTES = frozenset({"description", "title", "default", "examples", "deprecated"})
 _NULL = ({"type": "null"}, {"const": None}, {"enum": [None]})
 
 
@@ -109,7 +107,7 @@ class StrictFormBuilder:
 
     def _json_text_phrase(self, schema: Schema) -> str:
         """Returns the phrase that quotes the JSON Schema which the text must fit, up to `MAX_QUOTED` characters."""
-        bare = {key: value for key, value in schema.items() if key not in ("description", "title", "$schema")}
+        bare = {key: value for key, value in schema.items() if key not in ("description", "title")}
         kinds = self.definitions.possible_kinds(schema)
         if kinds == KINDS and not bare.keys() - _NOTES:
             return "any value, as JSON text"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Schema = dict[str, Any]
@@ -20,10 +20,10 @@ _KIND_OF_TYPE = {
 }
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 _SINGLE = frozenset(
-    {"items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains"}
+    {"items", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains"}
     | {"propertyNames", "contentSchema", "not", "if", "then", "else"}
 )
-_LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
+_LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 
 
 def map_subschemas(schema: Schema, change: Callable[[Any], Any]) -> Schema:
@@ -37,6 +37,17 @@ def map_subschemas(schema: Schema, change: Callable[[Any], Any]) -> Schema:
         elif key in _SINGLE and isinstance(value, (dict, bool)):
             result[key] = change(value)
     return result
+
+
+def subschema_places(schema: Schema) -> Iterator[tuple[str, Any, Any]]:
+    """Yields where the schemas directly inside a schema are: a keyword, the container, and the key in the container."""
+    for keyword, value in schema.items():
+        if keyword in _BY_NAME:
+            yield from ((keyword, value, name) for name in value)
+        elif keyword in _LISTED:
+            yield from ((keyword, value, place) for place in range(len(value)))
+        elif keyword in _SINGLE:
+            yield keyword, schema, keyword
 
 
 def find_at_path(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
@@ -88,8 +99,6 @@ def _declared_kinds(schema: Schema) -> frozenset[str]:
     named = schema.get("type")
     if named is not None:
         result = _add_integer([named] if isinstance(named, str) else named)
-        if schema.get("nullable") is True:
-            result |= {"null"}
     if isinstance(schema.get("enum"), list):
         result &= _add_integer(kind_of_value(value) for value in schema["enum"])
     if "const" in schema:
