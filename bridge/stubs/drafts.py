@@ -9,7 +9,7 @@ from typing import Any
 
 from bridge.stubs.subschemas import Schema
 
-# Under what the client wrote, errors are reported: maps a keyword of the translated schema to the keyword of the client.
+# Maps a keyword of the translated schema to the client's, under which errors are reported.
 Origins = dict[str, str]
 
 

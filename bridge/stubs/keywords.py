@@ -151,7 +151,10 @@ def _choices_without_repeats(value: Any) -> Any:
     """Removes repeated values. An empty list, which some providers refuse, is left out."""
     if not isinstance(value, list):
         return value
-    return list({_identity(choice): choice for choice in reversed(value)}.values())[::-1] or None
+    found: dict[Hashable, Any] = {}
+    for choice in value:
+        found.setdefault(_identity(choice), choice)
+    return list(found.values()) or None
 
 
 def _none_if_empty(value: Any) -> Any:

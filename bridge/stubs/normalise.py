@@ -108,9 +108,13 @@ class _Walk:
         if "type" in schema:
             schema["type"] = list(dict.fromkeys([*declared_types(schema), "null"]))
             return schema
-        if not any(key in schema for key in _COMBINING):
+        combining = [key for key in _COMBINING if key in schema]
+        if not combining:
             return schema
         self._note(NULLABLE, "".join(place)[1:])
+        if combining == ["anyOf"]:
+            schema["anyOf"].append(dict(_NULL))
+            return schema
         notes = {key: schema.pop(key) for key in _NOTES if key in schema}
         # The schema itself stays the container of the schemas inside it, which are not read yet.
         return {**notes, "anyOf": [schema, dict(_NULL)]}

@@ -54,7 +54,7 @@ def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, 
         sentences=tuple(top.sentences),
         renamed=renamed,
         as_text=frozenset(as_text),
-        changes=tuple(dict.fromkeys([*client.changes, *top.changes, *inlining.changes, *changes])),
+        changes=tuple(dict.fromkeys([*top.changes, *inlining.changes, *changes, *client.changes])),
     )
 
 

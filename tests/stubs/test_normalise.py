@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridge.errors import InvalidRequest
+from bridge.stubs import normalise
+from bridge.stubs.normalise import normalise_schema
+
+
+def chain(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "STRING"}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return schema
+
+
+@pytest.mark.parametrize("schemas", [10, 1000])
+def test_each_schema_is_read_once(monkeypatch: pytest.MonkeyPatch, schemas: int) -> None:
+    read: list[Any] = []
+    original = normalise.translate_schema
+    monkeypatch.setattr(normalise, "translate_schema", lambda schema: read.append(schema) or original(schema))
+    wide = {"anyOf": [{"not": {"type": "string"}} for _ in range(schemas)]}
+    normalise_schema(wide)
+    assert len(read) == 1 + 2 * schemas
+
+
+def test_a_schema_of_any_depth_is_read_without_recursion() -> None:
+    schema = normalise_schema(chain(100_000)).schema
+    for _ in range(100_000):
+        schema = schema["items"]
+    assert schema == {"type": "string"}
+
+
+def test_the_place_of_a_fault_deep_inside_is_named_with_names_cut_short() -> None:
+    fault = {"properties": {"p" * 70: {"anyOf": [{}, {"not": {"items": {"format": 5}}}]}}}
+    with pytest.raises(InvalidRequest) as caught:
+        normalise_schema({"$defs": {"A": {"if": fault}}}, "tools[0]")
+    assert caught.value.param == f"tools[0].$defs.A.if.properties.{'p' * 64}.anyOf[1].not.items.format"
+
+
+def test_a_sentence_names_few_places_and_counts_the_others() -> None:
+    properties = {f"p{number}": {"minimum": "1"} for number in range(9)}
+    (change,) = normalise_schema({"properties": properties}).changes
+    named = ", ".join(f"properties.p{number}.minimum" for number in range(5))
+    assert change == f"Given as text and read as a number: {named} and 4 more."
+
+
+def test_true_and_false_become_schemas_and_impossible_properties_are_left_out() -> None:
+    schema = {"properties": {"a": True, "b": False}, "not": False, "additionalProperties": False, "items": False}
+    assert normalise_schema(schema).schema == {
+        "properties": {"a": {}},
+        "not": {"not": {}},
+        "additionalProperties": False,
+        "items": {},
+        "maxItems": 0,
+    }
