@@ -27,6 +27,7 @@ def test_a_malformed_keyword_is_refused_and_the_agent_answers_the_next_message(w
         for said in ("'probe'", f"tools[1].function.parameters.properties.a.{keyword}", "must be"):
             assert said in json.dumps(reply.error)
         assert agent.ask("bye", tools=[WEATHER]).text == "You said: bye"
+    assert agent.ask("bye").text == "You said: bye"
     assert agent.fingerprint() == before
     assert not world.model.refusals
 
