@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.stubs.arguments import remove_absent_arguments
+from bridge.stubs.normalise import declared_types, normalise_schema
 from bridge.turn import JsonObject, ToolSpec
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -108,34 +109,33 @@ class TaggedText:
             return TaggedCall(str(name), body, f"there is no tool {str(name)!r:.80}")
         tool = self._tools[name]
         written = remove_absent_arguments(tool, json.dumps(value.get("arguments", {}), ensure_ascii=False))
-        return TaggedCall(name, written, find_argument_fault(json.loads(written), tool.parameters or {}))
+        schema = normalise_schema(tool.parameters or {}).schema
+        return TaggedCall(name, written, find_argument_fault(json.loads(written), schema))
 
 
 def find_argument_fault(arguments: Any, schema: JsonObject) -> str:
-    """Says what is wrong with a call's arguments by the tool's schema; "" if nothing is. Skips nested values."""
+    """Says what is wrong with a call's arguments by the tool's normalised schema; "" if nothing is. Skips nested
+    values.
+    """
     if not isinstance(arguments, dict):
         return "`arguments` must be a JSON object"
-    required, properties = schema.get("required"), schema.get("properties")
-    missing = [name for name in required if name not in arguments] if isinstance(required, list) else []
+    missing = [name for name in schema.get("required", []) if name not in arguments]
     if missing:
         return f"the required argument {missing[0]!r} is missing"
     for name, value in arguments.items():
-        described = properties.get(name) if isinstance(properties, dict) else None
-        types = described.get("type") if isinstance(described, dict) else None
-        if types is not None and not any(
-            _has_type(value, kind) for kind in (types if isinstance(types, list) else [types])
-        ):
-            return f"the argument {name!r} must be of type {types}"
+        types = declared_types(schema.get("properties", {}).get(name, {}))
+        if types and not any(_has_type(value, kind) for kind in types):
+            return f"the argument {name!r} must be of type {' or '.join(types)}"
     return ""
 
 
-def _has_type(value: Any, kind: Any) -> bool:
-    """Returns whether a JSON value has the JSON Schema type `kind`. True for every value if the type is unknown."""
+def _has_type(value: Any, kind: str) -> bool:
+    """Returns whether a JSON value has the JSON Schema type `kind`."""
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     if kind in ("integer", "number") and isinstance(value, bool):
         return False
-    return isinstance(value, _TYPES.get(kind, object))
+    return isinstance(value, _TYPES[kind])
 
 
 def _length_of_partial_tag(text: str, tag: str) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bridge.stubs.normalise import normalise_schema
 from bridge.turn import (
     AgentEvent,
     CallIds,
@@ -103,10 +104,9 @@ def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
     """Returns arguments for the ending tool, with the text in the first required parameter that accepts any text, else
     in the first optional one. Without such a parameter, the text is lost.
     """
-    schema = tool.parameters or {}
-    properties, listed = schema.get("properties"), schema.get("required")
-    described: dict[str, Any] = properties if isinstance(properties, dict) else {}
-    required = [name for name in listed if name in described] if isinstance(listed, list) else []
+    schema = normalise_schema(tool.parameters or {}).schema
+    described: dict[str, Any] = schema.get("properties", {})
+    required = [name for name in schema.get("required", []) if name in described]
     arguments = {name: _minimal_value(described[name]) for name in required}
     textual = next((name for name in [*required, *described] if _is_free_text(described[name])), None)
     if textual is not None:
@@ -116,10 +116,8 @@ def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
     return arguments
 
 
-def _is_free_text(schema: Any) -> bool:
-    return not isinstance(schema, dict) or (
-        _schema_type(schema) == "string" and "enum" not in schema and "const" not in schema
-    )
+def _is_free_text(schema: JsonObject) -> bool:
+    return _schema_type(schema) == "string" and "enum" not in schema and "const" not in schema
 
 
 def _schema_type(schema: JsonObject) -> str:
@@ -130,10 +128,8 @@ def _schema_type(schema: JsonObject) -> str:
     return kind if isinstance(kind, str) else "string"
 
 
-def _minimal_value(schema: Any) -> Any:
+def _minimal_value(schema: JsonObject) -> Any:
     """Returns the default, constant or first enum value of a required parameter, otherwise null or an empty value."""
-    if not isinstance(schema, dict):
-        return ""
     for key in ("default", "const"):
         if key in schema:
             return schema[key]

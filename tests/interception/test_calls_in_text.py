@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bridge.interception.calls_in_text import TaggedCall, TaggedText, find_argument_fault
@@ -75,6 +77,20 @@ def test_a_null_that_leaves_an_optional_argument_out_is_removed() -> None:
     body = '{"name": "read_file", "arguments": {"path": null, "user": null, "thinking": null}}'
     found = parts(TaggedText("12ab", {"read_file": tool}), [f"<call-12ab>{body}</call-12ab>"])
     assert found == [TaggedCall("read_file", '{"user": null}')]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [({"n": None}, ""), ({"n": "1"}, "'n' must be of type integer or null"), ({}, "'n' is missing")],
+)
+def test_a_call_is_checked_by_what_keywords_of_older_drafts_mean(arguments: dict[str, object], fault: str) -> None:
+    schema = {"properties": {"n": {"type": "INTEGER", "nullable": True, "required": True}}}
+    body = json.dumps({"name": "count", "arguments": arguments})
+    tools = {"count": ToolSpec("count", parameters=schema)}
+    (call,) = parts(TaggedText("12ab", tools), [f"<call-12ab>{body}</call-12ab>"])
+    assert isinstance(call, TaggedCall)
+    assert fault in call.fault
+    assert bool(fault) == bool(call.fault)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,16 @@ def test_the_arguments_are_valid_by_the_tools_schema(schema: dict[str, Any], arg
     jsonschema.validate(json.loads(call.arguments), {"type": "object", **schema})
 
 
+def test_the_arguments_fit_what_keywords_of_older_drafts_mean() -> None:
+    properties = {
+        "kind": {"type": "INTEGER", "nullable": True, "required": True},
+        "text": {"type": "STRING", "required": True},
+    }
+    call, _ = ended([Text("T"), STOP], ToolSpec("submit_and_exit", parameters={"properties": properties}))
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments) == {"kind": None, "text": "T"}
+
+
 def test_only_a_tool_of_the_request_ends_a_turn() -> None:
     assert find_ending_tool([ToolSpec("read_file"), END], {"attempt_completion"}) is END
     assert find_ending_tool([ToolSpec("read_file")], {"attempt_completion"}) is None

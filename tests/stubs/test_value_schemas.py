@@ -36,7 +36,7 @@ def nested(depth: int, **more: Any) -> dict[str, Any]:
 
 
 def finder(schema: dict[str, Any]) -> SchemaFinder:
-    return SchemaFinder(Definitions(normalise_schema(schema)))
+    return SchemaFinder(Definitions(normalise_schema(schema).schema, schema))
 
 
 def whole(found: SchemaFinder) -> ValueSchemas:
