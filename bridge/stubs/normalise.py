@@ -8,7 +8,9 @@ from typing import Any
 
 from bridge.errors import InvalidRequest
 from bridge.stubs.drafts import translate_schema
+from bridge.stubs.in_words import compact_json, describe_schema, keyword_phrases
 from bridge.stubs.keywords import FORMS, SILENT, Malformed, read_keyword
+from bridge.stubs.patterns import is_common_pattern
 from bridge.stubs.subschemas import Schema, subschema_places
 
 _MAY_BE_NULL = ("const", "default")
@@ -19,6 +21,7 @@ _NULL = {"type": "null"}
 
 UNKNOWN = "Left out, because JSON Schema has no such keyword"
 NULLABLE = "`nullable` beside a reference or alternatives, read as: or null"
+PATTERN = "Said in words, because not every model provider knows the regular expression"
 # How many characters of a property's name an error shows, and how many places a sentence names.
 _SHOWN = 64
 _NAMED = 5
@@ -78,6 +81,7 @@ class _Walk:
             read = self._read_keyword(key, value, (*place, f".{origins.get(key, key)}"))
             if read is not None or key in _MAY_BE_NULL:
                 result[key] = read
+        self._say_odd_patterns(result, place)
         _simplify(result)
         for keyword, holder, key in subschema_places(result):
             steps = (f".{origins.get(keyword, keyword)}", *_steps_to(holder, key, result))
@@ -100,6 +104,22 @@ class _Walk:
         if mended:
             self._note(mended, "".join(place)[1:])
         return read.copy() if isinstance(read, (dict, list)) else read
+
+    def _say_odd_patterns(self, schema: Schema, place: Place) -> None:
+        """Moves regular expressions that some provider may not know into the description, in place."""
+        phrases = []
+        if not is_common_pattern(schema.get("pattern", "")):
+            phrases += keyword_phrases({"pattern": schema.pop("pattern")})
+            self._note(PATTERN, "".join((*place, ".pattern"))[1:])
+        odd = [name for name in schema.get("patternProperties", ()) if not is_common_pattern(name)]
+        for name in odd:
+            del schema["patternProperties"][name]
+            phrases.append(f"other properties may have names matching the regular expression {compact_json(name)}")
+            self._note(PATTERN, "".join((*place, ".patternProperties"))[1:])
+        if odd and schema.get("additionalProperties") is False:
+            del schema["additionalProperties"]
+        if phrases:
+            schema["description"] = describe_schema(schema, *phrases)
 
     def _allow_null(self, schema: Schema, place: Place) -> Schema:
         """Says in JSON Schema what OpenAPI's `nullable` means. All arguments together are never null."""

@@ -56,3 +56,20 @@ def test_true_and_false_become_schemas_and_impossible_properties_are_left_out() 
         "items": {},
         "maxItems": 0,
     }
+
+
+def test_a_pattern_that_not_every_provider_knows_is_said_in_words() -> None:
+    result = normalise_schema({"properties": {"name": {"title": "Name", "pattern": r"^\p{L}+$"}}})
+    described = {"title": "Name", "description": 'Name (matching the regular expression "^\\\\p{L}+$")'}
+    assert result.schema["properties"]["name"] == described
+    assert result.changes == (
+        "Said in words, because not every model provider knows the regular expression: properties.name.pattern.",
+    )
+
+
+def test_names_by_a_pattern_that_not_every_provider_knows_are_allowed_and_said_in_words() -> None:
+    schema = {"patternProperties": {"(": {}, "^a": True}, "additionalProperties": False}
+    assert normalise_schema(schema).schema == {
+        "patternProperties": {"^a": {}},
+        "description": 'Other properties may have names matching the regular expression "("',
+    }
