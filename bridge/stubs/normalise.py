@@ -85,7 +85,7 @@ class _Walk:
         _simplify(result)
         for keyword, holder, key in subschema_places(result):
             steps = (f".{origins.get(keyword, keyword)}", *_steps_to(holder, key, result))
-            if not key and isinstance(key, str):
+            if keyword == "properties" and not key:
                 self._refuse((*place, *steps), "has an empty name")
             if keyword not in _MAY_BE_BOOLEAN or not isinstance(holder[key], bool):
                 self.waiting.append((holder, key, (*place, *steps)))

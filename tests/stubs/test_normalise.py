@@ -73,3 +73,10 @@ def test_names_by_a_pattern_that_not_every_provider_knows_are_allowed_and_said_i
         "patternProperties": {"^a": {}},
         "description": 'Other properties may have names matching the regular expression "("',
     }
+
+
+def test_only_a_property_needs_a_name() -> None:
+    schema: dict[str, Any] = {keyword: {"": {}} for keyword in ("$defs", "patternProperties", "dependentSchemas")}
+    assert normalise_schema(schema).schema == schema
+    with pytest.raises(InvalidRequest, match="has an empty name"):
+        normalise_schema({"items": {"properties": {"": {}}}})
