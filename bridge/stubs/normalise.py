@@ -26,8 +26,9 @@ PATTERN = "Said in words, because not every model provider knows the regular exp
 _SHOWN = 64
 _NAMED = 5
 
-# The steps from the parameters to a schema inside them, such as `.properties`, `.path`.
-Place = tuple[str, ...]
+# The place of a schema: that of the schema around it, and the step from there, such as `.properties.path`. The place of
+# the whole schema is None. Texts of all places would take too long to write if a schema is very deep.
+Place = tuple[Any, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def normalise_schema(schema: Any, where: str = "the schema") -> Normalised:
     """
     walk = _Walk(where)
     result: list[Any] = [schema]
-    walk.waiting.append((result, 0, ()))
+    walk.waiting.append((result, 0, None))
     while walk.waiting:
         holder, key, place = walk.waiting.popleft()
         holder[key] = walk.read_schema(holder[key], place)
@@ -78,17 +79,17 @@ class _Walk:
         translated, origins = translate_schema(clean)
         result: Schema = {}
         for key, value in translated.items():
-            read = self._read_keyword(key, value, (*place, f".{origins.get(key, key)}"))
+            read = self._read_keyword(key, value, (place, f".{origins.get(key, key)}"))
             if read is not None or key in _MAY_BE_NULL:
                 result[key] = read
         self._say_odd_patterns(result, place)
         _simplify(result)
         for keyword, holder, key in subschema_places(result):
-            steps = (f".{origins.get(keyword, keyword)}", *_steps_to(holder, key, result))
+            inner = place, f".{origins.get(keyword, keyword)}{_step_to(holder, key, result)}"
             if keyword == "properties" and not key:
-                self._refuse((*place, *steps), "has an empty name")
+                self._refuse(inner, "has an empty name")
             if keyword not in _MAY_BE_BOOLEAN or not isinstance(holder[key], bool):
-                self.waiting.append((holder, key, (*place, *steps)))
+                self.waiting.append((holder, key, inner))
         return self._allow_null(result, place)
 
     def _read_keyword(self, key: str, value: Any, place: Place) -> Any:
@@ -102,7 +103,7 @@ class _Walk:
         except Malformed as fault:
             self._refuse(place, f"must be {fault.wanted}")
         if mended:
-            self._note(mended, "".join(place)[1:])
+            self._note(mended, _path(place)[1:])
         return read.copy() if isinstance(read, (dict, list)) else read
 
     def _say_odd_patterns(self, schema: Schema, place: Place) -> None:
@@ -110,12 +111,12 @@ class _Walk:
         phrases = []
         if not is_common_pattern(schema.get("pattern", "")):
             phrases += keyword_phrases({"pattern": schema.pop("pattern")})
-            self._note(PATTERN, "".join((*place, ".pattern"))[1:])
+            self._note(PATTERN, _path((place, ".pattern"))[1:])
         odd = [name for name in schema.get("patternProperties", ()) if not is_common_pattern(name)]
         for name in odd:
             del schema["patternProperties"][name]
             phrases.append(f"other properties may have names matching the regular expression {compact_json(name)}")
-            self._note(PATTERN, "".join((*place, ".patternProperties"))[1:])
+            self._note(PATTERN, _path((place, ".patternProperties"))[1:])
         if odd and schema.get("additionalProperties") is False:
             del schema["additionalProperties"]
         if phrases:
@@ -131,7 +132,7 @@ class _Walk:
         combining = [key for key in _COMBINING if key in schema]
         if not combining:
             return schema
-        self._note(NULLABLE, "".join(place)[1:])
+        self._note(NULLABLE, _path(place)[1:])
         if combining == ["anyOf"]:
             schema["anyOf"].append(dict(_NULL))
             return schema
@@ -143,7 +144,7 @@ class _Walk:
         self.found.setdefault(what, {})[where] = None
 
     def _refuse(self, place: Place, fault: str) -> Any:
-        where = self.where + "".join(place)
+        where = self.where + _path(place)
         raise InvalidRequest(f"`{where}` {fault}.", param=where)
 
 
@@ -158,11 +159,20 @@ def _simplify(schema: Schema) -> None:
         schema.setdefault("items", {})
 
 
-def _steps_to(holder: Any, key: Any, schema: Schema) -> Place:
-    """Returns the steps from a keyword to a schema in its value."""
+def _step_to(holder: Any, key: Any, schema: Schema) -> str:
+    """Returns the step from a keyword to a schema in its value."""
     if holder is schema:
-        return ()
-    return (f"[{key}]",) if isinstance(holder, list) else (f".{key[:_SHOWN]}",)
+        return ""
+    return f"[{key}]" if isinstance(holder, list) else f".{key[:_SHOWN]}"
+
+
+def _path(place: Place) -> str:
+    """Returns a place as errors show it, such as `.properties.path.items`."""
+    steps = []
+    while place is not None:
+        place, step = place
+        steps.append(step)
+    return "".join(reversed(steps))
 
 
 def _sentence(what: str, places: dict[str, None]) -> str:

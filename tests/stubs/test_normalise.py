@@ -27,8 +27,8 @@ def test_each_schema_is_read_once(monkeypatch: pytest.MonkeyPatch, schemas: int)
 
 
 def test_a_schema_of_any_depth_is_read_without_recursion() -> None:
-    schema = normalise_schema(chain(100_000)).schema
-    for _ in range(100_000):
+    schema = normalise_schema(chain(20_000)).schema
+    for _ in range(20_000):
         schema = schema["items"]
     assert schema == {"type": "string"}
 
