@@ -76,6 +76,8 @@ def _shown(message: Mapping[str, Any], tools: Mapping[str, str]) -> ShownMessage
     if role == "user":
         note = unwrap_user(text)
         return ShownMessage(note.kind, note.text)
+    if role == "system":
+        return ShownMessage(role, unwrap_user(text).text)  # servers before 0.8 wrap them as alerts
     if role == "tool":
         unwrapped, call_id = unwrap_result(text), str(message.get("tool_call_id"))
         return ShownMessage(role, unwrapped.text, (), call_id, tools.get(call_id, ""), unwrapped.status)

@@ -115,8 +115,17 @@ def story_of(agent: Agent, tools: Sequence[Json]) -> list[str]:
         if line.startswith("result of send_message: "):
             continue
         plain = re.sub(rf"^(call|result of) ({names})_[0-9a-f]{{8}}\b", r"\1 \2", line) if names else line
-        story.append(plain.split("\n!")[0] if plain.startswith("user: ") else plain)
+        story.append(_on_one_line(plain.split("\n!")[0]) if plain.startswith("user: ") else plain)
     return story
+
+
+def _on_one_line(line: str) -> str:
+    """Returns the line with the arguments of a quoted call on one line: servers before 0.8 store them in several."""
+    if not line.startswith('user: {"type": "tool_result"'):
+        return line
+    quoted = json.loads(line.removeprefix("user: "))
+    arguments = json.dumps(json.loads(quoted["arguments"]), ensure_ascii=False)
+    return f"user: {json.dumps({**quoted, 'arguments': arguments}, ensure_ascii=False)}"
 
 
 def result(call_id: str, given: str | Json) -> Json:
