@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bridge.interception.delivered import run_method
 from bridge.interception.method import Interception, PreparedTurn
-from bridge.interception.stored_messages import StoredMessages
+from bridge.interception.stored_messages import LOOK_FURTHER, StoredMessages
 from bridge.letta.gateway import Say
 from bridge.turn import AgentEvent, NewInput
 
@@ -42,7 +42,7 @@ class Corrections:
 def _number_asked(turn: PreparedTurn) -> int:
     """Returns how often the agent was asked again in this turn, by the messages that the Letta server stores."""
     ours = re.compile(re.escape(f"{turn.turn_id}-{_KIND}") + r"(\d+)-")
-    found = filter(None, (ours.match(row.otid) for row in StoredMessages(turn).newest_rows))
+    found = filter(None, (ours.match(row.otid) for row in StoredMessages(turn, LOOK_FURTHER).newest_rows))
     return max((int(one[1]) for one in found), default=0)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from bridge.errors import RunBrokenOff
 from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs, wait_for_unchanged_context
-from bridge.interception.stored_messages import StoredMessages
+from bridge.interception.stored_messages import LOOK_FURTHER, StoredMessages
 from bridge.letta.capabilities import keeps_context_by_step
 from bridge.letta.gateway import StoredMessage
 from bridge.sync.ownership import names_of_our_tools
@@ -47,12 +47,12 @@ def without_delivered_messages(turn: PreparedTurn) -> Generator[Notice, None, Pr
     features = turn.features
     if not features.lists_active_runs:
         turn = replace(turn, agent=(yield from wait_for_unchanged_context(turn.gateway, turn.agent.id)))
-    stored = StoredMessages(turn)
+    stored = StoredMessages(turn, LOOK_FURTHER)
     if features.lists_active_runs and _has_sent_any(turn, stored.newest_rows):
         # The message may have arrived after the agent was fetched from Letta.
         yield from wait_for_runs(turn.gateway, turn.agent.id, threading.Event())
         turn = replace(turn, agent=turn.gateway.agent(turn.agent.id))
-        stored = StoredMessages(turn)
+        stored = StoredMessages(turn, LOOK_FURTHER)
     # On some Letta versions the messages enter the context only when the run has ended well. A run that fails, or that
     # loses its client before Letta 0.11, may then leave its messages out of the context.
     by_step = keeps_context_by_step(features.version, turn.loop)

@@ -49,6 +49,8 @@ def add_other_results(
     that the agent has got is not sent again. A second one for a call, or one without a call of the bridge, is ignored.
     Any other is late. Refuses the turn if it brings only results, no call waited for any, and the agent has got none.
     """
+    if others:
+        stored.read_further()
     known = [row for row in map(stored.find_row_of_result, others) if row is not None]
     late = [one for one in others if turn.call_ids.message_and_index(one.call_id) and not stored.has_result(one)]
     is_alone = not given.is_new and not turn.new_input.user_messages

@@ -1,4 +1,4 @@
-"""Reads the agent's newest messages as the Letta server has stored them, at most once in a turn and only if needed."""
+"""Reads the agent's newest messages as the Letta server has stored them, only if needed. They are kept for the turn."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from bridge.interception.method import GO_ON, PreparedTurn, find_provisional_tex
 from bridge.letta.gateway import StoredMessage
 from bridge.turn import AgentCall, AgentEvent, JsonObject, Reasoning, Stopped, Text, ToolCall, ToolResult
 
-# How many of the newest messages are read.
+# How many of the newest messages are read, and how many where a turn may have begun earlier: a run makes up to three
+# messages a step, and Letta allows it 50 steps.
 LOOK_BACK = 20
+LOOK_FURTHER = 500
 REQUEST = "approval_request_message"
 CALL = "tool_call_message"
 RETURN = "tool_return_message"
@@ -23,16 +25,26 @@ _CLIPPED = re.compile(r"\.\.\. \[truncated (\d+) chars\]\Z")
 
 
 class StoredMessages:
-    """The newest stored messages of an agent, kept as rows. A message may have several, for a thought and a call."""
+    """The newest stored messages of an agent, kept as rows. A message may have several, for a thought and a call.
+    `limit` is the number of messages that are read, LOOK_FURTHER after an earlier attempt at the turn.
+    """
 
-    def __init__(self, turn: PreparedTurn) -> None:
+    def __init__(self, turn: PreparedTurn, limit: int = LOOK_BACK) -> None:
         self._turn = turn
+        self._limit = LOOK_FURTHER if turn.delivered else limit
+
+    def read_further(self) -> None:
+        """Reads LOOK_FURTHER messages from now on, if there may be more than were read. Rows get other numbers then."""
+        if self._limit < LOOK_FURTHER and len(self.newest_rows) >= self._limit:
+            self._limit = LOOK_FURTHER
+            vars(self).pop("newest_rows")
+            vars(self).pop("context_rows", None)
 
     @cached_property
     def newest_rows(self) -> Sequence[StoredMessage]:
-        """About LOOK_BACK rows, unordered, always with the last message of the context, some not in the context."""
+        """About so many rows, unordered, always with the last message of the context, some not in the context."""
         turn = self._turn
-        return turn.gateway.newest_messages(turn.agent.id, LOOK_BACK, including=turn.last_message_id)
+        return turn.gateway.newest_messages(turn.agent.id, self._limit, including=turn.last_message_id)
 
     @cached_property
     def context_rows(self) -> Sequence[StoredMessage]:

@@ -9,6 +9,7 @@ import pytest
 
 from app import assemble_parts
 from bridge.config import read_settings
+from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.gateway import Say
 from bridge.turn import FormatChecked, OriginalReply, ReplyFormat, Stopped, Text, ToolCall, TurnEvent, Used
 from tests.fakes import FakeGateway, Prompt
@@ -154,6 +155,16 @@ def test_a_repeat_does_not_ask_more_often_than_one_attempt_may(letta: FakeGatewa
     attempts = attempts_of(letta, environment)
     letta.will_say("no")
     attempts.lose(WANTED, attempts.answers("still no"))
+    events = attempts.repeat(WANTED)
+    assert (outcome_of(events), texts(events)) == (["invalid"], ["still no"])
+    assert len(letta.prompts) == 2
+
+
+def test_a_repeat_counts_a_correction_before_many_steps(letta: FakeGateway, environment: dict[str, str]) -> None:
+    attempts = attempts_of(letta, environment)
+    letta.will_say("no")
+    own_steps = [attempts.stores("tool_call_message"), attempts.stores("tool_return_message", "noted")] * LOOK_BACK
+    attempts.lose(WANTED, *own_steps, attempts.answers("still no"))
     events = attempts.repeat(WANTED)
     assert (outcome_of(events), texts(events)) == (["invalid"], ["still no"])
     assert len(letta.prompts) == 2

@@ -12,6 +12,7 @@ from bridge.config import Settings
 from bridge.errors import LettaNotFound, RunBrokenOff
 from bridge.interception import runs_under_way
 from bridge.interception.runs_under_way import wait_for_runs
+from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.gateway import Say
 from bridge.trace import Trace, set_current_trace
 from bridge.turn import NewInput, Notice, Stopped, Text, ToolResult, UserMessage
@@ -76,6 +77,15 @@ def test_a_lost_answer_is_read_from_the_server(letta: FakeGateway, attempts: Att
     stored = attempts.agent.messages[-2:]
     assert events == [Text("Hi", stored[0].id), Text("there", stored[1].id), Stopped("end_turn")]
     assert len(letta.prompts) == 1
+
+
+@pytest.mark.parametrize("agent_type", ["letta_v1_agent", "memgpt_v2_agent"])
+def test_a_lost_turn_of_many_steps_is_not_run_again(letta: FakeGateway, attempts: Attempts, agent_type: str) -> None:
+    attempts.agent.agent = replace(attempts.agent.agent, type=agent_type)
+    own_steps = [attempts.stores("tool_call_message"), attempts.stores("tool_return_message", "noted")] * LOOK_BACK
+    attempts.lose(TURN, *own_steps, attempts.answers("Hi"))
+    assert texts(attempts.repeat(TURN)) == ["Hi"]
+    assert sent(letta) == ["Hello"]
 
 
 def test_the_answer_of_another_turn_is_not_given(letta: FakeGateway, attempts: Attempts) -> None:

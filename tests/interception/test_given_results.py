@@ -13,6 +13,7 @@ from bridge.config import read_settings
 from bridge.errors import InvalidRequest, LettaUnreachable
 from bridge.interception.method import GO_ON, NO_RESULT, OLD_NO_RESULT
 from bridge.interception.prompt import nonce_for_turn
+from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.capabilities import ServerFeatures
 from bridge.letta.gateway import Results, Say
 from bridge.turn import AgentReturn, NewInput, Stopped, Text, ToolResult, Turn, TurnEvent, UserMessage
@@ -109,6 +110,15 @@ def late(agent: Agent) -> ToolResult:
 def test_a_late_result_is_quoted_before_the_message_beside_it(agent: Agent) -> None:
     assert texts(agent.say(turn_with(2, "Well?", results=[late(agent)]), "Well.")) == ["Well."]
     assert agent.was_sent() == ["quote: sun", "Well?"]
+
+
+def test_a_result_that_the_agent_had_many_steps_ago_is_not_quoted_beside_a_message(agent: Agent) -> None:
+    turn = agent.call(TURN)
+    agent.say(turn, "Sunny.")
+    for _ in range(LOOK_BACK):
+        agent.attempts.answers("On it.")()
+    agent.say(turn_with(2, "Well?", results=turn.new_input.results), "Well.")
+    assert agent.was_sent() == ["Well?"]
 
 
 def test_a_late_result_alone_is_refused_and_changes_nothing(agent: Agent) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bridge.config import read_settings
-from bridge.interception.stored_messages import LOOK_BACK
+from bridge.interception.stored_messages import LOOK_FURTHER
 from bridge.turn import Stopped, Turn
 from tests.fakes import FEATURES, FakeGateway
 from tests.interception.attempts import TURN, Attempts, call_of, calls, sent_results, texts, with_result
@@ -56,7 +56,7 @@ def test_a_result_is_not_sent_again_when_its_call_is_too_long_ago_to_be_read(
     attempts.run(turn)
     messages = attempts.agent.messages
     (quote,) = (place for place, message in enumerate(messages) if message.text.startswith('{"type": "tool_result"'))
-    while len(messages) < quote + LOOK_BACK:
+    while len(messages) < quote + LOOK_FURTHER:
         attempts.answers("On it.")()
     assert attempts.run(replace(turn, id="turn-3"))[-1] == Stopped("end_turn")
     assert len(sent_results(letta)) == 1
