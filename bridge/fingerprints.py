@@ -145,10 +145,11 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class ConversationMark:
-    """Recognises later requests of the conversation to which a request belonged. `digest` is of its `length` messages,
-    `calls` are ids of its calls, which occur in no other conversation.
+    """Recognises later requests of the conversation to which a request of `client` belonged. `digest` is of its
+    `length` messages, `calls` are ids of its calls, which occur in no other conversation.
     """
 
+    client: str
     session: str
     length: int
     digest: str
@@ -159,14 +160,16 @@ def mark_conversation(turn: Turn, calls: Sequence[str] = ()) -> ConversationMark
     """Returns the mark of the turn's conversation. `calls` are the ids of the calls that the turn made."""
     known = [call.id for message in turn.transcript for call in message.tool_calls]
     newest = (*known, *calls)[-MOST_CALLS:]
-    return ConversationMark(turn.session, len(turn.transcript), _digest_of(turn.transcript), newest)
+    return ConversationMark(turn.client, turn.session, len(turn.transcript), _digest_of(turn.transcript), newest)
 
 
 def goes_on(turn: Turn, mark: ConversationMark) -> bool:
-    """Returns whether the turn belongs to the marked conversation, later than the mark: the client gives it the same
-    name, or its transcript has one of the calls, or begins with the marked transcript and has more.
+    """Returns whether the turn belongs to the marked conversation, later than the mark: the same client gives it the
+    same name, or its transcript has one of the calls, or begins with the marked transcript and has more.
     The same transcript is not enough, because two people may begin with the same words.
     """
+    if mark.client != turn.client:
+        return False
     if mark.session and turn.session:
         return mark.session == turn.session
     if not turn.known_calls.isdisjoint(mark.calls):

@@ -35,7 +35,6 @@ class _Note:
     """What the store has of a lingering attempt. `began` is the Unix time at which the attempt began."""
 
     turn: str
-    client: str
     token: str
     began: float
     mark: ConversationMark
@@ -48,8 +47,7 @@ class _Note:
 
     def is_given_up_by(self, turn: Turn, began: float) -> bool:
         """Returns whether `turn`, which began at `began`, is a later one of the same client and conversation."""
-        is_later = self.turn != turn.id and self.began < began
-        return is_later and self.client == turn.client and goes_on(turn, self.mark)
+        return self.turn != turn.id and self.began < began and goes_on(turn, self.mark)
 
 
 class LingeringTurns:
@@ -61,7 +59,7 @@ class LingeringTurns:
 
     def note(self, agent_id: str, turn: Turn, token: str, began: float) -> None:
         """Notes that the attempt with this token lingers."""
-        note = _Note(turn.id, turn.client, token, began, mark_conversation(turn))
+        note = _Note(turn.id, token, began, mark_conversation(turn))
         self._store.append(_notes_key(agent_id), json.dumps(asdict(note)), MOST_NOTES, self._keep)
 
     def earlier_turns_ender(self, agent_id: str, turn: Turn) -> Callable[[], None]:

@@ -110,7 +110,7 @@ def _text_from_note(note: _Note) -> str:
     While a new version is rolled out, workers of both versions read the same note.
     """
     mark = note.mark
-    return json.dumps([[mark.session, mark.length, mark.digest], note.turn_id, [*mark.calls]])
+    return json.dumps([[mark.client, mark.session, mark.length, mark.digest], note.turn_id, [*mark.calls]])
 
 
 def _note_from_text(text: str) -> _Note | None:
@@ -119,8 +119,9 @@ def _note_from_text(text: str) -> _Note | None:
     """
     try:
         conversation, turn_id, calls = json.loads(text)
-        session, length, digest = conversation if isinstance(conversation, list) else ("", 0, "")
-        return _Note(ConversationMark(str(session), int(length), str(digest), tuple(map(str, calls))), str(turn_id))
+        client, session, length, digest = conversation if isinstance(conversation, list) else ("", "", 0, "")
+        mark = ConversationMark(str(client), str(session), int(length), str(digest), tuple(map(str, calls)))
+        return _Note(mark, str(turn_id))
     except (ValueError, TypeError):
         return None
 

@@ -130,9 +130,22 @@ def test_another_conversation_waits_whatever_its_key_and_its_tools_are(store: St
 
 def test_the_clients_name_of_its_conversation_decides_where_both_have_one(store: Store) -> None:
     calls = after_a_call(store, KEEP, replace(ASKS, session="one"))
-    assert calls.find_calls_to_wait_for(AGENT, turn_of(NEXT, session="one")) is None
-    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT, session="two")) is not None
-    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT)) is None
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(NEXT, session="one", client="roo")) is None
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT, session="two", client="roo")) is not None
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, NEXT, client="roo")) is None
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        turn_of(HELLO, Message("assistant", "Hi."), NEXT, client="another"),
+        turn_of(NEXT, session="one", client="another"),
+    ],
+    ids=["the same opening message", "the same name"],
+)
+def test_a_conversation_of_another_key_waits_however_alike_it_is(store: Store, turn: Turn) -> None:
+    calls = after_a_call(store, KEEP, replace(ASKS, session=turn.session))
+    assert calls.find_calls_to_wait_for(AGENT, turn) is not None
 
 
 def test_a_result_of_the_call_never_waits_for_itself(store: Store) -> None:
@@ -200,7 +213,7 @@ def test_a_note_of_an_earlier_version_is_of_the_conversation_with_its_calls(stor
 
 
 @pytest.mark.parametrize(
-    "noted", ["", "null", "7", "[]", '["roo", "0", 7]', '[["s"], "", []]', '[["s", "x", ""], "", []]', '{"a": 1}']
+    "noted", ["", "null", "7", "[]", '["roo", "0", 7]', '[["s"], "", []]', '[["c", "s", "x", ""], "", []]', '{"a": 1}']
 )
 def test_a_note_that_cannot_be_read_holds_up_nobody(store: Store, noted: str) -> None:
     assert open_calls_with_note(store, noted).find_calls_to_wait_for(AGENT, OTHER) is None
