@@ -126,7 +126,8 @@ class Conversation:
                         if isinstance(event, ToolCall):
                             calls.append(event)
                         yield event
-                    self._open_calls.note(agent_id, turn, calls)
+                    # A client that left does not run the calls. If it comes back, it gets them in a new attempt.
+                    self._open_calls.note(agent_id, turn, [] if gone.is_set() else calls)
                     return
                 hold.keep_unfinished_mark()
             if others:

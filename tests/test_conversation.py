@@ -421,6 +421,19 @@ def test_a_turn_that_waits_for_another_conversations_result_says_so_before_it(
     assert [*trace.waits] == ["another client's tool result"]
 
 
+def test_nobody_waits_for_the_result_of_a_call_whose_client_left_before_it(
+    letta: FakeGateway, settings: Settings
+) -> None:
+    """The server could not cancel the run, which ended with a call."""
+    conversation, gone = made(letta, settings), Signal()
+    call = AgentCall(new_id("message"), "call_1", "weather", "{}", True)
+    letta.will(gone.set, call, Stopped("requires_approval"))
+    list(conversation.events(turn_of(HELLO, tools=(CALL,)), gone))
+    letta.will_say("Hi")
+    events = list(conversation.events(turn_of(Message("user", "Hi")), Signal()))
+    assert not any(isinstance(event, Notice) for event in events)
+
+
 def test_a_turn_that_waits_for_another_turn_says_so(letta: FakeGateway, settings: Settings) -> None:
     parts, trace = assemble_parts(settings, letta), Trace()
     set_current_trace(trace)
