@@ -165,7 +165,8 @@ class Conversation:
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
-        turn = replace(turn, new_input=hearing.read_new_input(gateway, agent))
+        new_input = hearing.read_new_input(gateway, agent, previous_turn_ended=hold.previous_turn_ended)
+        turn = replace(turn, new_input=new_input)
         if hearing.told_messages:
             yield Notice(f"the agent is told {hearing.told_messages} older messages that it has not heard")
         yield from self._run_turn(gateway, turn, agent, hold.previous_turn_ended, gone, told=hearing.told_messages)

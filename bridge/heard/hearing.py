@@ -55,9 +55,10 @@ class Hearing:
 
     # --- what the agent has not heard -----------------------------------------------------------------
 
-    def read_new_input(self, gateway: Gateway, agent: Agent) -> NewInput:
+    def read_new_input(self, gateway: Gateway, agent: Agent, *, previous_turn_ended: bool = True) -> NewInput:
         """Returns the turn's new input with all that the agent has not heard, before the user's newest message. Reads
-        the agent's stored messages only if the notes do not have everything.
+        the agent's stored messages only if the notes do not have everything. They may lack the previous turn if that
+        did not end, because its worker was killed.
         """
         self.set_listener(agent.id)
         if self._notes is None:
@@ -66,7 +67,8 @@ class Hearing:
         self._transcript = older.transcript
         older.match_turns(self._notes.newest_first(), self._notes.history)
         heard = self._heard_before(older)
-        attempted = [one for one in self._newer[:-1] if message_digest(one) in older.attempted_since]
+        users = [one for one in self._newer[:-1] if one.role == "user"]
+        attempted = [one for one in users if not previous_turn_ended or message_digest(one) in older.attempted_since]
         if older.unmatched or attempted:
             stored = self._read_stored(gateway, agent)
             stored.match(older)

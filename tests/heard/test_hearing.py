@@ -14,6 +14,7 @@ from app import assemble_parts
 from bridge.config import Settings, read_settings
 from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.errors import InvalidRequest, LettaUnreachable
+from bridge.heard.records import HeardTurns
 from bridge.letta.gateway import CallResult, Results, Say
 from bridge.turn import (
     AgentCall,
@@ -432,6 +433,24 @@ def test_words_of_a_turn_that_failed_are_told_although_they_were_said_long_ago(
         ask(*talk, user("continue"))
     letta.recovers()
     assert told(*talk, user("continue"), user("now")) == ["continue", "now"]
+
+
+@pytest.mark.parametrize("talk", [[], [user("zero"), said("Yes.")]], ids=["first words", "later words"])
+@pytest.mark.parametrize("arrived", [True, False], ids=["heard", "not heard"])
+def test_words_in_the_turn_of_a_killed_worker_are_told_again_only_if_they_did_not_arrive(
+    letta: FakeGateway, ask: Ask, told: Told, monkeypatch: pytest.MonkeyPatch, talk: list[Message], arrived: bool
+) -> None:
+    if talk:
+        told(talk[0])
+    if arrived:
+        letta.will(LettaUnreachable("killed"))
+    else:
+        letta.fails(LettaUnreachable("killed"), at="send_messages")
+    with monkeypatch.context() as killed, pytest.raises(LettaUnreachable):
+        killed.setattr(HeardTurns, "note", lambda *_: None)
+        ask(*talk, user("one"))
+    letta.recovers()
+    assert told(*talk, user("one"), user("two")) == (["two"] if arrived else ["one", "two"])
 
 
 def test_records_of_another_form_are_passed_over(letta: FakeGateway, settings: Settings, told: Told) -> None:
