@@ -16,7 +16,8 @@ LONGEST_KEY = 255
 
 def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn) -> Identity:
     """Returns the identity of the turn that a request asks for. `named` is its Idempotency-Key, "" if missing.
-    Requests of one client are the same turn if they have the same key, or without a key the same content.
+    Requests of one client are the same turn if they have the same key, or without a key the same content, in whatever
+    order its fields are.
     """
     digest = _digest([dialect.name, turn.client, turn.aside, dialect.identity_fields(body)])
     if len(named) > LONGEST_KEY:
@@ -27,4 +28,4 @@ def request_identity(named: str, dialect: Dialect, body: JsonObject, turn: Turn)
 
 
 def _digest(value: object) -> str:
-    return hashlib.blake2b(json.dumps(value).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
