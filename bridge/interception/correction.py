@@ -40,9 +40,11 @@ class Corrections:
 
 
 def _number_asked(turn: PreparedTurn) -> int:
-    """Returns how often the agent was asked again in this turn, by the messages that the Letta server stores."""
+    """Returns how often the agent was asked again in this turn, by the messages in its context: a run that failed may
+    have left out its message, which is stored nevertheless.
+    """
     ours = re.compile(re.escape(f"{turn.turn_id}-{_KIND}") + r"(\d+)-")
-    found = filter(None, (ours.match(row.otid) for row in StoredMessages(turn, LOOK_FURTHER).newest_rows))
+    found = filter(None, (ours.match(row.otid) for row in StoredMessages(turn, LOOK_FURTHER).context_rows))
     return max((int(one[1]) for one in found), default=0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Event as Signal
 from typing import Any
 
@@ -451,6 +452,21 @@ def test_words_in_the_turn_of_a_killed_worker_are_told_again_only_if_they_did_no
         ask(*talk, user("one"))
     letta.recovers()
     assert told(*talk, user("one"), user("two")) == (["two"] if arrived else ["one", "two"])
+
+
+@pytest.mark.parametrize("talk", [[], [user("zero"), said("Yes.")]], ids=["first words", "later words"])
+def test_words_that_a_failed_run_left_out_of_the_context_are_told(
+    letta: FakeGateway, ask: Ask, told: Told, talk: list[Message]
+) -> None:
+    if talk:
+        told(talk[0])
+    (kept,) = letta._agents.values()
+    before = kept.agent.message_ids
+    letta.will(LettaUnreachable("gone"))
+    with pytest.raises(LettaUnreachable):
+        ask(*talk, user("one"))
+    kept.agent = replace(kept.agent, message_ids=before)
+    assert told(*talk, user("one"), user("two")) == ["one", "two"]
 
 
 def test_records_of_another_form_are_passed_over(letta: FakeGateway, settings: Settings, told: Told) -> None:

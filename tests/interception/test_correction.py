@@ -160,6 +160,19 @@ def test_a_repeat_does_not_ask_more_often_than_one_attempt_may(letta: FakeGatewa
     assert len(letta.prompts) == 2
 
 
+def test_a_correction_that_a_failed_run_left_out_of_the_context_is_sent_again(
+    letta: FakeGateway, environment: dict[str, str]
+) -> None:
+    attempts = attempts_of(letta, environment)
+    known: list[tuple[str, ...]] = []
+    letta.will(Text("no"), Stopped("end_turn"), lambda: known.append(attempts.agent.agent.message_ids))
+    attempts.lose(WANTED)
+    attempts.agent.agent = replace(attempts.agent.agent, message_ids=known[0])
+    letta.will_say('{"a": 1}')
+    events = attempts.repeat(WANTED)
+    assert (outcome_of(events), texts(events)) == (["valid"], ['{"a": 1}'])
+
+
 def test_a_repeat_counts_a_correction_before_many_steps(letta: FakeGateway, environment: dict[str, str]) -> None:
     attempts = attempts_of(letta, environment)
     letta.will_say("no")
