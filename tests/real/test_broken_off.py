@@ -15,10 +15,13 @@ import pytest
 import requests
 
 from testbed.owned import OwnServer
-from testbed.proxy import Between
+from testbed.proxy import Before, Between, DropResponse
 from testbed.service import Service
 from testbed.versions import agent_types
-from tests.real.talk import OSLO, WEATHER, Talk, ask_weather, nudge, result, story_of, tool
+from tests.faults.client import persist
+from tests.real.talk import MEMORY_TOOL, OSLO, WEATHER, Talk, ask_weather, nudge, result, story_of, tool
+from tests.real.test_structured_output import ANY_OBJECT, NO_VALUE, WORDS, correction, saying
+from tests.real.test_structured_output import OSLO as JSON
 from tests.real.world import Agent, Reply, World
 from tests.sse_checker import Json
 
@@ -96,6 +99,52 @@ def killed_at(agent: Agent, bridge: Service, turn: int, nth: int, path: str = "*
     assert story[-5:] == ["user: Weather?", OSLO, RESULT, "assistant: 12 degrees", "user: bye"], (turn, nth, story)
     assert agent.fingerprint() == talk.before, (turn, nth)
     return struck
+
+
+@pytest.mark.fault("a worker is killed at its n-th call, every n")
+@pytest.mark.one_type
+@pytest.mark.parametrize("moment", [Before, Between], ids=["before the second run", "in the second run"])
+def test_an_agent_that_is_asked_for_another_form_is_asked_once_although_its_worker_was_killed(
+    agent: Agent, mortal: Service, moment: type[Before | Between]
+) -> None:
+    talk = Talk(agent, WEATHER, stream=True, bridge=mortal, response_format=ANY_OBJECT)
+    asked = {"role": "user", "content": saying(WORDS, JSON)}
+    kill = moment(lambda _: kill_workers(mortal))
+    with agent.world.proxy.inject(kill, path=MESSAGE, nth=2, times=1) as rule, suppress(requests.RequestException):
+        talk.send(asked)
+    assert rule.applied == 1
+    agent.world.wait_until_letta_writes()
+    assert insisting(talk, asked).text == JSON
+    talk.ends_with("user: Weather?", f"assistant: {WORDS}", correction(NO_VALUE), f"assistant: {JSON}")
+
+
+@pytest.mark.fault("a worker is killed at its n-th call, every n")
+@pytest.mark.two_servers
+def test_words_in_the_turn_of_a_killed_worker_are_heard_once_if_new_ones_come_with_them(
+    agent: Agent, mortal: Service
+) -> None:
+    talk = Talk(agent, bridge=mortal)
+    asked = {"role": "user", "content": "One thing.\n!say Here."}
+    kill = Between(lambda _: kill_workers(mortal))
+    with agent.world.proxy.inject(kill, path=MESSAGE, nth=1, times=1), suppress(requests.RequestException):
+        talk.send(asked)
+    agent.world.wait_until_letta_writes()
+    reply = persist(lambda: talk.send(asked, {"role": "user", "content": "Another.\n!say Yes."}))
+    assert reply.text == "Yes."
+    assert [line for line in talk.story() if line.startswith("user: ")] == ["user: One thing.", "user: Another."]
+
+
+@pytest.mark.one_type
+def test_a_long_turn_whose_answer_was_lost_is_not_run_again(world: World, agent_type: str) -> None:
+    agent = world.agent(agent_type, tools=[MEMORY_TOOL])
+    note = f'!call {MEMORY_TOOL} {{"label": "human", "content": "tea"}}'
+    text = "Remember.\n" + "\n!next\n".join([note] * 8) + "\n!next\n!say Noted."
+    with world.proxy.inject(DropResponse(), "POST", MESSAGE, nth=1):
+        assert agent.ask(text).error is not None
+    asked = len(world.model.requests())
+    assert persist(lambda: agent.ask(text)).text == "Noted."
+    assert len(world.model.requests()) == asked
+    agent.delete()
 
 
 def insisting(talk: Talk, message: Json) -> Reply:
