@@ -447,9 +447,10 @@ def test_words_in_the_turn_of_a_killed_worker_are_told_again_only_if_they_did_no
         letta.will(LettaUnreachable("killed"))
     else:
         letta.fails(LettaUnreachable("killed"), at="send_messages")
-    with monkeypatch.context() as killed, pytest.raises(LettaUnreachable):
+    with monkeypatch.context() as killed:
         killed.setattr(HeardTurns, "note", lambda *_: None)
-        ask(*talk, user("one"))
+        with pytest.raises(LettaUnreachable):
+            ask(*talk, user("one"))
     letta.recovers()
     assert told(*talk, user("one"), user("two")) == (["two"] if arrived else ["one", "two"])
 
