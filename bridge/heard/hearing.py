@@ -83,8 +83,9 @@ class Hearing:
         return [message for message in users if message_digest(message) in since or older.is_summary(message)]
 
     def _read_stored(self, gateway: Gateway, agent: Agent) -> StoredTalk:
-        last = agent.message_ids[-1] if agent.message_ids else ""
-        rows = gateway.newest_messages(agent.id, LOOK_BACK, including=last)
+        if len(agent.message_ids) <= 1:  # only the system prompt: a stored message is of a failed run, or was removed
+            return StoredTalk(agent, (), self._turn.call_ids)
+        rows = gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1])
         return StoredTalk(agent, rows, self._turn.call_ids)
 
     def _add_unheard(self, older: Alignment, heard: Sequence[Message]) -> NewInput:

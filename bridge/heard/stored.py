@@ -160,8 +160,6 @@ def _contains(told: Sequence[bytes], message: Message) -> bool:
 
 def _rows_that_the_agent_knows(agent: Agent, rows: Sequence[StoredMessage]) -> list[StoredMessage]:
     """Returns the rows, the oldest first. Servers list them in either order."""
-    if len(agent.message_ids) <= 1:
-        return []  # nothing but the system prompt: the first run failed, or the memory of messages was reset
     places = {message_id: place for place, message_id in enumerate(agent.message_ids)}
     listed = [places[row.id] for row in rows if places.get(row.id, 0) > 0]
     ordered = rows if not listed or listed[0] <= listed[-1] else rows[::-1]
