@@ -17,6 +17,7 @@ from bridge.interception.given_results import (
     results_for_message,
 )
 from bridge.interception.held_calls import find_abandoned_request, move_held_calls_last
+from bridge.interception.leftovers import remove_nudges
 from bridge.interception.method import NO_RESULT, Interception, PreparedTurn, gating_rules
 from bridge.interception.parallel_calls import switch_parallel_calls
 from bridge.interception.stored_messages import StoredMessages
@@ -41,6 +42,7 @@ def run_with_results(turn: PreparedTurn, client_tools: Sequence[JsonObject] = ()
     """Sends the client's results and the turn's messages, and yields the events of the run. If there is nothing to
     send, yields the reply that the client missed, or makes the agent go on.
     """
+    turn = remove_nudges(turn)
     stored, editor = StoredMessages(turn), ContextEditor(turn)
     answers, given = _give_results(turn, stored)
     switch_parallel_calls(turn)

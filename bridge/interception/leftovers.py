@@ -24,6 +24,13 @@ def remove_leftovers(turn: PreparedTurn) -> PreparedTurn:
     return turn.remove_messages(remove)
 
 
+def remove_nudges(turn: PreparedTurn) -> PreparedTurn:
+    """Removes only the messages that made the agent go on: for the methods that leave nothing else behind."""
+    if turn.unfinished_stubs is None or len(turn.agent.message_ids) <= 1:
+        return turn
+    return turn.remove_messages({row.id for row in StoredMessages(turn).context_rows if is_nudge(row)})
+
+
 def _find_leftovers(rows: Sequence[StoredMessage], stub_names: Collection[str]) -> tuple[set[str], dict[str, str]]:
     """Returns the ids of messages to remove, and by message id the texts of denied returns without Letta's words."""
     remove: set[str] = set()

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from bridge.config import read_settings
+from bridge.errors import LettaUnreachable
 from bridge.interception.method import GO_ON, NO_RESULT
 from bridge.stubs.source import RELAY_COUNT
 from bridge.turn import AgentReturn, Stopped, Text, ToolCall
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway
-from tests.interception.attempts import TURN, Attempts, call_of, called, calls, texts
+from tests.interception.attempts import CUT, TURN, Attempts, call_of, called, calls, texts
 
 NEXT = replace(TURN, id="turn-2")
 
@@ -48,6 +49,22 @@ def test_a_repeat_gets_the_call_under_the_same_id(letta: FakeGateway, attempts: 
         [event for event in attempt(TURN) if isinstance(event, ToolCall)] for attempt in (attempts.run, attempts.repeat)
     )
     assert first == second
+
+
+@pytest.mark.parametrize("method", ["native", "approval", "relay", "rewrite", "message"])
+def test_a_reply_to_the_bridges_own_message_is_not_lost_and_that_message_does_not_stay(
+    environment: dict[str, str], method: str
+) -> None:
+    letta = FakeGateway(replace(FEATURES, client_tools=method == "native"))
+    letta.has_agent("Ada", "letta_v1_agent" if method in ("native", "approval") else "memgpt_v2_agent")
+    attempts = Attempts(letta, read_settings({**environment, "BRIDGE_METHOD": method}))
+    attempts.lose(TURN, attempts.stores("tool_call_message"), attempts.stores("tool_return_message", "found"))
+    letta.will(attempts.answers("Hi"), CUT)
+    with pytest.raises(LettaUnreachable):
+        attempts.repeat(TURN)
+    assert texts(attempts.repeat(TURN)) == ["Hi"]
+    known = [message for message in attempts.agent.messages if message.id in attempts.agent.agent.message_ids]
+    assert [message.text for message in known[1:]] == ["Hello", "", "found", "Hi"]
 
 
 def test_the_next_turn_removes_what_the_bridge_has_added(letta: FakeGateway, attempts: Attempts) -> None:

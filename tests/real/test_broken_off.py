@@ -19,7 +19,7 @@ from testbed.proxy import Before, Between, DropResponse
 from testbed.service import Service
 from testbed.versions import agent_types
 from tests.faults.client import persist
-from tests.real.talk import MEMORY_TOOL, OSLO, WEATHER, Talk, ask_weather, nudge, result, story_of, tool
+from tests.real.talk import MEMORY_TOOL, NUDGE, OSLO, WEATHER, Talk, ask_weather, nudge, result, story_of, tool
 from tests.real.test_structured_output import ANY_OBJECT, NO_VALUE, WORDS, correction, saying
 from tests.real.test_structured_output import OSLO as JSON
 from tests.real.world import Agent, Reply, World
@@ -182,6 +182,7 @@ def test_a_message_that_a_failed_run_left_out_of_the_context_is_sent_again(world
         assert reply.error is not None
         assert story_of(agent, ()).count("user: Remember.") == 1
     assert agent.ask("!say bye").text == "bye"
+    assert NUDGE not in story_of(agent, ())
     agent.delete()
 
 
