@@ -39,6 +39,7 @@ from bridge.web.answer import Answers
 from bridge.web.cors import allow_origins
 from bridge.web.faults import add_error_handlers
 from bridge.web.health import Readiness, health_routes
+from bridge.web.hosts import accept_only_hosts, accepted_hosts
 from bridge.web.metrics import Metrics, metrics_routes
 from bridge.web.openai_api import openai_routes
 from bridge.web.pages import home_routes
@@ -80,7 +81,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.cli.add_command(make_command_group(lambda: settings, lambda _: parts))
     app.before_request(parts.recorder.start)
     add_error_handlers(app)
-    harden_app(app, settings.trusted_hosts, settings.proxies)
+    accept_only_hosts(app, accepted_hosts(settings))
+    harden_app(app, settings.proxies)
     app.wsgi_app = serve_below_prefix(settings.url_prefix, app.wsgi_app)  # type: ignore[method-assign,assignment]
     return app
 

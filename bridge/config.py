@@ -21,6 +21,7 @@ from bridge.values import (
     OwnFiles,
     ToolWait,
     choice_parser,
+    is_loopback,
     parse_base_url,
     parse_flag,
     parse_hosts,
@@ -168,7 +169,8 @@ class Settings:
     trusted_hosts: frozenset[str] = setting(
         "BRIDGE_TRUSTED_HOSTS",
         "",
-        "Host names that clients may use, separated by commas, `.example.com` for all below it; empty for any",
+        "Host names that clients may use, separated by commas, `.example.com` for all below it; empty for any."
+        " Without keys, a bridge that only this machine reaches has local names and these",
         parse_hosts,
     )
     proxies: int = setting(
@@ -261,6 +263,10 @@ class Settings:
         password = re.search(r"://[^/@]*:([^/@]+)@", self.redis_url)
         found = [self.letta_api_key, self.admin_password, self.metrics_token, password[1] if password else ""]
         return [secret for secret in found if secret]
+
+    @property
+    def serves_this_machine_without_keys(self) -> bool:
+        return not self.api_keys and is_loopback(self.host)
 
     @property
     def threads(self) -> int:

@@ -4,6 +4,7 @@
     ├── InvalidRequest              400  the request can't be understood; `param` names the field
     │   ├── TooDeep                 400  the JSON is nested beyond the limit
     │   ├── BodyTooLarge            413  the request's body is beyond the limit
+    │   ├── WrongContentType        415  without keys, the body must be declared as JSON
     │   └── TooSlow                 408  the request did not arrive in time
     ├── Unauthorized                401  the request has no valid key
     ├── Forbidden                   403  the key is valid, but does not allow this
@@ -88,6 +89,11 @@ class BodyTooLarge(InvalidRequest):
 
     status = 413
     code = "request_too_large"
+
+
+class WrongContentType(InvalidRequest):
+    status = 415
+    code = "unsupported_media_type"
 
 
 class TooSlow(InvalidRequest):

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import parse_qs, urlsplit
@@ -129,7 +130,20 @@ def parse_hosts(value: str) -> frozenset[str]:
     found = parse_names(value.lower())
     if not all(re.fullmatch(r"\.?\w[\w.-]*(:\d{1,5})?|\[[0-9a-f:.]+\]", host) for host in found):
         raise ValueError("must be host names such as bridge.example.com, or .example.com for all below it")
-    return found
+    return frozenset(host if host.isascii() else _as_sent(host) for host in found)
+
+
+def _as_sent(host: str) -> str:
+    """Returns a host name with letters beyond ASCII as clients send it, such as `xn--bcher-kva.example`."""
+    return ("." if host.startswith(".") else "") + host.removeprefix(".").encode("idna").decode()
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether only this machine reaches a service that listens on this address."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def parse_own_files(value: str) -> OwnFiles:

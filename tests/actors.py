@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,7 @@ class Chat:
 
     def post(self, body: Any, *, headers: Mapping[str, str] | None = None) -> ChatReply:
         """Sends a body as it is: bytes, or a value as JSON."""
-        sent = {"data": body} if isinstance(body, bytes) else {"json": body}
+        sent = {"data": body if isinstance(body, bytes) else json.dumps(body), "content_type": "application/json"}
         response = self._client.post("/v1/chat/completions", headers=dict(headers or {}), buffered=True, **sent)
         for name, value in SECURITY_HEADERS.items():
             assert response.headers[name] == value

@@ -52,7 +52,7 @@ def connected(bridge: Service, sent: bytes) -> socket.socket:
 def asking(bridge: Service, body: Mapping[str, Any]) -> socket.socket:
     """Opens a connection and sends a request for a chat completion."""
     content = json.dumps(body).encode()
-    head = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     return connected(bridge, f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
 
 

@@ -40,7 +40,6 @@ BEHAVIOURS = {
     "web/test_admin_pages.py": "all pages of web/admin",
     "web/test_admin_sign_in.py": "signing in to web/admin, from the outside",
     "web/test_gunicorn_hooks.py": "the parts of gunicorn that worker.py replaces",
-    "web/test_hosts.py": "host names and proxies, which several modules read",
     "web/test_http.py": "HTTP around the API, which several modules serve",
     "test_app.py": "app.py, beside bridge/",
     "test_bench_budgets.py": "budgets of bench/ that are counts",

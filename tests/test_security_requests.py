@@ -189,7 +189,11 @@ def test_ambiguous_json_is_refused(chat: Chat, letta: FakeGateway, body: bytes) 
 @pytest.mark.parametrize("encoding", ["", "gzip"])
 def test_a_large_body_is_refused_before_it_is_read_completely(client: FlaskClient, app: Flask, encoding: str) -> None:
     app.config["MAX_CONTENT_LENGTH"] = 1000
-    response = client.post("/v1/chat/completions", data=b"x" * 2000, headers={"Content-Encoding": encoding})
+    response = client.post(
+        "/v1/chat/completions",
+        data=b"x" * 2000,
+        headers={"Content-Type": "application/json", "Content-Encoding": encoding},
+    )
     assert response.status_code == 413
     check_error(response.json or {})
 

@@ -63,7 +63,8 @@ def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
         return WrongMethod(f"This route takes {', '.join(fault.valid_methods or ())} only.")
     if isinstance(fault, SecurityError):
         return InvalidRequest(
-            "This service is not known by that host name (BRIDGE_TRUSTED_HOSTS).", code="unknown_host"
+            "This service is not known by that host name. To use it, add it to BRIDGE_TRUSTED_HOSTS.",
+            code="unknown_host",
         )
     return InvalidRequest(fault.description or fault.name)
 

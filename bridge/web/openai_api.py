@@ -10,6 +10,7 @@ from bridge.dialects.openai.models import model_list, model_object
 from bridge.directory import ALL, Directory, Visible
 from bridge.trace import current_trace
 from bridge.web.answer import Answers
+from bridge.web.other_sites import refuse_pages
 from bridge.web.security import client_key
 
 
@@ -19,6 +20,8 @@ def openai_routes(settings: Settings, directory: Directory, answers: Answers, ch
 
     @api.before_request
     def check_key() -> None:
+        if not settings.api_keys:
+            refuse_pages(request, settings.cors_origins)
         if request.method != "OPTIONS":
             g.client_key = client_key(request, settings.api_keys)
             current_trace().key_name = g.client_key.name if g.client_key else ""

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
-from typing import Any
 
 from flask import Flask, Request, Response, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bridge.errors import Unauthorized
 from bridge.keys import ApiKey
-from bridge.web.prefix import Environ, Wsgi
-
-# Host names that are always accepted: commands on the machine itself, such as `chat`, use them.
-THIS_MACHINE = ("localhost", "127.0.0.1")
-# Load balancers and kubelets request these paths by addresses that no setting can list. The replies reveal nothing.
-PROBES = frozenset({"/healthz", "/readyz"})
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
@@ -49,13 +41,10 @@ def password_matches(shown: str | None, password: str) -> bool:
     return hmac.compare_digest((shown or "").encode(), password.encode())
 
 
-def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
-    """Adds security headers to every response. The app refuses requests for hosts not in `trusted_hosts`, if any.
+def harden_app(app: Flask, proxies: int) -> None:
+    """Adds security headers to every response.
     The app believes the X-Forwarded-For and X-Forwarded-Proto of as many proxies as `proxies`.
     """
-    if trusted_hosts:
-        app.config["TRUSTED_HOSTS"] = [*trusted_hosts, *THIS_MACHINE]
-        app.wsgi_app = _accept_probes_for_any_host(app.wsgi_app)  # type: ignore[method-assign,assignment]
     if proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
 
@@ -73,12 +62,3 @@ def harden_app(app: Flask, trusted_hosts: frozenset[str], proxies: int) -> None:
             " frame-ancestors 'none'"
         )
         return response
-
-
-def _accept_probes_for_any_host(inner: Wsgi) -> Wsgi:
-    def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
-        if environ.get("PATH_INFO") in PROBES:
-            environ["HTTP_HOST"] = THIS_MACHINE[0]
-        return inner(environ, start_response)
-
-    return outer

@@ -27,7 +27,10 @@ pytestmark = [pytest.mark.servers, pytest.mark.strict, pytest.mark.fault("client
 CLIENTS = scaled(120, 10_000)
 AT_ONCE = 6
 BODY = b'{"model":"Ada","stream":%s,"messages":[{"role":"user","content":"Number %d"}]}'
-HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+HEAD = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\n\r\n"
+)
 # How much of the request a client sends, and how many bytes of the answer it reads, before it hangs up.
 MOMENTS = (("head", 0), ("body", 0), ("all", 0), ("all", 1), ("all", 600), ("all", 1200))
 RESET = struct.pack("ii", 1, 0)

@@ -26,13 +26,13 @@ REQUESTS = scaled(50, 200)
 PACE = 0.5
 # Parameters of a service that waits for slow clients during the whole test.
 PATIENT = {"read_timeout": 600.0}
-HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 BEGUN = {
     "nothing": b"",
     "some of a head": HEAD,
     "some of a body": HEAD + b"Content-Length: 100000\r\n\r\n{",
     "some of a body in chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\nFFFF\r\n{",
-    "some behind a whole request": b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + HEAD,
+    "some behind a whole request": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + HEAD,
     "a length with many zeros": HEAD + b"Content-Length: " + b"0" * 18 + b"100000\r\n\r\n{",
     "a chunk's size with many zeros": HEAD + b"Transfer-Encoding: chunked\r\n\r\n000000000000FFFF\r\n{",
     "codings in two lines": HEAD + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\nFFFF\r\n{",
@@ -41,9 +41,9 @@ BEGUN = {
 # These are answered at once. Then they send more, or never close.
 ANSWERED = {
     "more than may come": HEAD + b"Content-Length: 30000000\r\n\r\n{",
-    "a body that is not read": b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n",
+    "a body that is not read": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n",
     "no request": b"garbage\r\n\r\n",
-    "a request that ends the connection": b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    "a request that ends the connection": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
 }
 
 
@@ -95,14 +95,14 @@ def test_clients_that_never_read_their_replies_do_not_delay_others(tmp_path: Pat
         settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
         bridge = stack.enter_context(Service(settings, tmp_path / "log", {"least_threads": 8}))
         for _ in range(12):
-            stack.enter_context(connected(bridge, b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n" * 200))
+            stack.enter_context(connected(bridge, b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200))
         for _ in range(50):
             assert requests.get(f"{bridge.url}/healthz", timeout=SOON).ok
             time.sleep(0.1)
 
 
 def test_a_client_that_reads_late_gets_all_replies(bridge: Service) -> None:
-    asks = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 1500
+    asks = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1500
     with connected(bridge, asks + ANSWERED["a request that ends the connection"]) as late:
         time.sleep(3)
         got = rest_of(late)

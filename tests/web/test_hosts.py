@@ -14,7 +14,8 @@ from tests.sse_checker import check_error
 class TestTrustedHosts:
     @pytest.fixture
     def environment(self, environment: dict[str, str]) -> dict[str, str]:
-        return {**environment, "BRIDGE_TRUSTED_HOSTS": "Bridge.Example.com, .internal.example, 10.0.0.1:8080"}
+        named = "Bridge.Example.com, .internal.example, 10.0.0.1:8080, b\u00fccher.example, [fd00::1]"
+        return {**environment, "BRIDGE_TRUSTED_HOSTS": named}
 
     @pytest.mark.parametrize(
         "host",
@@ -22,9 +23,13 @@ class TestTrustedHosts:
             "bridge.example.com",
             "bridge.example.com:8080",
             "a.internal.example",
+            "internal.example",
+            "xn--bcher-kva.example",
+            "[fd00::1]:8080",
             "10.0.0.1",
             "localhost",
             "127.0.0.1:8080",
+            "[::1]:8080",
         ],
     )
     def test_the_service_answers_to_its_names(self, client: FlaskClient, host: str) -> None:
@@ -32,7 +37,15 @@ class TestTrustedHosts:
 
     @pytest.mark.parametrize(
         "host",
-        ["evil.example", "bridge.example.com.evil.example", "xbridge.example.com", "bridge.example.com@evil", "[::1"],
+        [
+            "evil.example",
+            "bridge.example.com.evil.example",
+            "xbridge.example.com",
+            "xinternal.example",
+            "bridge.example.com@evil",
+            "[::1",
+            "[fd00::2]",
+        ],
     )
     @pytest.mark.parametrize("path", ["/v1/models", "/", "/metrics", "/nowhere", "/admin/", "/healthz/x"])
     def test_the_service_does_not_answer_to_other_names(self, client: FlaskClient, host: str, path: str) -> None:
@@ -49,6 +62,36 @@ class TestTrustedHosts:
         assert response.status_code == 200
         assert response.json is not None
         assert response.json["status"] == "ok"
+
+
+class TestWithoutKeysOnThisMachine:
+    """A web page may lead its own host name to this machine: the browser then sends that name."""
+
+    @pytest.fixture(params=["127.0.0.1", "::1", "localhost", "127.8.0.1"])
+    def environment(self, environment: dict[str, str], request: pytest.FixtureRequest) -> dict[str, str]:
+        return {**environment, "BRIDGE_HOST": request.param, "BRIDGE_TRUSTED_HOSTS": "named.example"}
+
+    @pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "named.example"])
+    def test_local_and_named_hosts_are_answered(self, client: FlaskClient, host: str) -> None:
+        assert client.get("/v1/models", headers={"Host": host}).status_code == 200
+
+    @pytest.mark.parametrize("path", ["/v1/models", "/metrics", "/"])
+    def test_other_hosts_are_told_the_setting(self, client: FlaskClient, path: str) -> None:
+        response = client.get(path, headers={"Host": "rebound.example:8080"})
+        error = check_error(response.json or {})
+        assert (response.status_code, error["code"]) == (400, "unknown_host")
+        assert "BRIDGE_TRUSTED_HOSTS" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "variables", [{"BRIDGE_HOST": "0.0.0.0"}, {"BRIDGE_HOST": "127.0.0.1", "BRIDGE_API_KEYS": "a-long-enough-key"}]
+)
+def test_any_host_is_answered_with_keys_or_beyond_this_machine(
+    environment: dict[str, str], variables: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    environment.update(variables)
+    client: FlaskClient = request.getfixturevalue("client")
+    assert client.get("/", headers={"Host": "host.docker.internal:8080"}).status_code == 200
 
 
 def seen(client: FlaskClient, log: pytest.LogCaptureFixture, **headers: str) -> str:

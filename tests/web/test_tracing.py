@@ -67,7 +67,10 @@ def test_the_reply_of_a_turn_says_it_too(chat: Chat, letta: FakeGateway, streame
 
 
 def test_a_refusal_has_a_name_too(client: FlaskClient) -> None:
-    for reply in (client.get("/nowhere"), client.post("/v1/chat/completions", data="{")):
+    for reply in (
+        client.get("/nowhere"),
+        client.post("/v1/chat/completions", data="{", content_type="application/json"),
+    ):
         assert len(reply.headers["X-Request-Id"]) == 32
 
 
@@ -110,7 +113,7 @@ def test_a_request_that_is_not_a_turn_has_a_line_without_its_query(
     client: FlaskClient, log: pytest.LogCaptureFixture
 ) -> None:
     client.get("/v1/models?api_key=canary-1")
-    client.post("/v1/chat/completions?key=canary-2", data="{")
+    client.post("/v1/chat/completions?key=canary-2", data="{", content_type="application/json")
     client.get("/" + "x" * 5000)
     found = lines(log, "request")
     assert [(line["method"], line["status"]) for line in found] == [("GET", 200), ("POST", 400), ("GET", 404)]

@@ -21,6 +21,7 @@ from flask.sessions import SecureCookieSessionInterface
 
 from bridge.errors import Busy, Forbidden, StoreUnavailable, Unauthorized
 from bridge.store.port import Store
+from bridge.web.other_sites import is_from_other_site
 from bridge.web.security import password_matches
 
 # Seconds until a session ends.
@@ -55,15 +56,8 @@ def key_from_password(password: str) -> bytes:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Raises Forbidden if a page of another site sent the request. Accepts requests that no page sent.
-    Browsers send Sec-Fetch-Site; for old browsers, which do not, Origin must name this host.
-    """
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    if site is not None:
-        allowed = site in ("same-origin", "none")
-    else:
-        allowed = origin is None or origin.partition("://")[2] == request.host
-    if not allowed:
+    """Raises Forbidden if a page of another site sent the request. Accepts requests that no page sent."""
+    if is_from_other_site(request):
         raise Forbidden("This was sent by a page of another site; open the admin page and do it there.")
 
 
