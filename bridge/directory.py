@@ -40,11 +40,14 @@ class Directory:
 
     def models(self, visible: Visible = ALL) -> Sequence[tuple[str, int]]:
         """Returns each visible agent's model name and Unix time of creation. The list may be LIST_KEPT_SECONDS old."""
+        return _visible_models(self._kept_models(), visible)
+
+    def _kept_models(self) -> Sequence[tuple[str, AgentSummary]]:
         models, until = self._models
         if self._clock() >= until:
             models = self._read_models()
             self._models = models, self._clock() + LIST_KEPT_SECONDS
-        return _visible_models(models, visible)
+        return models
 
     def _read_models(self) -> list[tuple[str, AgentSummary]]:
         """Fetches all agents with their model names, without the bridge's own helper agents."""
@@ -66,11 +69,10 @@ class Directory:
             raise _unknown_model(model)
 
     def _is_visible(self, model: str, visible: Visible) -> bool:
-        if AGENT_ID.fullmatch(model):
-            return self._agent_by_id(model).name in visible
-        named = self._gateway.agents_named(model)
+        """Looks in the list of all agents: finding one agent takes another time than not finding it."""
+        found = [agent for _, agent in self._kept_models() if model in (agent.id, agent.name)]
         # If several agents have the name, all of them must be visible: the name may mean any of them.
-        return bool(named) and all(agent.id in visible for agent in named)
+        return bool(found) and all(agent.id in visible or agent.name in visible for agent in found)
 
     def find_id(self, model: str) -> str:
         """Returns the id of the agent with this name, maybe from before it was renamed. An id is returned unchecked."""

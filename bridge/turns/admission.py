@@ -24,6 +24,14 @@ class Admission:
         self._stubs = stubs
         self._gate = Gate(settings.turns_at_once)
 
+    def count_request(self, key: ApiKey | None) -> None:
+        """Counts a request of the API key, whatever it asks for. Raises Busy if the key has no request left."""
+        if key is None:
+            return
+        rate = self._settings.key_rate if key.rate is None else key.rate
+        if rate:  # a limit of 0 is no limit
+            self._allowance.count_request(key.name, rate)
+
     def enter(self, key: ApiKey | None) -> Slot:
         """Takes a slot for a turn of the key, before anything else is done. Raises Busy or TooManyTurns at a limit."""
         key_slot = self._key_slot(key)
@@ -34,13 +42,10 @@ class Admission:
             raise
 
     def _key_slot(self, key: ApiKey | None) -> KeySlot:
-        """Counts a request of the API key, and returns a slot for its turn. A limit of 0 is no limit."""
+        """Returns a slot for a turn of the API key. A limit of 0 is no limit."""
         if key is None:
             return KeySlot()
-        rate = self._settings.key_rate if key.rate is None else key.rate
         turns = self._settings.key_turns if key.turns is None else key.turns
-        if rate:
-            self._allowance.count_request(key.name, rate)
         return self._allowance.take_slot(key.name, turns) if turns else KeySlot()
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:

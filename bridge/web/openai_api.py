@@ -25,6 +25,7 @@ def openai_routes(settings: Settings, directory: Directory, answers: Answers, ch
         if request.method != "OPTIONS":
             g.client_key = client_key(request, settings.api_keys)
             current_trace().key_name = g.client_key.name if g.client_key else ""
+            answers.admission.count_request(g.client_key)
 
     @api.get("/models")
     def list_models() -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from bridge import directory
 from bridge.stubs import cache
 from bridge.turn import Stopped, Text
 from tests.actors import Chat
@@ -80,6 +81,27 @@ def test_an_agent_of_another_key_is_refused_exactly_like_a_missing_one(
     assert letta.prompts == []
 
 
+@pytest.mark.parametrize("key", ["by-name", "by-id"])
+@pytest.mark.parametrize("path", ["/v1/models/{}", "/v1/chat/completions"])
+def test_the_bridge_does_the_same_work_for_an_agent_of_another_key_as_for_a_missing_one(
+    client: FlaskClient, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch, key: str, path: str
+) -> None:
+    """How long Letta takes to find an agent, which Server-Timing says, would tell that it is there."""
+    monkeypatch.setattr(directory, "LIST_KEPT_SECONDS", 0.0)
+    models = "Bob", "Nobody", letta.agents_named("Bob")[0].id, "agent-00000000-0000-4000-8000-000000000000"
+    work = []
+    for model in models:
+        letta.calls.clear()
+        body = {"model": model, "messages": [{"role": "user", "content": "Hi"}]}
+        if "chat" in path:
+            reply = client.post(path, json=body, headers=bearer(key))
+        else:
+            reply = client.get(path.format(model), headers=bearer(key))
+        work.append((reply.status_code, reply.headers["X-Bridge-Letta-Calls"], *letta.calls))
+    assert len(set(work)) == 1
+    assert not {"agent", "agents_named"} & set(work[0])
+
+
 def test_the_ids_of_agents_of_another_key_are_not_shown(chat: Chat, letta: FakeGateway) -> None:
     twins = [letta.has_agent("Twin").id, letta.has_agent("Twin").id]
     reply = chat.ask(model="Twin", headers=bearer("by-name"))
@@ -126,6 +148,17 @@ def test_a_key_with_too_many_requests_is_told_when_to_come_again(chat: Chat, let
     assert (reply.error["type"], reply.error["code"]) == ("rate_limit_error", "rate_limit_exceeded")
     letta.will_say("Hello")
     assert chat.ask(headers=bearer("all")).status == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/Ada"])
+def test_requests_for_models_count_for_the_rate_of_a_key(client: FlaskClient, letta: FakeGateway, path: str) -> None:
+    answers = [client.get(path, headers=bearer("slow")) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    letta.calls.clear()
+    refused = client.get(path, headers=bearer("slow"))
+    assert (refused.status_code, check_error(refused.json or {})["code"]) == (429, "rate_limit_exceeded")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert letta.calls == []
 
 
 def test_a_key_has_only_its_turns_at_once(chat: Chat, letta: FakeGateway) -> None:
