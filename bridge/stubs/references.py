@@ -23,6 +23,8 @@ MAX_DEPTH = 24
 # How many references are followed to find the kinds of their values, and how many to places that usually hold no
 # schemas.
 MAX_REFERENCES = 100
+# How many schemas may be around a reference that is followed for that. Each takes up to two of Python's 1,000 calls.
+MAX_LEVELS = 150
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
 _ANNOTATIONS = frozenset({"description", "title", "default", "examples", "deprecated"})
@@ -80,12 +82,12 @@ class Definitions:
         """Returns the JSON Schema types of the values that can satisfy a schema, following its references."""
         return possible_kinds(schema, self._kinds_at)
 
-    def _kinds_at(self, reference: str) -> frozenset[str]:
+    def _kinds_at(self, reference: str, level: int) -> frozenset[str]:
         """Returns the types at a reference; all types while the target is being read, so that circles end."""
         if reference not in self._kinds:
             self._kinds[reference] = KINDS
-            if len(self._kinds) < MAX_REFERENCES:
-                self._kinds[reference] = possible_kinds(self.lookup(reference), self._kinds_at)
+            if len(self._kinds) < MAX_REFERENCES and level < MAX_LEVELS:
+                self._kinds[reference] = possible_kinds(self.lookup(reference), self._kinds_at, level)
         return self._kinds[reference]
 
     def is_recursive(self, reference: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ _KIND_OF_TYPE = {
     list: "array",
     dict: "object",
 }
+# A place in a list, as a JSON Pointer has it. Python refuses to read numbers with thousands of digits.
+_INDEX = re.compile("0|[1-9][0-9]{0,8}")
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 _SINGLE = frozenset(
     {"items", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains"}
@@ -56,7 +59,7 @@ def find_at_path(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
     for name in path:
         if isinstance(here, dict) and name in here:
             inner = here[name]
-        elif isinstance(here, list) and name.isdecimal() and int(name) < len(here):
+        elif isinstance(here, list) and _INDEX.fullmatch(name) and int(name) < len(here):
             inner = here[int(name)]
         else:
             return None, False
@@ -78,18 +81,20 @@ def kind_of_value(value: Any) -> str:
     return _KIND_OF_TYPE[type(value)]
 
 
-def possible_kinds(schema: Any, of_reference: Callable[[str], frozenset[str]]) -> frozenset[str]:
-    """Returns the JSON Schema types that can satisfy a schema. `of_reference` returns those of a reference's target."""
+def possible_kinds(schema: Any, of_reference: Callable[[str, int], frozenset[str]], level: int = 0) -> frozenset[str]:
+    """Returns the JSON Schema types that can satisfy a schema. `of_reference` returns those of a reference's target.
+    `level` counts the schemas around this one, also those around the references that led to it.
+    """
     if not isinstance(schema, dict):
         return frozenset() if schema is False else KINDS
     result = _declared_kinds(schema)
     if isinstance(schema.get("$ref"), str):
-        result &= of_reference(schema["$ref"])
+        result &= of_reference(schema["$ref"], level + 1)
     for key in ALTERNATIVES:
         if isinstance(schema.get(key), list):
-            result &= frozenset().union(*(possible_kinds(inner, of_reference) for inner in schema[key]))
+            result &= frozenset().union(*(possible_kinds(inner, of_reference, level + 1) for inner in schema[key]))
     for inner in schema.get("allOf", ()):
-        result &= possible_kinds(inner, of_reference)
+        result &= possible_kinds(inner, of_reference, level + 1)
     return result
 
 

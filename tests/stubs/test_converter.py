@@ -154,6 +154,17 @@ def test_a_schema_that_is_too_large_once_spelt_out_is_refused() -> None:
 REFERENCES = [{"$ref": f"#/$defs/d{number}"} for number in range(25)]
 
 
+def deep_ring(keyword: str) -> dict[str, Any]:
+    """Definitions that lead in a circle, each through 28 levels."""
+    definitions = {}
+    for number in range(40):
+        inner: dict[str, Any] = {"$ref": f"#/$defs/d{(number + 1) % 40}"}
+        for _ in range(28):
+            inner = {keyword: [inner]}
+        definitions[f"d{number}"] = inner
+    return {"properties": {"a": REFERENCES[0]}, "$defs": definitions}
+
+
 @pytest.mark.parametrize(
     "schema",
     [
@@ -163,14 +174,26 @@ REFERENCES = [{"$ref": f"#/$defs/d{number}"} for number in range(25)]
         {"anyOf": REFERENCES, "$defs": {f"d{n}": {"oneOf": REFERENCES} for n in range(25)}},
         {"$ref": "#", "allOf": [{"$ref": "#"}] * 20},
         {"properties": {"a": REFERENCES[0]}, "$defs": {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(1500)}},
+        deep_ring("allOf"),
+        deep_ring("anyOf"),
     ],
-    ids=["alternatives", "parts", "parts at the top", "alternatives at the top", "the whole", "a long chain"],
+    ids=[
+        *("alternatives", "parts", "parts at the top", "alternatives at the top", "the whole", "a long chain"),
+        *("a ring of deep parts", "a ring of deep alternatives"),
+    ],
 )
 def test_references_in_circles_come_to_an_end(schema: dict[str, Any]) -> None:
     for form in (AS_SENT, CONVERTING, STRICT, SANDBOXED):
         stub = make_stub(ToolSpec("a", "", {"type": "object", **schema}), form)
         assert len(json.dumps(stub.json_schema)) < 200_000
         assert json.loads(restore_arguments(stub, '{"a": {"b": [1]}, "thinking": ""}')) == {"a": {"b": [1]}}
+
+
+@pytest.mark.parametrize("place", ["9" * 5000, "1", "01", "\u0660", "-1", "0/" + "9" * 5000])
+def test_a_reference_to_a_place_that_a_list_does_not_have_leads_nowhere(place: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": f"#/anyOf/{place}"}}, "anyOf": [{}]}
+    for form in (AS_SENT, CONVERTING, STRICT, SANDBOXED):
+        assert any("leads nowhere" in change for change in make_stub(ToolSpec("a", "", schema), form).changes)
 
 
 def test_changes_are_described_in_sentences() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.parameters import check_parameters, parse_reply_format
-from bridge.dialects.openai.content import parse_content, storable_text
+from bridge.dialects.openai.content import parse_content
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
 from bridge.dialects.openai.transcript import Transcript
 from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.errors import InvalidRequest
+from bridge.json_text import storable_json, storable_text
 from bridge.turn import ASIDE_SUFFIX, JsonObject, Message, ToolCall, Turn
 
 ROLES = {
@@ -96,7 +97,7 @@ def _parse_message(value: Any, where: str, image_urls: bool) -> Message:
         role=ROLES[role],  # type: ignore[arg-type]
         text=text,
         images=images,
-        name=name if isinstance(name, str) else "",
+        name=storable_text(name) if isinstance(name, str) else "",
         tool_calls=_parse_echoed_calls(value.get("tool_calls")),
         tool_call_id=storable_text(call_id) if isinstance(call_id, str) else "",
         # OpenAI has no field for errors. These are the fields that some clients use.
@@ -118,7 +119,7 @@ def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
 
 def _arguments_as_text(value: Any) -> str:
     """Returns the arguments of a call as JSON text, OpenAI's form: some clients send them back as an object."""
-    return storable_text(value) if isinstance(value, str) else json.dumps({} if value is None else value)
+    return storable_json(value if isinstance(value, str) else json.dumps({} if value is None else value))
 
 
 def _parse_flag(body: JsonObject, name: str, prefix: str = "") -> bool:

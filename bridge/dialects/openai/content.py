@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from bridge.errors import InvalidRequest
+from bridge.json_text import storable_text
 from bridge.turn import Image
 
 _SEPARATOR = "\n\n"
@@ -27,11 +28,6 @@ def parse_content(content: Any, role: str, where: str, *, image_urls: bool) -> t
     parts = [_parse_part(item, role, f"{where}[{index}]", image_urls) for index, item in enumerate(content)]
     texts = [part for part in parts if isinstance(part, str) and part]
     return storable_text(_SEPARATOR.join(texts)), tuple(part for part in parts if isinstance(part, Image))
-
-
-def storable_text(text: str) -> str:
-    """Returns the text as Letta's databases can store it: without NUL, and with U+FFFD for each lone surrogate."""
-    return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _parse_part(value: Any, role: str, where: str, image_urls: bool) -> str | Image:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bridge.dialects.openai.content import storable_text
 from bridge.errors import InvalidRequest
+from bridge.json_text import find_lone_surrogate
 from bridge.turn import ReplyFormat
 
 _ALONE = "and nothing else: no code fence, no words around it."
@@ -21,5 +21,11 @@ def value_of_schema(schema: Any, field: str) -> ReplyFormat:
     """Returns the form of `{"type": "json_schema"}`. `field` is where the request has the schema."""
     if not isinstance(schema, dict):
         raise InvalidRequest(f"`{field}` must be an object (a JSON Schema).", param=field)
-    text = storable_text(json.dumps(schema, ensure_ascii=False))
+    place = find_lone_surrogate(schema, field)
+    if place:
+        raise InvalidRequest(
+            f"`{place:.200}` has a text with half a surrogate pair, which is not a character. Send whole characters.",
+            param=place[:200],
+        )
+    text = json.dumps(schema, ensure_ascii=False)
     return ReplyFormat(f"Answer with one valid JSON value that fits this JSON Schema, {_ALONE}\n{text}", text, field)

@@ -152,6 +152,11 @@ def test_halves_of_a_character_in_two_parts_are_not_joined() -> None:
     assert text_of([{"type": "text", "text": "\ud83d"}, {"type": "text", "text": "\ude00"}]) == "\ufffd\n\n\ufffd"
 
 
+def test_the_name_beside_a_result_is_storable_too() -> None:
+    result = {"role": "tool", "tool_call_id": "call_1", "name": "a\ud800", "content": "one"}
+    assert transcript(body(messages=[result]))[0].name == "a\ufffd"
+
+
 def test_the_name_of_a_model_is_storable_too() -> None:
     assert parse(body(model=" Ada\ud800\x00 ")).model == "Ada\ufffd"
 
@@ -187,7 +192,13 @@ def test_malformed_calls_in_an_echoed_answer_are_ignored(calls: Any) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [({"a": [None, "é"]}, '{"a": [null, "\\u00e9"]}'), (None, "{}"), ('{"a": "\ud800"}', '{"a": "\ufffd"}'), ("", "")],
+    [
+        ({"a": [None, "é"]}, '{"a": [null, "\\u00e9"]}'),
+        (None, "{}"),
+        ('{"a": "\ud800"}', '{"a": "\ufffd"}'),
+        (r'{"a": "\ud800"}', '{"a": "\ufffd"}'),
+        ("", ""),
+    ],
 )
 def test_echoed_arguments_are_a_json_text_that_can_be_stored(arguments: Any, text: str) -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": arguments}}

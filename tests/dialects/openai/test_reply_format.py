@@ -12,9 +12,23 @@ def test_any_object_has_no_schema() -> None:
     assert any_object().schema == ""
 
 
-def test_text_that_letta_cannot_store_is_left_out_of_the_schema() -> None:
-    form = value_of_schema({"description": "a\ud800b"}, "text.format.schema")
-    assert form.schema == '{"description": "a\ufffdb"}'
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"description": "a\ud800b"}, "s.description"),
+        ({"properties": {"a": {"enum": ["x", "\udfff"]}}}, "s.properties.a.enum[1]"),
+        ({"properties": {"\udc00": {"type": "string"}}}, "s.properties"),
+    ],
+)
+def test_half_a_surrogate_pair_in_a_schema_is_refused_by_its_place(schema: Any, place: str) -> None:
+    with pytest.raises(InvalidRequest, match="half a surrogate pair") as refused:
+        value_of_schema(schema, "s")
+    assert (refused.value.status, refused.value.param) == (400, place)
+
+
+def test_a_schema_is_said_as_it_is() -> None:
+    form = value_of_schema({"description": "a\U0001f600b"}, "text.format.schema")
+    assert form.schema == '{"description": "a\U0001f600b"}'
     assert form.schema in form.instruction
 
 
