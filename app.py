@@ -13,6 +13,7 @@ from bridge.conversation import Conversation
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.dialect import ChatCompletions
 from bridge.directory import Directory
+from bridge.folders import make_private_folder
 from bridge.history.activity import Activity
 from bridge.history.log_line import log_turn
 from bridge.history.recorder import Recorder
@@ -65,7 +66,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.url_map.strict_slashes = False
     trace_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    admission = Admission(settings, parts.directory, Allowance(settings.data_dir / "keys"), parts.stubs)
+    allowance = Allowance(make_private_folder(settings.data_dir / "keys"))
+    admission = Admission(settings, parts.directory, allowance, parts.stubs)
     attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat, settings.repeat_wait)
     turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn])
     sweeps = _make_sweeps(settings, parts.gateway)

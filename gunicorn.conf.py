@@ -12,14 +12,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bridge.config import complete_environment, make_data_folder, read_settings
+from bridge.config import complete_environment, read_settings
 from bridge.errors import SettingsError
+from bridge.folders import make_data_folder
 from bridge.logs import log_config
 from bridge.web.shutdown import EXTENSION
 
 try:
     settings = read_settings(complete_environment(os.environ, Path.cwd()))
-    make_data_folder(settings)
+    make_data_folder(settings.data_dir)
 except SettingsError as faults:
     sys.exit(f"The bridge can't start:\n{faults}")
 

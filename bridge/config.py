@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from dotenv import dotenv_values
@@ -341,16 +340,3 @@ def complete_environment(environment: Mapping[str, str], folder: Path) -> dict[s
         key: value for key, value in dotenv_values(folder / ".env", interpolate=False).items() if value is not None
     }
     return {**from_file, **environment}
-
-
-def make_data_folder(settings: Settings) -> None:
-    """Makes the folder BRIDGE_DATA_DIR, and checks before the service starts that files can be written there."""
-    try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=settings.data_dir):
-            return
-    except OSError as fault:
-        raise SettingsError(
-            f"BRIDGE_DATA_DIR: {str(settings.data_dir)!r} can't be written ({fault.strerror});"
-            " name a folder that the service may make or write to"
-        ) from None

@@ -32,7 +32,12 @@ class ApiKey:
 def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
     """Parses BRIDGE_API_KEYS: keys with commas or blanks between. Two keys with one name belong to one client."""
     items = [item for item in re.split(r"[,\s]+", value.strip()) if item]
-    return tuple(_parse_key(item, number) for number, item in enumerate(items, start=1))
+    keys = tuple(_parse_key(item, number) for number, item in enumerate(items, start=1))
+    plain = {key.name for key, item in zip(keys, items, strict=True) if not _HASHED.fullmatch(item)}
+    for number, (key, item) in enumerate(zip(keys, items, strict=True), start=1):
+        if key.name in plain and _HASHED.fullmatch(item):
+            raise ValueError(f"key {number} has the name {key.name!r}, which a plain key has by its place: rename it")
+    return keys
 
 
 def _parse_key(item: str, number: int) -> ApiKey:
@@ -40,7 +45,8 @@ def _parse_key(item: str, number: int) -> ApiKey:
     hashed = _HASHED.fullmatch(item)
     if hashed:
         name, digest, agents, options = hashed.groups()
-        return ApiKey(name, digest.lower(), _parse_agents(agents or ""), **_parse_options(options or "", number))
+        limits = _parse_options(options or "", number)
+        return ApiKey(name, digest.lower(), _parse_agents(agents or "", number), **limits)
     if _ALMOST_HASHED.fullmatch(item):
         raise ValueError(
             f"key {number} looks like `name:sha256[:agents[:options]]`, but a SHA-256 has 64 hex digits,"
@@ -53,9 +59,11 @@ def _parse_key(item: str, number: int) -> ApiKey:
     return ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest())
 
 
-def _parse_agents(text: str) -> frozenset[str]:
+def _parse_agents(text: str, number: int) -> frozenset[str]:
     """Parses the agents of a key, with `|` between and escaped as in a URL. `*` or "" is the empty set: all agents."""
     agents = {unquote(agent) for agent in text.split("|") if agent}
+    if text and not agents:
+        raise ValueError(f"key {number} lists agents, but names none between its `|`: for all agents, write `*`")
     return frozenset() if "*" in agents else frozenset(agents)
 
 

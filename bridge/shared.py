@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from bridge.config import Settings
-from bridge.errors import SettingsError
+from bridge.folders import OWN_FILES, make_private_folder
 from bridge.journal.lingering import LingeringTurns
 from bridge.locks.agents import AgentLocks, Locker
 from bridge.locks.files import FileLocker
@@ -29,22 +28,14 @@ class SharedParts:
 
 def make_shared_parts(settings: Settings) -> SharedParts:
     """Makes the parts and the folder BRIDGE_DATA_DIR, but opens no file and no connection."""
-    folder = _make_folder(settings.data_dir)
+    folder = make_private_folder(settings.data_dir, OWN_FILES)
     if settings.redis_url:
         server = RedisServer(settings.redis_url)
         return _connect_parts(RedisStore(server), LeaseLocker(server), settings)
-    return _connect_parts(LocalStore(folder / "shared.db"), FileLocker(_make_folder(folder / "locks")), settings)
+    return _connect_parts(LocalStore(folder / "shared.db"), FileLocker(make_private_folder(folder / "locks")), settings)
 
 
 def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedParts:
     open_calls = OpenCalls(store, settings.tool_wait, settings.final_tools)
     lingering = LingeringTurns(store, settings.repeat_wait)
     return SharedParts(store, AgentLocks(locker, settings.wait), open_calls, lingering, Heartbeat(store))
-
-
-def _make_folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise SettingsError(f"BRIDGE_DATA_DIR: {path} can't be made ({fault.strerror})") from None
-    return path

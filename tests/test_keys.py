@@ -43,6 +43,25 @@ def test_keys_are_separated_by_commas_or_blanks() -> None:
     ]
 
 
+@pytest.mark.parametrize("agents", ["|", "||"])
+def test_a_list_without_an_agent_does_not_mean_all_agents(agents: str) -> None:
+    with pytest.raises(ValueError, match="key 2 lists agents, but names none") as caught:
+        parse_api_keys(f"plain-key-of-mine,roo:{DIGEST}:{agents}")
+    assert DIGEST not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [f"plain-key-of-mine,key-1:{DIGEST}", f"key-2:{DIGEST} plain-key-of-mine"])
+def test_a_named_key_cannot_have_the_name_of_a_plain_one(text: str) -> None:
+    with pytest.raises(ValueError, match=r"has the name 'key-\d', which a plain key has by its place") as caught:
+        parse_api_keys(text)
+    assert "plain-key-of-mine" not in str(caught.value)
+
+
+def test_two_keys_may_belong_to_one_client() -> None:
+    names = [key.name for key in parse_api_keys(f"key-7:{DIGEST},key-7:{'cd' * 32},plain-key-of-mine")]
+    assert names == ["key-7", "key-7", "key-3"]
+
+
 @pytest.mark.parametrize(
     "options", ["rate", "rate=", "rate=x", "rate=-1", "turns=1e3", "methods=", "methods=best", "x=1"]
 )

@@ -83,7 +83,7 @@ class Allowance:
         raise Busy(f"The key {key!r} has {most} turns under way, which is all that it may have.", code="too_many_turns")
 
     def _open_file(self, name: str) -> int:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
+from collections.abc import Callable
 
 import pytest
 from flask import Flask
@@ -147,16 +148,56 @@ def test_an_invented_forwarded_address_does_not_get_around_the_limit(stranger: O
     assert stranger.sign_in(**{"X-Forwarded-For": "198.51.100.1"}).status_code == 429
 
 
+@pytest.fixture
+def attacked(environment: dict[str, str], letta: FakeGateway, same_minute: None) -> Callable[[], Operator]:
+    """A service to which many addresses have just sent wrong passwords. Returns browsers of it."""
+    app = create_app(read_settings({**environment, "BRIDGE_PROXIES": "1"}), letta)
+    for number in range(sessions.MANY):
+        other = Operator(app.test_client(), signed_in=False)
+        assert other.sign_in("wrong", **{"X-Forwarded-For": f"192.0.2.{number}"}).status_code == 401
+    return lambda: Operator(app.test_client(), signed_in=False)
+
+
+def test_the_right_password_is_accepted_whatever_other_addresses_send(attacked: Callable[[], Operator]) -> None:
+    operator = attacked()
+    for _ in range(3):
+        assert operator.sign_in(**{"X-Forwarded-For": "198.51.100.1"}).status_code == 303
+
+
+def test_after_many_wrong_passwords_each_address_has_one_try(attacked: Callable[[], Operator]) -> None:
+    operator = attacked()
+    assert operator.sign_in("wrong", **{"X-Forwarded-For": "198.51.100.1"}).status_code == 401
+    assert operator.sign_in(**{"X-Forwarded-For": "198.51.100.1"}).status_code == 429
+    assert attacked().sign_in("wrong", **{"X-Forwarded-For": "192.0.2.1"}).status_code == 429
+
+
+def test_a_signed_in_operator_is_not_shut_out(stranger: Operator, same_minute: None, app: Flask) -> None:
+    stranger.sign_in()
+    for _ in range(sessions.MOST_FROM_ONE):
+        assert Operator(app.test_client(), signed_in=False).sign_in("wrong").status_code == 401
+    assert Operator(app.test_client(), signed_in=False).sign_in().status_code == 429
+    stranger.page("tools")
+
+
 @pytest.mark.usefixtures("same_minute")
-def test_wrong_passwords_are_counted_for_all_addresses_together(
-    environment: dict[str, str], letta: FakeGateway
-) -> None:
-    stranger = Operator(
-        create_app(read_settings({**environment, "BRIDGE_PROXIES": "1"}), letta).test_client(), signed_in=False
-    )
-    for number in range(sessions.MOST_FROM_ALL):
-        assert stranger.sign_in("wrong", **{"X-Forwarded-For": f"192.0.2.{number}"}).status_code == 401
-    assert stranger.sign_in(**{"X-Forwarded-For": "198.51.100.1"}).status_code == 429
+def test_the_addresses_of_one_ipv6_network_count_as_one(environment: dict[str, str], letta: FakeGateway) -> None:
+    app = create_app(read_settings({**environment, "BRIDGE_PROXIES": "1"}), letta)
+    for number in range(sessions.MOST_FROM_ONE):
+        other = Operator(app.test_client(), signed_in=False)
+        assert other.sign_in("wrong", **{"X-Forwarded-For": f"2001:db8::{number}"}).status_code == 401
+    here = Operator(app.test_client(), signed_in=False)
+    assert here.sign_in(**{"X-Forwarded-For": "2001:db8::ffff:ffff:ffff:ffff"}).status_code == 429
+    assert here.sign_in(**{"X-Forwarded-For": "2001:db8:0:1::1"}).status_code == 303
+
+
+@pytest.mark.usefixtures("same_minute")
+def test_ipv4_addresses_on_an_ipv6_socket_are_told_apart(environment: dict[str, str], letta: FakeGateway) -> None:
+    app = create_app(read_settings({**environment, "BRIDGE_PROXIES": "1"}), letta)
+    for _ in range(sessions.MOST_FROM_ONE):
+        Operator(app.test_client(), signed_in=False).sign_in("wrong", **{"X-Forwarded-For": "::ffff:192.0.2.7"})
+    here = Operator(app.test_client(), signed_in=False)
+    assert here.sign_in(**{"X-Forwarded-For": "::ffff:192.0.2.7"}).status_code == 429
+    assert here.sign_in(**{"X-Forwarded-For": "::ffff:192.0.2.8"}).status_code == 303
 
 
 def test_a_session_is_valid_in_every_worker(settings: Settings, letta: FakeGateway, client: FlaskClient) -> None:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from flask import Flask, Request, request
@@ -26,10 +27,12 @@ from bridge.web.security import password_matches
 
 # Seconds until a session ends.
 LIFETIME = 12 * 3600
-# The wrong passwords that are allowed within WINDOW seconds: from one address, and from all addresses together.
+# The wrong passwords that are allowed from one address within WINDOW seconds: usually, and after MANY from all
+# addresses together. So many addresses can't guess much, and others can't lock out who knows the password.
 WINDOW = 60
 MOST_FROM_ONE = 5
-MOST_FROM_ALL = 30
+MOST_AFTER_MANY = 1
+MANY = 30
 
 
 class SignedSessions(SecureCookieSessionInterface):
@@ -71,18 +74,21 @@ class SignIn:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check_password(self, request: Request, shown: str | None) -> None:
-        """Raises Unauthorized for a wrong password. After too many, raises Busy also for the right one."""
+        """Raises Unauthorized for a wrong password. After too many from this address, raises Busy for every one."""
         window = int(time.time() // WINDOW)
-        limits = {
-            f"wrong passwords {window}": MOST_FROM_ALL,
-            f"wrong passwords {window} {_address_digest(request)}": MOST_FROM_ONE,
-        }
-        if any(self._add_to_count(key, 0) >= most for key, most in limits.items()):
+        of_all = f"wrong passwords {window}"
+        of_this = f"{of_all} {_address_digest(request)}"
+        most = MOST_AFTER_MANY if self._add_to_count(of_all, 0) >= MANY else MOST_FROM_ONE
+        if self._add_to_count(of_this, 0) >= most:
             wait = WINDOW - int(time.time()) % WINDOW
-            raise Busy(f"Too many wrong passwords. Try again in {wait} seconds.", retry_after=wait)
+            raise Busy(
+                f"Too many wrong passwords from your address. Try again in {wait} seconds."
+                " If all clients seem to have one address, set BRIDGE_PROXIES.",
+                retry_after=wait,
+            )
         if password_matches(shown, self.password):
             return
-        for key in limits:
+        for key in (of_all, of_this):
             self._add_to_count(key, 1)
         raise Unauthorized("That is not the password.", code="wrong_password")
 
@@ -121,4 +127,13 @@ class SignIn:
 
 
 def _address_digest(request: Request) -> str:
-    return hashlib.sha256((request.remote_addr or "").encode()).hexdigest()[:16]
+    return hashlib.sha256(_network(request.remote_addr or "").encode()).hexdigest()[:16]
+
+
+def _network(address: str) -> str:
+    """Returns the network that one customer of a provider has: with IPv6, 2 ** 64 addresses."""
+    with suppress(ValueError):
+        found = ip_address(address)
+        if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
+            return str(ip_network((found, 64), strict=False))
+    return address
