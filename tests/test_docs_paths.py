@@ -49,6 +49,25 @@ def test_every_test_that_the_security_table_names_exists() -> None:
     assert [path for path in sorted(named) if not (ROOT / "tests" / path).exists()] == []
 
 
+def test_make_test_runs_every_test_that_the_security_table_names() -> None:
+    (recipe,) = re.findall(r"^test: check\n\t.* -m pytest(.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert not re.search(r" -[mk] |--ignore|--deselect", recipe)
+    named = paths("docs/security-table.md")
+    assert [path for path in sorted(named) if "mark.full" in (ROOT / "tests" / path).read_text()] == []
+
+
+def test_make_test_fast_leaves_out_what_the_pages_say() -> None:
+    (recipe,) = re.findall(r"^test-fast: check\n\t(.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert re.findall(r"--ignore=(\S+)", recipe) == ["tests/real", "tests/faults"]
+    assert re.findall(r'-m "(.*?)"', recipe) == ["not real and not browser and not servers"]
+    rows = [
+        line.split(" | ") for line in (ROOT / CONTRIBUTING).read_text().splitlines() if line.startswith("| `tests/")
+    ]
+    left_out = {row[0].strip("| "): row[1] for row in rows}
+    assert left_out["`tests/faults/`"] == "no"
+    assert "everything in `faults/`" in (ROOT / "docs/security-table.md").read_text()
+
+
 def test_every_function_on_the_page_about_extensions_is_in_a_file_that_the_page_names() -> None:
     functions = {match[1] or match[2] for word in in_code(EXTENDING) if (match := FUNCTION.fullmatch(word))}
     assert sorted(functions - set(re.findall(r"def (\w+)", code_of(EXTENDING)))) == []

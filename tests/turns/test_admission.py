@@ -86,7 +86,6 @@ def test_an_agent_of_another_key_is_refused_exactly_like_a_missing_one(
 def test_the_bridge_does_the_same_work_for_an_agent_of_another_key_as_for_a_missing_one(
     client: FlaskClient, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch, key: str, path: str
 ) -> None:
-    """How long Letta takes to find an agent, which Server-Timing says, would tell that it is there."""
     monkeypatch.setattr(directory, "LIST_KEPT_SECONDS", 0.0)
     models = "Bob", "Nobody", letta.agents_named("Bob")[0].id, "agent-00000000-0000-4000-8000-000000000000"
     work = []
