@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One process for each core, up to four. The tests of one Letta server stay in one process.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadscope
+# With hashes, so that an install takes only the files that were there when the versions were chosen.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --upgrade
 CHECKED := app.py gunicorn.conf.py bridge testbed bench tests
 
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
@@ -56,8 +58,9 @@ format: $(VENV)/.can-test
 
 # Newer versions of what we depend on: edit the .in files or just run this, then run the tests.
 lock: $(VENV)/.can-test
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --upgrade requirements.in -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --upgrade requirements-dev.in -o requirements-dev.txt
+	$(COMPILE) requirements.in -o requirements.txt
+	$(COMPILE) requirements-dev.in -o requirements-dev.txt
+	$(COMPILE) bench/requirements.in -o bench/requirements.txt
 
 clean:
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -69,15 +72,15 @@ $(VENV)/bin/python:
 
 $(VENV)/.can-run: requirements.txt | $(VENV)/bin/python
 	@echo "installing what the service needs"
-	@$(BIN)/pip install --quiet -r requirements.txt
+	@$(BIN)/pip install --quiet --require-hashes -r requirements.txt
 	@touch $@
 
 $(VENV)/.can-bench: bench/requirements.txt $(VENV)/.can-test
 	@echo "installing what the benchmark needs"
-	@$(BIN)/pip install --quiet -r bench/requirements.txt
+	@$(BIN)/pip install --quiet --require-hashes -r bench/requirements.txt
 	@touch $@
 
 $(VENV)/.can-test: requirements.txt requirements-dev.txt | $(VENV)/bin/python
 	@echo "installing what the tests need"
-	@$(BIN)/pip install --quiet -r requirements.txt -r requirements-dev.txt
+	@$(BIN)/pip install --quiet --require-hashes -r requirements.txt -r requirements-dev.txt
 	@touch $@

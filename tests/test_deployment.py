@@ -86,6 +86,21 @@ def test_the_image_has_all_files_of_the_service() -> None:
     assert "USER 10001" in lines
 
 
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "bench/requirements.txt"])
+def test_every_requirement_has_a_version_and_hashes(name: str) -> None:
+    text = (ROOT / name).read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    assert lines
+    assert [line for line in lines if not re.match(r"[\w.-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line)] == []
+
+
+@pytest.mark.parametrize("name", ["Makefile", "Dockerfile", "docs/deploy.md"])
+def test_packages_are_installed_only_if_their_hashes_are_right(name: str) -> None:
+    installs = [line for line in (ROOT / name).read_text().splitlines() if "pip install" in line]
+    assert installs
+    assert [line for line in installs if "--require-hashes" not in line] == []
+
+
 def test_all_platforms_run_the_python_that_the_tests_run() -> None:
     version = ".".join(map(str, PYTHON))
     assert (ROOT / ".python-version").read_text().strip() == version

@@ -52,7 +52,7 @@ def test_every_test_that_the_security_table_names_exists() -> None:
 def test_make_test_runs_every_test_that_the_security_table_names() -> None:
     (recipe,) = re.findall(r"^test: check\n\t.* -m pytest(.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert not re.search(r" -[mk] |--ignore|--deselect", recipe)
-    named = paths("docs/security-table.md")
+    named = [path for path in paths("docs/security-table.md") if path.endswith(".py")]
     assert [path for path in sorted(named) if "mark.full" in (ROOT / "tests" / path).read_text()] == []
 
 
