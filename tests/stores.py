@@ -49,6 +49,20 @@ class FailingStore:
         return getattr(self._store, call)
 
 
+class EmptiedStore:
+    """A store that loses all its data when `empty` is called."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._times = 0
+
+    def empty(self) -> None:
+        self._times += 1
+
+    def __getattr__(self, call: str) -> Any:
+        return lambda key, *others: getattr(self._store, call)(f"{self._times} {key}", *others)
+
+
 def locker(place: str) -> Locker:
     """Returns the locks in a folder, or in the Redis at a URL."""
     return LeaseLocker(RedisServer(place)) if place.startswith("redis:") else FileLocker(Path(place))

@@ -79,6 +79,10 @@ class Claims:
         """Replaces the claim `other` by ours. Returns False if `other` is not the claim of the turn any more."""
         return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
 
+    def restore(self, claim: Claim) -> bool:
+        """Stores our claim again if the store has lost it. Returns whether it had."""
+        return self._store.get(self._key) is None and self.take(claim) is None
+
     def renew(self, claim: Claim) -> None:
         """Makes our claim expire `keep` seconds from now, if it is still the claim of the turn."""
         self.take_over(claim, claim)

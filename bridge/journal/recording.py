@@ -20,13 +20,19 @@ MOST_BATCHES = 20_000
 
 
 class Recording:
-    """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write."""
+    """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write. `renew`
+    makes the store keep the claim longer; `restore` writes the claim again if it is lost, and returns whether it was.
+    """
 
-    def __init__(self, store: Store, token: str, keep: float, renew: Callable[[], object]) -> None:
+    def __init__(
+        self, store: Store, token: str, keep: float, renew: Callable[[], object], restore: Callable[[], bool]
+    ) -> None:
         self._store = store
         self._key = events_key(token)
         self._keep = keep
         self._renew = renew
+        self._restore = restore
+        self._ended = False
         self._renewed = time.monotonic()
         self._written = 0
         self._characters = 0
@@ -38,8 +44,13 @@ class Recording:
         self._characters += len(event.arguments) if isinstance(event, ToolCall) else 0
 
     def flush(self, events: Sequence[AgentEvent]) -> None:
-        """Writes the unwritten ones of all `events`. After `keep` / 3 seconds, renews the claim and the recording."""
+        """Writes the unwritten ones of all `events`; all of them if the store lost its data, and the claim, too: so a
+        repeat finds the attempt. After `keep` / 3 seconds, renews the claim and the recording.
+        """
         with self._writing:
+            if self._ended:  # a client may have the answer, and the claim is removed then
+                return
+            self._write_again_if_lost()
             late = time.monotonic() - self._renewed > self._keep / 3
             fresh = events[self._written :]
             if (fresh or late) and self._is_small_enough:
@@ -54,12 +65,18 @@ class Recording:
         with self._writing:
             if end.how == "well" and not self._is_small_enough:
                 end = End("incomplete", None, end.gone)
-            fresh, first = (events[self._written :] if self._is_small_enough else []), self._written
-            self._written = len(events)
+            self._ended = True
             try:
+                self._write_again_if_lost()
+                fresh, first = (events[self._written :] if self._is_small_enough else []), self._written
+                self._written = len(events)
                 self._store.append(self._key, batch_to_text(fresh, end, first), MOST_BATCHES, self._keep)
             except StoreUnavailable as fault:
                 log.warning("the end of a turn could not be written to the store: %s", fault.message)
+
+    def _write_again_if_lost(self) -> None:
+        if self._restore():
+            self._written = 0
 
     @property
     def _is_small_enough(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import secrets
 import socket
@@ -29,6 +30,8 @@ ALIVE = 5.0
 # The same two numbers while no turn runs here.
 IDLE_PULSE = 20.0
 IDLE_ALIVE = 65.0
+# In so many pulses after the store lost its data, each worker that lives has written again what its turns need.
+PULSES_TO_RESTORE = 3
 # The key of the list of all workers' ids, the most ids in that list, and the seconds that it is kept.
 _LISTED = "workers"
 _MOST_LISTED = 128
@@ -60,6 +63,7 @@ class Heartbeat:
         self._beats = 0
         self._last_named_turns = False
         self._last_failed = False
+        self._lost_at = -math.inf
         self._hurry = threading.Event()
 
     def set_turns_and_work(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
@@ -95,6 +99,18 @@ class Heartbeat:
         """Says that a turn began. If the last beat had no attempts, the next beat then comes at once."""
         self._hurry.set()
 
+    def wait_for_lost_data(self) -> None:
+        """If the store has just lost its data, waits until the other workers have written theirs again."""
+        self._look_for_loss(self.id)
+        while time.monotonic() < self._lost_at + PULSES_TO_RESTORE * PULSE:
+            time.sleep(PULSE / 10)
+
+    def _look_for_loss(self, worker_id: str) -> None:
+        """Notes the time if the store has no beat of this worker any more: it was emptied."""
+        if self._store.get(_beat_key(worker_id)) is None:
+            self._lost_at = time.monotonic()
+            self._hurry.set()
+
     def beat(self) -> None:
         """Writes one beat, lists this worker if the store has lost it, and calls `work`. Only logs failures."""
         assert self._first is not None
@@ -103,6 +119,7 @@ class Heartbeat:
         self._last_named_turns = bool(turns)
         said = Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns)
         try:
+            self._look_for_loss(first.id)
             self._store.put(_beat_key(first.id), _beat_as_text(said), ALIVE if turns else IDLE_ALIVE)
             self._work()
             if not turns and first.id not in self._store.items(_LISTED):  # the store lost the id

@@ -128,7 +128,9 @@ class Attempts:
 
     def begin(self, claim: Claim, claims: Claims, *, repeated: bool) -> Attempt:
         """Returns a new attempt for a stored claim. Runs nothing yet. The next heartbeat names the attempt."""
-        recording = Recording(self.store, claim.token, self.keep, partial(claims.renew, claim))
+        recording = Recording(
+            self.store, claim.token, self.keep, partial(claims.renew, claim), partial(claims.restore, claim)
+        )
         attempt = Attempt(claim, claims, recording, repeated=repeated)
         with self._guard:
             self._attempts[claim.token] = attempt

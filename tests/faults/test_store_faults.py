@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from redis import Redis as Client
 
 from testbed.redis import Redis
 from testbed.service import Service
@@ -127,6 +128,32 @@ def test_nothing_is_lost_or_doubled_when_redis_is_lost_during_a_turn(
     redis.start()
     asking.join()
     assert [reply.text for reply in replies] == ["I do."]
+    serves(agent, bridge)
+    assert sum("Remember this." in line for line in agent.story()) == 1
+    cases.passed()
+
+
+@pytest.mark.strict
+def test_a_repeat_is_not_heard_again_when_redis_is_emptied_during_a_turn(
+    world: World, agent: Agent, redis: Redis, bridge: Service, cases: Cases
+) -> None:
+    world.proxy.clear()
+    replies: list[Reply] = []
+    text = "Remember this.\n!delay 4\n!say I do."
+
+    def ask() -> None:
+        replies.append(persist(lambda: agent.ask(text, stream=True, bridge=bridge)))
+
+    asking = [threading.Thread(target=ask) for _ in range(3)]
+    asking[0].start()
+    world.proxy.wait_for_calls(1, "POST", "/v1/agents/*/messages/stream", ended=False)
+    with Client.from_url(redis.url) as client:
+        client.flushall()
+    for repeat in asking[1:]:
+        repeat.start()
+    for thread in asking:
+        thread.join()
+    assert [reply.text for reply in replies] == ["I do."] * 3
     serves(agent, bridge)
     assert sum("Remember this." in line for line in agent.story()) == 1
     cases.passed()

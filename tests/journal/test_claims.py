@@ -119,3 +119,14 @@ def test_an_answer_that_is_delivered_in_a_moment_counts_as_delivered(
 
 def test_the_moment_in_which_a_delivery_is_noted_is_short() -> None:
     assert module.MOMENT <= 1
+
+
+def test_a_claim_is_restored_only_if_the_turn_has_none(store: Store, claims: Claims) -> None:
+    assert claims.take(MINE) is None
+    assert not claims.restore(MINE)
+    assert claims.take_over(MINE, OTHER)
+    assert not claims.restore(MINE)
+    assert claims.take(MINE) == OTHER
+    store.remove(module.claim_key(Identity("turn-a", "body")))
+    assert claims.restore(MINE)
+    assert claims.take(OTHER) == MINE

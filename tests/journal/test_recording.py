@@ -25,7 +25,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def of(store: Store, renewals: list[str] | None = None, keep: float = 60.0) -> Recording:
-    return Recording(store, "token-1", keep, lambda: (renewals if renewals is not None else []).append("renewed"))
+    renewed: list[str] = [] if renewals is None else renewals
+    return Recording(store, "token-1", keep, lambda: renewed.append("renewed"), lambda: False)
 
 
 def kept(store: Store) -> tuple[list[AgentEvent], End | None]:
@@ -44,6 +45,22 @@ def test_each_event_is_written_once(store: Store) -> None:
     recording.flush(EVENTS)
     assert kept(store) == (EVENTS, WELL)
     assert len(store.items(events_key("token-1"))) == 3
+
+
+def test_events_that_the_store_lost_are_written_again_until_the_end(store: Store) -> None:
+    lost = iter([False, True, False, True, True])
+    recording = Recording(store, "token-1", 60.0, lambda: None, lambda: next(lost))
+    recording.flush(EVENTS[:1])
+    store.remove(events_key("token-1"))
+    for _ in range(2):
+        recording.flush(EVENTS[:2])
+    assert kept(store) == (EVENTS[:2], None)
+    store.remove(events_key("token-1"))
+    recording.end(EVENTS, WELL)
+    assert kept(store) == (EVENTS, WELL)
+    store.remove(events_key("token-1"))
+    recording.flush(EVENTS)
+    assert kept(store) == ([], None)
 
 
 def test_a_write_that_failed_is_made_again(store: Store) -> None:

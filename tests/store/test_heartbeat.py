@@ -13,7 +13,7 @@ from bridge.errors import StoreUnavailable
 from bridge.store import heartbeat as module
 from bridge.store.heartbeat import Heartbeat, beats_of_living_workers, last_beat
 from bridge.store.sqlite import LocalStore
-from tests.stores import FailingStore
+from tests.stores import EmptiedStore, FailingStore
 from tests.waiting import SOON, until
 
 
@@ -108,6 +108,31 @@ def test_a_process_that_the_store_lost_is_listed_again(store: LocalStore) -> Non
     assert beats_of_living_workers(store) == []
     heart.beat_soon()
     until(lambda: [beat.id for beat in beats_of_living_workers(store)] == [name])
+
+
+@pytest.mark.parametrize("notices", ["the waiting thread", "a beat"])
+def test_a_process_waits_for_the_beats_of_others_when_the_store_lost_its_data(store: LocalStore, notices: str) -> None:
+    emptied = EmptiedStore(store)
+    heart, other = Heartbeat(emptied), Heartbeat(emptied)
+    restored = threading.Semaphore(0)
+    other.set_turns_and_work(lambda: ["token-1"], restored.release)
+    assert heart.id != other.id
+    emptied.empty()
+    if notices == "a beat":
+        heart.beat()
+    while restored.acquire(blocking=False):
+        pass
+    heart.wait_for_lost_data()
+    assert restored.acquire(blocking=False)
+
+
+def test_a_process_does_not_wait_for_a_store_that_lost_nothing(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heart = Heartbeat(store)
+    monkeypatch.setattr(module, "PULSES_TO_RESTORE", 1_000_000)
+    for _ in range(2):
+        heart.wait_for_lost_data()
 
 
 @pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone")])

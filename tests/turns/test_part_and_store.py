@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -13,11 +14,12 @@ from bridge.errors import InternalFailure, StoreUnavailable, UnknownModel
 from bridge.journal.batches import batch_to_text
 from bridge.journal.claims import Claim, Claims, claim_key
 from bridge.journal.recording import events_key
+from bridge.store import heartbeat
 from bridge.store.heartbeat import Beat
 from bridge.store.port import Store
 from bridge.turns.part import Part
 from tests.parts import ANSWER, KEEP, SAME, Agent, agent, ask, new_worker, open_store, quick, read, short_lives
-from tests.stores import FailingStore
+from tests.stores import EmptiedStore, FailingStore
 from tests.waiting import SOON, until
 
 __all__ = ["agent", "open_store", "quick", "short_lives"]
@@ -50,6 +52,41 @@ def test_without_its_store_no_turn_begins(open_store: Open, agent: Agent) -> Non
     with pytest.raises(StoreUnavailable):
         ask(new_worker(FailingStore(open_store(), fault=StoreUnavailable("gone"))), agent)
     assert agent.runs == []
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["same worker", "another worker"])
+@pytest.mark.parametrize("beats", [0, 3], ids=["at once", "later"])
+def test_a_repeat_joins_a_turn_during_which_the_store_was_emptied(
+    open_store: Open, agent: Agent, elsewhere: bool, beats: int
+) -> None:
+    store = EmptiedStore(open_store())
+    here, other = new_worker(store), new_worker(store)
+    assert here.heartbeat.id != other.heartbeat.id
+    agent.go_on.clear()
+    first = ask(here, agent)
+    assert agent.begun.wait(SOON)
+    store.empty()
+    time.sleep(beats * heartbeat.PULSE)
+    second = ask(other if elsewhere else here, agent)
+    agent.go_on.set()
+    assert read(first) == read(second) == ANSWER
+    assert len(agent.runs) == 1
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_an_answer_that_ends_as_the_store_is_emptied_is_there_for_a_repeat(open_store: Open, agent: Agent) -> None:
+    store = EmptiedStore(open_store())
+    here, other = new_worker(store), new_worker(store)
+    assert here.heartbeat.id != other.heartbeat.id
+    agent.go_on.clear()
+    first = ask(here, agent)
+    assert agent.begun.wait(SOON)
+    store.empty()
+    agent.go_on.set()
+    assert read(first) == ANSWER
+    assert read(ask(other, agent)) == ANSWER
+    assert len(agent.runs) == 1
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")
