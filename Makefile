@@ -50,7 +50,7 @@ check-security: export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 check-security: export UV_TOOL_DIR := $(CURDIR)/.cache/uv-tools
 check-security: $(VENV)/.can-test
 	$(BIN)/uv tool run --quiet --from bandit==1.9.4 bandit --quiet --configfile pyproject.toml -r app.py gunicorn.conf.py bridge
-	$(BIN)/uv tool run --quiet --from pip-audit==2.10.1 pip-audit --strict --disable-pip --no-deps -r requirements.txt
+	$(BIN)/uv tool run --quiet --from pip-audit==2.10.1 pip-audit --strict --disable-pip --require-hashes -r requirements.txt
 
 format: $(VENV)/.can-test
 	$(BIN)/ruff format $(CHECKED)
