@@ -76,7 +76,12 @@ class TestWithoutKeysOnThisMachine:
         assert client.get("/v1/models", headers={"Host": host}).status_code == 200
 
     @pytest.mark.parametrize("path", ["/v1/models", "/metrics", "/"])
-    def test_other_hosts_are_told_the_setting(self, client: FlaskClient, path: str) -> None:
+    @pytest.mark.parametrize("named", ["", "named.example"])
+    def test_other_hosts_are_told_the_setting(
+        self, environment: dict[str, str], request: pytest.FixtureRequest, named: str, path: str
+    ) -> None:
+        environment["BRIDGE_TRUSTED_HOSTS"] = named
+        client: FlaskClient = request.getfixturevalue("client")
         response = client.get(path, headers={"Host": "rebound.example:8080"})
         error = check_error(response.json or {})
         assert (response.status_code, error["code"]) == (400, "unknown_host")
