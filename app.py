@@ -17,6 +17,7 @@ from bridge.folders import make_private_folder
 from bridge.history.activity import Activity
 from bridge.history.log_line import log_turn
 from bridge.history.recorder import Recorder
+from bridge.lasting_thread import check_threads
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Observer
 from bridge.letta.gateway import Gateway
@@ -74,9 +75,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     answers = Answers(settings, admission, turns, app.extensions[EXTENSION], sweeps, app.logger)
     app.register_blueprint(openai_routes(settings, parts.directory, answers, ChatCompletions(_request_rules(settings))))
     app.register_blueprint(admin_routes(app, parts))
-    app.register_blueprint(
-        health_routes(Readiness({"letta": parts.gateway.check_server, "store": parts.store.check_writable}))
-    )
+    app.register_blueprint(health_routes(_readiness(parts)))
     app.register_blueprint(metrics_routes(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
     app.register_blueprint(home_routes())
     allow_origins(app, settings.cors_origins)
@@ -115,6 +114,7 @@ def assemble_parts(
     offering = Offering(gateway, registry, shared, stubs, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)
+    recorder = Recorder(activity, shared.heartbeat, keeps_text=settings.keep_text)
     return Parts(
         settings=settings,
         gateway=gateway,
@@ -125,11 +125,21 @@ def assemble_parts(
         offering=offering,
         conversation=Conversation(gateway, directory, offering, shared, settings),
         activity=activity,
-        recorder=Recorder(activity, shared.heartbeat, keeps_text=settings.keep_text),
+        recorder=recorder,
         snapshots=snapshots,
         operator=Operator(gateway, offering, shared.locks.hold_outside_turn, snapshots, activity, settings),
         hold=shared.locks.hold_outside_turn,
+        threads=(*shared.threads, recorder.thread),
     )
+
+
+def _readiness(parts: Parts) -> Readiness:
+    checks = {
+        "letta": parts.gateway.check_server,
+        "store": parts.store.check_writable,
+        "worker": lambda: check_threads(parts.threads),
+    }
+    return Readiness(checks)
 
 
 def _request_rules(settings: Settings) -> RequestRules:

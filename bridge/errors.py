@@ -21,6 +21,7 @@
     ├── ClientGone                  499  the client closed the connection
     ├── InternalFailure             500  a fault of the bridge
     ├── ShuttingDown                503  the service is being restarted
+    ├── WorkFailing                 503  what this worker does beside its turns fails
     ├── StoreUnavailable            503  the store that the workers share can't be read or written
     │   └── HoldLost                503  the bridge lost its lock on the agent, so another turn may have it now
     └── LettaError                  502  the Letta server or the model behind it failed
@@ -197,6 +198,13 @@ class ShuttingDown(BridgeError):
     is_temporary = True
     code = "shutting_down"
     retry_after = 2
+
+
+class WorkFailing(BridgeError):
+    status = 503
+    is_temporary = True
+    code = "work_failing"
+    retry_after = 5
 
 
 class StoreUnavailable(BridgeError):

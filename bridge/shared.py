@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bridge.config import Settings
 from bridge.folders import OWN_FILES, make_private_folder
 from bridge.journal.lingering import LingeringTurns
+from bridge.lasting_thread import LastingThread
 from bridge.locks.agents import AgentLocks, Locker
 from bridge.locks.files import FileLocker
 from bridge.locks.leases import LeaseLocker
@@ -24,6 +25,7 @@ class SharedParts:
     open_calls: OpenCalls
     lingering: LingeringTurns
     heartbeat: Heartbeat
+    threads: tuple[LastingThread, ...]
 
 
 def make_shared_parts(settings: Settings) -> SharedParts:
@@ -31,11 +33,14 @@ def make_shared_parts(settings: Settings) -> SharedParts:
     folder = make_private_folder(settings.data_dir, OWN_FILES)
     if settings.redis_url:
         server = RedisServer(settings.redis_url)
-        return _connect_parts(RedisStore(server), LeaseLocker(server), settings)
+        leases = LeaseLocker(server)
+        return _connect_parts(RedisStore(server), leases, settings, leases.thread)
     return _connect_parts(LocalStore(folder / "shared.db"), FileLocker(make_private_folder(folder / "locks")), settings)
 
 
-def _connect_parts(store: Store, locker: Locker, settings: Settings) -> SharedParts:
+def _connect_parts(store: Store, locker: Locker, settings: Settings, *threads: LastingThread) -> SharedParts:
     open_calls = OpenCalls(store, settings.tool_wait, settings.final_tools)
     lingering = LingeringTurns(store, settings.repeat_wait)
-    return SharedParts(store, AgentLocks(locker, settings.wait), open_calls, lingering, Heartbeat(store))
+    heartbeat = Heartbeat(store)
+    locks = AgentLocks(locker, settings.wait)
+    return SharedParts(store, locks, open_calls, lingering, heartbeat, (heartbeat.thread, *threads))

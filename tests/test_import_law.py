@@ -16,7 +16,15 @@ ROOT = Path(__file__).parent.parent
 # The lowest floor first. A room may import itself and the floors below it, but no other room of its floor.
 FLOORS: list[set[str]] = [
     {"bridge.errors", "bridge.turn"},
-    {"bridge.values", "bridge.sse", "bridge.trace", "bridge.fingerprints", "bridge.json_text", "bridge.folders"},
+    {
+        "bridge.values",
+        "bridge.sse",
+        "bridge.trace",
+        "bridge.fingerprints",
+        "bridge.json_text",
+        "bridge.folders",
+        "bridge.lasting_thread",
+    },
     {"bridge.logs", "bridge.keys"},
     {"bridge.config"},
     {"bridge.store"},

@@ -16,6 +16,7 @@ from bridge.errors import BridgeError
 from bridge.history.activity import Activity
 from bridge.history.record_builder import RecordBuilder
 from bridge.history.records import TurnRecord
+from bridge.lasting_thread import LastingThread
 from bridge.store.heartbeat import Heartbeat
 from bridge.trace import current_trace
 from bridge.turn import Turn
@@ -57,7 +58,9 @@ class Recorder:
         self._writing = False
         self._shown = False
         self._stopped = False
-        self._thread: threading.Thread | None = None
+        self.thread = LastingThread(
+            "recorder", self._wait_for_turns, self._write_turns, "turns could not be written down"
+        )
 
     def begin(self, turn: Turn, dialect: Dialect) -> RecordBuilder:
         """Returns the record builder for a turn that begins now, and is in the list of running turns from now on."""
@@ -85,18 +88,14 @@ class Recorder:
 
     def start(self) -> None:
         """Starts the recorder's thread if it does not run. Only logs a failure: the next call tries again."""
-        if self._thread is not None:
+        if self.thread.is_running:
             return
-        with self._changed:
-            if self._thread is None:
-                thread = threading.Thread(target=self._write_until_stopped, name="recorder", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError as fault:
-                    log.warning("turns can't be written down yet: %s", fault)
-                    return
-                self._thread = thread
-                atexit.register(self.stop)
+        try:
+            self.thread.start()
+        except RuntimeError as fault:
+            log.warning("turns can't be written down yet: %s", fault)
+            return
+        atexit.register(self.stop)
 
     def stop(self) -> None:
         """Ends the thread when it has written the turns that ended. Waits for the thread at most STOP_SECONDS."""
@@ -104,39 +103,38 @@ class Recorder:
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(STOP_SECONDS)
+        self.thread.join(STOP_SECONDS)
 
-    def _write_until_stopped(self) -> None:
-        """Writes turns until `stop` is called and all are written. Drops the turns of a failed write, and logs that."""
+    def _wait_for_turns(self) -> bool:
+        """Waits until turns have to be written: GATHERING seconds after a turn ended, or once in PERIOD seconds while
+        turns run or are listed as running. Returns False after `stop`, when all turns that ended are written.
+        """
         # The heartbeat begins when its id is read, and pages list this worker from now on. If this fails, they list it
         # from its first turn on.
         with suppress(BridgeError, RuntimeError):
             _ = self._heartbeat.id
-        while not self._stopped or self._over:
-            over, running = self._wait_for_turns()
-            try:
-                self._write(over, running)
-            except (BridgeError, RuntimeError) as fault:  # RuntimeError: the heartbeat got no thread
-                log.warning("turns could not be written down: %s", fault)
-            with self._changed:
-                self._writing = False
-                self._changed.notify_all()
-
-    def _wait_for_turns(self) -> tuple[list[RecordBuilder], list[RecordBuilder]]:
-        """Returns the turns that ended since the last call and the turns that run now. Waits until either is due:
-        GATHERING seconds after a turn ended, or once in PERIOD seconds while turns run or are listed as running.
-        """
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._running or self._shown or self._stopped)
             if not self._over and (self._running or self._shown):
                 self._changed.wait_for(lambda: self._over or self._stopped, PERIOD)
             if self._over:
                 self._changed.wait_for(lambda: self._stopped, GATHERING)
+            return bool(self._over) or not self._stopped
+
+    def _write_turns(self) -> None:
+        """Writes the turns that ended since the last call, and the turns that run now. If that fails, the turns that
+        ended are dropped.
+        """
+        with self._changed:
             over, running = list(self._over), list(self._running)
             self._over.clear()
             self._writing = True
-            return over, running
+        try:
+            self._write(over, running)
+        finally:
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
 
     def _write(self, over: list[RecordBuilder], running: list[RecordBuilder]) -> None:
         """Writes the running and the ended turns. If no turn runs any more, writes the empty list of running turns."""

@@ -8,15 +8,14 @@ SILENCE_LIMIT seconds is removed from the queue.
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 
 from bridge.errors import StoreUnavailable
+from bridge.lasting_thread import LastingThread
 from bridge.locks.agents import HeldLock
 from bridge.store.redis import PREFIX, RedisServer, milliseconds
 
@@ -93,10 +92,10 @@ class LeaseLocker:
         self._release = server.register_script(_RELEASE)
         self._leases: set[_Lease] = set()
         self._guard = threading.Lock()
-        self._renewer: tuple[int, threading.Thread] | None = None
+        self.thread = LastingThread("leases", self._wait_for_renewal, self.renew_all, "leases can't be renewed")
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
-        self._start_renewal_thread()
+        self.thread.start()  # before there is a lease: without the thread, no lease is taken
         token = secrets.token_hex(12)
         pause = POLL
         while True:
@@ -143,36 +142,16 @@ class LeaseLocker:
         except StoreUnavailable as fault:
             log.warning("a lease could not be given back, and will expire: %s", fault.message)
 
-    def _start_renewal_thread(self) -> None:
-        """Starts the renewal thread once in each process. Comes before a lease: without a thread, no lease is taken."""
-        with self._guard:
-            if self._renewer is None or self._renewer[0] != os.getpid():
-                thread = threading.Thread(
-                    target=_renew_until_locker_is_gone, args=(weakref.ref(self),), name="leases", daemon=True
-                )
-                thread.start()
-                self._renewer = os.getpid(), thread
+    def _wait_for_renewal(self) -> bool:
+        time.sleep(RENEWAL)
+        return True
 
     def renew_all(self) -> None:
         """Renews all leases of this worker. If Redis fails, leaves the other leases to the next call."""
         with self._guard:
             leases = [*self._leases]
         for lease in leases:
-            try:
-                self._renew_lease(lease)
-            except StoreUnavailable as fault:
-                log.warning("leases can't be renewed: %s", fault.message)
-                return
-
-
-def _renew_until_locker_is_gone(locker: weakref.ref[LeaseLocker]) -> None:
-    while True:
-        time.sleep(RENEWAL)
-        here = locker()
-        if here is None:
-            return
-        here.renew_all()
-        del here
+            self._renew_lease(lease)
 
 
 class _Lease:

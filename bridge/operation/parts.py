@@ -11,6 +11,7 @@ from bridge.conversation import Conversation
 from bridge.directory import Directory
 from bridge.history.activity import Activity
 from bridge.history.recorder import Recorder
+from bridge.lasting_thread import LastingThread
 from bridge.letta.gateway import Gateway
 from bridge.offering import Offering
 from bridge.operation.actions import Operator
@@ -22,7 +23,9 @@ from bridge.stubs.cache import StubCache
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The objects that the bridge is made of. `hold` returns a context manager that locks the agent with this id."""
+    """The objects that the bridge is made of. `hold` returns a context manager that locks the agent with this id.
+    `threads` are those that live as long as the worker.
+    """
 
     settings: Settings
     gateway: Gateway
@@ -37,3 +40,4 @@ class Parts:
     snapshots: Snapshots
     operator: Operator
     hold: Callable[[str], AbstractContextManager[object]]
+    threads: tuple[LastingThread, ...]

@@ -6,23 +6,20 @@ The text names the attempts that the worker makes, so that a worker that waits f
 from __future__ import annotations
 
 import json
-import logging
 import math
 import os
 import secrets
 import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from bridge.errors import StoreUnavailable
+from bridge.lasting_thread import LastingThread
 from bridge.store.port import Store
 from bridge.store.processes import name_of_this_process, process_has_ended
-
-log = logging.getLogger(__name__)
 
 # Seconds between two beats while turns run here, and seconds without a beat after which this worker counts as dead.
 PULSE = 1.0
@@ -62,9 +59,9 @@ class Heartbeat:
         self._first: tuple[int, Beat] | None = None
         self._beats = 0
         self._last_named_turns = False
-        self._last_failed = False
         self._lost_at = -math.inf
         self._hurry = threading.Event()
+        self.thread = LastingThread("heartbeat", self._wait_for_beat, self.beat, "no sign of life")
 
     def set_turns_and_work(self, turns: Callable[[], Sequence[str]], work: Callable[[], None]) -> None:
         """Sets what each beat calls, before the first beat. `turns` returns the tokens of this worker's attempts."""
@@ -87,9 +84,7 @@ class Heartbeat:
                 self._first = os.getpid(), first  # before the start, because the thread may beat at once
                 self._hurry.set()
                 try:
-                    threading.Thread(
-                        target=_beat_until_heartbeat_is_gone, args=(weakref.ref(self),), name="heartbeat", daemon=True
-                    ).start()
+                    self.thread.start()
                 except BaseException:  # no thread is left
                     self._first = None
                     raise
@@ -112,44 +107,28 @@ class Heartbeat:
             self._hurry.set()
 
     def beat(self) -> None:
-        """Writes one beat, lists this worker if the store has lost it, and calls `work`. Only logs failures."""
+        """Writes one beat, calls `work`, and lists this worker if the store has lost it."""
         assert self._first is not None
         first, turns = self._first[1], tuple(self._turns())
         self._beats += 1
         self._last_named_turns = bool(turns)
         said = Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns)
-        try:
-            self._look_for_loss(first.id)
-            self._store.put(_beat_key(first.id), _beat_as_text(said), ALIVE if turns else IDLE_ALIVE)
-            self._work()
-            if not turns and first.id not in self._store.items(_LISTED):  # the store lost the id
-                self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
-        except Exception as fault:  # of any kind: without beats, other workers take this worker for dead
-            level = logging.DEBUG if self._last_failed else logging.WARNING
-            log.log(level, "no sign of life: %s", fault, exc_info=not isinstance(fault, StoreUnavailable))
-            self._last_failed = True
-        else:
-            self._last_failed = False
+        self._look_for_loss(first.id)
+        self._store.put(_beat_key(first.id), _beat_as_text(said), ALIVE if turns else IDLE_ALIVE)
+        self._work()
+        if not turns and first.id not in self._store.items(_LISTED):  # the store lost the id
+            self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
 
-    def pause(self) -> None:
-        """Waits until the next beat is due: PULSE after a failed beat or one with attempts, otherwise IDLE_PULSE.
+    def _wait_for_beat(self) -> bool:
+        """Waits until the next beat is due: PULSE after a beat with attempts, otherwise IDLE_PULSE.
         The last beat decides, because the store keeps the text of that beat only ALIVE or IDLE_ALIVE seconds.
         """
-        if self._last_named_turns or self._last_failed:
+        if self._last_named_turns:
             time.sleep(PULSE)
         else:
             self._hurry.wait(IDLE_PULSE)
         self._hurry.clear()
-
-
-def _beat_until_heartbeat_is_gone(heartbeat: weakref.ref[Heartbeat]) -> None:
-    while True:
-        here = heartbeat()
-        if here is None:
-            return
-        here.pause()
-        here.beat()
-        del here
+        return True
 
 
 def last_beat(store: Store, worker_id: str) -> Beat | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
 import pytest
 
 from bridge.errors import StoreUnavailable
 from bridge.history import activity as activity_module
-from bridge.history.activity import Activity
+from bridge.history.activity import Activity, Digests
 from bridge.history.record_builder import RecordBuilder
 from bridge.history.recorder import Recorder
 from bridge.history.records import TurnRecord
@@ -86,8 +86,7 @@ def test_turns_that_ended_are_written_before_the_process_ends(recorder: Recorder
     recorder.stop()
     assert [turn.outcome for turn in activity.newest_turns()] == ["stop"]
     recorder.stop()
-    assert recorder._thread is not None
-    assert not recorder._thread.is_alive()
+    assert not recorder.thread.is_running
 
 
 def test_the_card_of_a_tool_in_use_is_not_forgotten(tmp_path: Path) -> None:
@@ -113,6 +112,28 @@ def test_a_forgotten_tool_has_its_card_again_when_it_is_offered_again(
         recorder.flush()
     assert activity.tool_card(READ.digest) is not None
     assert activity.tool_card(other.digest) is None
+
+
+def test_turns_are_written_after_one_that_could_not_be_written_for_a_reason_nobody_foresaw(store: LocalStore) -> None:
+    class Fragile(Activity):
+        fails = True
+
+        def keep_ended_turns(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
+            if self.fails:
+                self.fails = False
+                raise MemoryError("no memory")
+            return super().keep_ended_turns(turns)
+
+    activity = Fragile(store)
+    recorder = Recorder(activity, Heartbeat(store))
+    run(recorder, Text("Hi"))
+    recorder.flush()
+    assert not activity.fails
+    assert activity.newest_turns() == []
+    done = run(recorder, Text("Hi again"))
+    recorder.flush()
+    recorder.stop()
+    assert activity.newest_turns() == [done]
 
 
 def test_a_store_that_fails_fails_no_turn(store: LocalStore, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -346,6 +346,27 @@ def test_a_lease_is_renewed_while_it_is_held(redis: Redis) -> None:
             until(lease.holds)
         with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
             pass
+        hold.check()
+
+
+@pytest.mark.usefixtures("long_leases")
+def test_a_lease_is_renewed_after_a_renewal_that_failed_for_a_reason_nobody_foresaw(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = LeaseLocker(RedisServer(redis.url))
+    renewal, faults = own._renewal, [MemoryError("no memory")]
+
+    def fragile(**arguments: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return renewal(**arguments)
+
+    monkeypatch.setattr(own, "_renewal", fragile)
+    with AgentLocks(own, SOON).hold(AGENT) as hold:
+        until(lambda: not faults)
+        (lease,) = own._leases
+        lease.until = 0.0
+        until(lease.holds)
         hold.check()
 
 

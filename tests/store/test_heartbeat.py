@@ -138,7 +138,7 @@ def test_a_process_does_not_wait_for_a_store_that_lost_nothing(
         heart.wait_for_lost_data()
 
 
-@pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone")])
+@pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone"), MemoryError("gone")])
 def test_a_store_that_fails_does_not_stop_the_heartbeat(
     store: LocalStore, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
@@ -151,6 +151,20 @@ def test_a_store_that_fails_does_not_stop_the_heartbeat(
     until(lambda: "no sign of life: gone" in caplog.text)
     failing.fault = None
     until(lambda: (beat := last_beat(store, name)) and beat.number > 1)
+
+
+def test_turns_that_can_not_be_named_once_do_not_end_the_heartbeat(store: LocalStore) -> None:
+    faults = [MemoryError("gone")]
+
+    def turns() -> list[str]:
+        if faults:
+            raise faults.pop()
+        return ["token-1"]
+
+    heart = Heartbeat(store)
+    heart.set_turns_and_work(turns, lambda: None)
+    name = heart.id
+    until(lambda: (beat := last_beat(store, name)) and beat.turns == ("token-1",))
 
 
 def test_a_process_lives_on_when_its_last_turn_ends_during_a_beat(

@@ -187,11 +187,11 @@ def test_the_process_is_alive_without_letta(client: FlaskClient, letta: FakeGate
 
 
 def test_the_service_is_ready_if_letta_answers(client: FlaskClient) -> None:
-    assert client.get("/readyz").json == {"status": "ok", "letta": "ok", "store": "ok"}
+    assert client.get("/readyz").json == {"status": "ok", "letta": "ok", "store": "ok", "worker": "ok"}
 
 
 def test_the_service_is_not_ready_without_letta(client: FlaskClient, letta: FakeGateway) -> None:
     letta.fails(errors.LettaUnreachable("It is down."), at="check_server")
     response = client.get("/readyz")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
-    assert response.json == {"status": "not ready", "letta": "letta_unreachable", "store": "ok"}
+    assert response.json == {"status": "not ready", "letta": "letta_unreachable", "store": "ok", "worker": "ok"}
