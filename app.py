@@ -21,6 +21,7 @@ from bridge.lasting_thread import check_threads
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Observer
 from bridge.letta.gateway import Gateway
+from bridge.letta.identity import ServerIdentity
 from bridge.limits.allowance import Allowance
 from bridge.offering import Offering
 from bridge.operation.actions import Operator
@@ -32,9 +33,12 @@ from bridge.shared import make_shared_parts
 from bridge.stubs.cache import StubCache
 from bridge.stubs.checks import schema_limits
 from bridge.sync.cleanup import sweep_server
+from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.registry import Registry
+from bridge.sync.reserved_names import ReservedNames
 from bridge.turns.admission import Admission
 from bridge.turns.attempts import Attempts
+from bridge.turns.identity import Identities
 from bridge.turns.turns import Turns
 from bridge.web.admin.site import admin_routes
 from bridge.web.answer import Answers
@@ -71,8 +75,9 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     admission = Admission(settings, parts.directory, allowance, parts.stubs)
     attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat, settings.repeat_wait)
     turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn])
-    sweeps = _make_sweeps(settings, parts.gateway)
-    answers = Answers(settings, admission, turns, app.extensions[EXTENSION], sweeps, app.logger)
+    sweeps = _make_sweeps(settings, parts)
+    identities = Identities(parts.directory, parts.server)
+    answers = Answers(settings, admission, identities, turns, app.extensions[EXTENSION], sweeps, app.logger)
     app.register_blueprint(openai_routes(settings, parts.directory, answers, ChatCompletions(_request_rules(settings))))
     app.register_blueprint(admin_routes(app, parts))
     app.register_blueprint(health_routes(_readiness(parts)))
@@ -107,10 +112,11 @@ def assemble_parts(
     `observe` gets the name of each call to Letta, and the seconds until its answer began.
     """
     gateway = gateway or LettaServer(settings, observe=observe)
-    directory = Directory(gateway)
+    directory, server = Directory(gateway), ServerIdentity(gateway)
     shared = make_shared_parts(settings)
     stubs = StubCache(schema_limits(settings.max_depth, settings.max_schema))
-    registry = Registry(gateway, lambda: shared.locks.hold("names-of-tools", cause="another change of tool names"))
+    made_stubs = MadeStubs(settings.most_idle_stubs)
+    registry = Registry(gateway, ReservedNames(shared.store, server), made_stubs)
     offering = Offering(gateway, registry, shared, stubs, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)
@@ -118,10 +124,12 @@ def assemble_parts(
     return Parts(
         settings=settings,
         gateway=gateway,
+        server=server,
         store=shared.store,
         heartbeat=shared.heartbeat,
         directory=directory,
         stubs=stubs,
+        made_stubs=made_stubs,
         offering=offering,
         conversation=Conversation(gateway, directory, offering, shared, settings),
         activity=activity,
@@ -146,7 +154,13 @@ def _request_rules(settings: Settings) -> RequestRules:
     return RequestRules(settings.max_tools, settings.max_result, settings.image_urls, settings.own_files.side_rules)
 
 
-def _make_sweeps(settings: Settings, gateway: Gateway) -> BackgroundWork:
-    """Returns the removal of unused stubs, once in `sweep_interval` seconds (0: never) for all workers together."""
+def _make_sweeps(settings: Settings, parts: Parts) -> BackgroundWork:
+    """Returns the removal of unused stubs, once in `sweep_interval` seconds (0: never) for all workers together, and as
+    soon as a key has made many stubs.
+    """
     due = OnceAnInterval(settings.data_dir / "last-sweep", settings.sweep_interval)
-    return BackgroundWork("sweep", due.is_due, lambda: sweep_server(gateway, settings.stub_idle))
+    return BackgroundWork(
+        "sweep",
+        lambda: due.is_due() or (settings.sweep_interval > 0 and parts.made_stubs.are_many()),
+        lambda: sweep_server(parts.gateway, settings.stub_idle, settings.most_idle_stubs),
+    )

@@ -273,6 +273,11 @@ class Settings:
         return max(self.least_threads, math.ceil(self.max_turns * 8 / 7))
 
     @property
+    def most_idle_stubs(self) -> int:
+        """The stubs that a sweep leaves of each client's key beside those that agents have."""
+        return 2 * self.max_tools
+
+    @property
     def turns_at_once(self) -> int:
         """The turns that one worker may run at once. A thread stays free for health, models, the admin page."""
         return self.max_turns or self.threads - max(1, self.threads // 8)

@@ -215,7 +215,7 @@ class Conversation:
         stubs = offering.make_stubs(agent, chosen, turn.tools)
         offering.store_instructions(gateway, agent, new_input)
         unfinished = None if previous_turn_ended else names_of_our_tools(agent)
-        agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice)
+        agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice, turn.client)
         yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results)
         prepared = PreparedTurn(
             gateway=gateway,

@@ -60,14 +60,21 @@ class Offering:
         ]
 
     def offer_stubs(
-        self, gateway: Gateway, agent: Agent, stubs: Sequence[Stub], method: Interception, choice: ToolChoice
+        self,
+        gateway: Gateway,
+        agent: Agent,
+        stubs: Sequence[Stub],
+        method: Interception,
+        choice: ToolChoice,
+        key_name: str = "",
     ) -> tuple[Agent, Sequence[Binding]]:
         """Attaches exactly these stubs to the agent, or none if the method sends the tools with each message, and sets
-        the tool rules. Returns the changed agent, and in both cases the bindings of `stubs`.
+        the tool rules. Returns the changed agent, and in both cases the bindings of `stubs`. `key_name` is the client's
+        key, for which missing stubs are made.
         """
         attached = stubs if method.offers_stubs else ()
         agent, bindings = sync_toolset(
-            gateway, self._registry, agent, attached, lambda placed: method.tool_rules(placed, choice)
+            gateway, self._registry, agent, attached, lambda placed: method.tool_rules(placed, choice), key_name
         )
         return agent, bindings if method.offers_stubs else bindings_beside_own_tools(agent, stubs)
 
@@ -80,7 +87,7 @@ class Offering:
         stubs = self.make_stubs(agent, chosen, turn.tools)
         bindings = bindings_beside_own_tools(agent, stubs)
         if chosen.method.offers_stubs:
-            bindings, _ = self._registry.place_stubs(agent, stubs)
+            bindings, _ = self._registry.place_stubs(agent, stubs, turn.client)
         return chosen.method.name, {binding.stub.spec.name: binding.stub.name for binding in bindings}
 
     def store_instructions(self, gateway: Gateway, agent: Agent, new_input: NewInput) -> None:

@@ -13,7 +13,7 @@ Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "me
 # What happens to a client's system prompt (BRIDGE_SYSTEM_PROMPT).
 SystemPromptMode = Literal["block", "message", "ignore"]
 # What a turn may wait for before the agent can work for it.
-WaitCause = Literal["another turn", "another client's tool result", "a run under way", "another change of tool names"]
+WaitCause = Literal["another turn", "another client's tool result", "a run under way"]
 
 # A client adds this to the agent's name in `model` if the request must not reach the agent's memory.
 ASIDE_SUFFIX = ":aside"

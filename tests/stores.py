@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,24 @@ def shared_store(
         return
     with Redis() as server:
         yield lambda: RedisStore(RedisServer(server.url))
+
+
+class MemoryStore:
+    """The methods of a store that reservations of names need."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def put_if_free(self, key: str, value: str, keep: float) -> str | None:
+        with self._lock:
+            there = self.values.setdefault(key, value)
+        return None if there == value else there
+
+    def remove(self, *keys: str) -> None:
+        with self._lock:
+            for key in keys:
+                self.values.pop(key, None)
 
 
 class FailingStore:

@@ -8,14 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from bridge.letta.gateway import Agent, AgentChange, Tool
+from bridge.letta.identity import ServerIdentity
 from bridge.stubs.converter import make_stub
+from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.names import possible_names
 from bridge.sync.ownership import is_ours, stub_tags
 from bridge.sync.registry import Registry
+from bridge.sync.reserved_names import ReservedNames
 from bridge.sync.toolset import sync_toolset
 from bridge.turn import AgentCall, Binding, JsonObject, SchemaForm, Stub, StubKind, ToolSpec
 from tests.fake_agent import new_id
 from tests.fakes import FakeGateway
+from tests.stores import MemoryStore
 
 GATE = "requires_approval"
 
@@ -26,9 +30,10 @@ def stub(name: str = "read_file", description: str = "Reads a file.", kind: Stub
     return make_stub(ToolSpec(name, description, parameters), SchemaForm(), kind=kind)
 
 
-def tool_of(one: Stub) -> Tool:
+def tool_of(one: Stub, key_name: str = "") -> Tool:
     """The stub as it is on the server."""
-    return Tool(f"tool-{one.name}", one.name, "custom", tuple(stub_tags(one)), one.json_schema, one.source_code)
+    tags = tuple(stub_tags(one, key_name))
+    return Tool(f"tool-{one.name}", one.name, "custom", tags, one.json_schema, one.source_code)
 
 
 def second_name(one: Stub) -> str:
@@ -103,12 +108,20 @@ class SharedLetta(FakeGateway):
                 self.calls = calls
 
 
+def new_registry(letta: SharedLetta, store: Any = None, made: MadeStubs | None = None) -> Registry:
+    """Returns the registry of a worker that knows its server already. Workers share a store."""
+    server = ServerIdentity(letta)
+    server.read()
+    return Registry(letta, ReservedNames(store or MemoryStore(), server), made or MadeStubs(1_000))
+
+
 class Bridge:
     """One process of the bridge. It remembers only its registry."""
 
-    def __init__(self, letta: SharedLetta) -> None:
+    def __init__(self, letta: SharedLetta, store: MemoryStore | None = None) -> None:
         self.letta = letta
-        self.registry = Registry(letta)
+        self.store = store or MemoryStore()
+        self.registry = new_registry(letta, self.store)
         self.counts: Counter[str] = Counter()
 
     def sync(self, agent: Agent, *stubs: Stub) -> list[str]:

@@ -66,7 +66,9 @@ def add_tools(group: click.Group, service: Service) -> None:
     @as_json
     @report_failures
     def sweep(dry_run: bool, as_json: bool) -> None:
-        done = cleanup.sweep_server(service.parts.gateway, service.settings.stub_idle, dry_run=dry_run)
+        done = cleanup.sweep_server(
+            service.parts.gateway, service.settings.stub_idle, service.settings.most_idle_stubs, dry_run=dry_run
+        )
         changes = {"deleted": done.deleted, "marked idle": done.marked, "in use again": done.unmarked}
         rows = [_swept_row(what, client_name_of(tool), tool.name) for what, tools in changes.items() for tool in tools]
         rows += [_swept_row("removed helper agent", "", agent.name) for agent in done.helpers]

@@ -15,7 +15,6 @@ from weakref import WeakValueDictionary
 
 from bridge.errors import Busy, ClientGone, HoldLost
 from bridge.trace import current_trace
-from bridge.turn import WaitCause
 
 # A waiting turn looks so often, in seconds, whether its client has gone.
 CHECK_INTERVAL = 0.5
@@ -81,14 +80,11 @@ class AgentLocks:
         deadline: float | None = None,
         gone: threading.Event | None = None,
         while_waiting: Callable[[], None] = lambda: None,
-        *,
-        cause: WaitCause = "another turn",
     ) -> Iterator[AgentHold]:
         """Waits until the agent is free, and locks it while the `with` block runs.
         Raises Busy at `deadline`, a time of `time.monotonic` (None: `wait` seconds from now), and ClientGone if `gone`
         is set before. Calls `while_waiting` again and again, not if the agent is free. If the block raises, the turn is
-        marked as unfinished for the next holder. The trace counts the waiting by its `cause`, from the first try that
-        fails.
+        marked as unfinished for the next holder. The trace counts the waiting, from the first try that fails.
         """
         latest = self.deadline() if deadline is None else deadline
 
@@ -98,11 +94,11 @@ class AgentLocks:
 
         with self._guard:
             lock = self._threads.setdefault(agent_id, _ThreadLock())
-        with _Patience(goes_on, cause) as keep_waiting:
+        with _Patience(goes_on) as keep_waiting:
             if not lock.acquire(keep_waiting, latest):
                 raise self._error_after_waiting(gone)
         try:
-            with _Patience(goes_on, cause) as keep_waiting:
+            with _Patience(goes_on) as keep_waiting:
                 held = self._locker.take_lock(agent_id, keep_waiting)
             if held is None:
                 raise self._error_after_waiting(gone)
@@ -136,9 +132,8 @@ class _Patience:
     counts the waiting.
     """
 
-    def __init__(self, goes_on: Callable[[], bool], cause: WaitCause) -> None:
+    def __init__(self, goes_on: Callable[[], bool]) -> None:
         self._goes_on = goes_on
-        self._cause: WaitCause = cause
         self._waiting: ExitStack | None = None
 
     def __enter__(self) -> Callable[[], bool]:
@@ -151,7 +146,7 @@ class _Patience:
     def _keep_waiting(self) -> bool:
         if self._waiting is None:
             self._waiting = ExitStack()
-            self._waiting.enter_context(current_trace().measure_waiting(self._cause))
+            self._waiting.enter_context(current_trace().measure_waiting("another turn"))
         return self._goes_on()
 
 

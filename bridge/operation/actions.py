@@ -218,7 +218,7 @@ class Operator:
     # --- all stubs ------------------------------------------------------------------------------------
 
     def _plan_sweep_stubs(self, _: str) -> Intent:
-        plan = sweep_server(self._gateway, self._settings.stub_idle, dry_run=True)
+        plan = sweep_server(self._gateway, self._settings.stub_idle, self._settings.most_idle_stubs, dry_run=True)
         parts = (
             ("Deleted, as no agent has had them for too long", plan.deleted),
             ("Marked as idle, as no agent has them now", plan.marked),
@@ -232,7 +232,7 @@ class Operator:
 
     def _sweep_stubs(self, _: str) -> str:
         """Marks stubs without agents as idle, deletes those idle for too long, and removes forgotten helper agents."""
-        done = sweep_server(self._gateway, self._settings.stub_idle)
+        done = sweep_server(self._gateway, self._settings.stub_idle, self._settings.most_idle_stubs)
         return (
             f"Swept: {len(done.deleted)} deleted, {len(done.marked)} marked as idle, {len(done.unmarked)} in use again."
         )

@@ -13,12 +13,14 @@ from bridge.history.activity import Activity
 from bridge.history.recorder import Recorder
 from bridge.lasting_thread import LastingThread
 from bridge.letta.gateway import Gateway
+from bridge.letta.identity import ServerIdentity
 from bridge.offering import Offering
 from bridge.operation.actions import Operator
 from bridge.operation.snapshots import Snapshots
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.stubs.cache import StubCache
+from bridge.sync.made_stubs import MadeStubs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,12 @@ class Parts:
 
     settings: Settings
     gateway: Gateway
+    server: ServerIdentity
     store: Store
     heartbeat: Heartbeat
     directory: Directory
     stubs: StubCache
+    made_stubs: MadeStubs
     offering: Offering
     conversation: Conversation
     activity: Activity

@@ -18,9 +18,11 @@ from bridge.errors import LettaError
 from bridge.letta.gateway import AgentSummary, Gateway, Tool
 from bridge.sync.inventory import OwnTool, list_own_tools, own_tools_with_agents
 from bridge.sync.ownership import (
+    creation_time,
     has_sweep_tag,
     idle_since,
     is_leaving,
+    key_of,
     tags_when_idle,
     tags_when_leaving,
     tags_without_sweep,
@@ -49,11 +51,15 @@ class Sweep:
     helpers: tuple[AgentSummary, ...] = ()
 
 
-def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float) -> Sweep:
-    """Plans a sweep at the Unix time `now`: deletes tools that no agent has had for `longest_idle` seconds."""
+def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float, most_idle: int) -> Sweep:
+    """Plans a sweep at the Unix time `now`: deletes tools that no agent has had for `longest_idle` seconds, and of
+    those that no agent has now, what is more than the newest `most_idle` of each client's key.
+    """
     tools: defaultdict[Outcome, list[Tool]] = defaultdict(list)
+    surplus = _surplus_ids(owned, now, most_idle)
     for own in owned:
-        tools[_sweep_outcome(own, now, longest_idle)].append(own.tool)
+        outcome = "deleted" if own.tool.id in surplus else _sweep_outcome(own, now, longest_idle)
+        tools[outcome].append(own.tool)
     deleted, marked, unmarked, kept = (tuple(tools[outcome]) for outcome in get_args(Outcome))
     return Sweep(deleted, marked, unmarked, kept)
 
@@ -61,18 +67,19 @@ def plan_sweep(owned: Sequence[OwnTool], now: float, longest_idle: float) -> Swe
 def sweep_server(
     gateway: Gateway,
     longest_idle: float,
+    most_idle: int,
     *,
     dry_run: bool = False,
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
 ) -> Sweep:
-    """Deletes stubs that no agent has had for `longest_idle` seconds, and left-over helper agents. Returns what was
-    done. With `dry_run`, changes nothing. Tools that changed since the plan are left alone; several sweeps can run at
-    once.
+    """Deletes stubs that no agent has had for `longest_idle` seconds, the oldest of those that no agent has where a
+    client's key has more than `most_idle`, and left-over helper agents. Returns what was done. With `dry_run`, changes
+    nothing. Tools that changed since the plan are left alone; several sweeps can run at once.
     """
     now = clock()
     left_over = tuple(agent for agent in gateway.helpers() if now - agent.created >= HELPER_LIFE)
-    plan = replace(plan_sweep(list_own_tools(gateway), now, longest_idle), helpers=left_over)
+    plan = replace(plan_sweep(list_own_tools(gateway), now, longest_idle, most_idle), helpers=left_over)
     if dry_run:
         return plan
     for agent in plan.helpers:
@@ -84,6 +91,19 @@ def sweep_server(
         kept=plan.kept,
         helpers=plan.helpers,
     )
+
+
+def _surplus_ids(owned: Sequence[OwnTool], now: float, most_idle: int) -> set[str]:
+    """Returns the ids of tools that no agent has, without the newest `most_idle` of each key. A tool without the tag of
+    a sweep counts as idle since now.
+    """
+    of_keys: defaultdict[str, list[Tool]] = defaultdict(list)
+    for own in owned:
+        if not own.is_used:
+            of_keys[key_of(own.tool)].append(own.tool)
+    for tools in of_keys.values():
+        tools.sort(key=lambda tool: (min(idle_since(tool) or now, now), creation_time(tool)), reverse=True)
+    return {tool.id for tools in of_keys.values() for tool in tools[most_idle:]}
 
 
 def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:

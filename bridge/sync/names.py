@@ -17,10 +17,16 @@ def possible_names(stub: Stub) -> tuple[str, ...]:
     return stub.name, *(append_digest(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
 
 
-def first_free_name(stub: Stub, tools: Mapping[str, Tool], given: Collection[str] = ()) -> str:
-    """Returns the first possible name that no other tool has. `given` are names that other stubs will get."""
+def first_free_name(
+    stub: Stub, tools: Mapping[str, Tool], given: Collection[str] = (), reserved: Collection[str] = ()
+) -> str:
+    """Returns the first possible name that no other tool has. `given` are names that other stubs of the same request
+    will get, `reserved` those that stubs of other requests may get.
+    """
     for name in possible_names(stub):
         tool = tools.get(name)
-        if name not in given and (tool is None or is_tool_of_stub(tool, rename_stub(stub, name))):
+        if name in given:
+            continue
+        if name not in reserved if tool is None else is_tool_of_stub(tool, rename_stub(stub, name)):
             return name
     raise LettaRejected(f"Every name for the tool {stub.spec.name!r:.160} is taken on the Letta server.")

@@ -5,6 +5,7 @@ A tool without the bridge's tags belongs to somebody else: the bridge never chan
 
 from __future__ import annotations
 
+import hashlib
 import time
 
 from bridge.letta.gateway import Agent, Tool
@@ -17,15 +18,21 @@ _DIGEST = f"{OWNER}:digest="
 _CLIENT_NAME = f"{OWNER}:client-name="
 _KIND = f"{OWNER}:kind="
 _MADE = f"{OWNER}:made="
+_MADE_FOR = f"{OWNER}:made-for="
 _IDLE_SINCE = f"{OWNER}:idle-since="
 _LEAVING = f"{OWNER}:leaving"
 
 
-def stub_tags(stub: Stub, now: float | None = None) -> list[str]:
-    """Returns the tags of a new stub. `now` is the Unix time of its creation; None for the current time."""
-    made = int(time.time() if now is None else now)
+def stub_tags(stub: Stub, key_name: str = "") -> list[str]:
+    """Returns the tags of a stub that is made now for the client with the key `key_name`, "" without keys."""
     known = [OWNER, f"{_DIGEST}{stub.digest}", f"{_CLIENT_NAME}{stub.spec.name}", f"{_KIND}{stub.kind}"]
-    return [*known, f"{_MADE}{made}"]
+    made_for = [f"{_MADE_FOR}{_key_digest(key_name)}"] if key_name else []
+    return [*known, f"{_MADE}{int(time.time())}", *made_for]
+
+
+def _key_digest(key_name: str) -> str:
+    """Returns a digest, because everybody who uses the Letta server sees the tags."""
+    return hashlib.blake2b(key_name.encode(), digest_size=8).hexdigest()
 
 
 def is_ours(tool: Tool) -> bool:
@@ -61,6 +68,11 @@ def client_name_of(tool: Tool) -> str:
 def creation_time(tool: Tool) -> int:
     """Returns the Unix time at which the bridge made a tool, which Letta does not say; 0 without a valid tag."""
     return _time_in_tag(tool, _MADE) or 0
+
+
+def key_of(tool: Tool) -> str:
+    """Returns what stands for the key for which the bridge made a tool; "" without a key, or if it is not known."""
+    return _tag_value(tool, _MADE_FOR)
 
 
 def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:

@@ -3,45 +3,52 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from math import inf
 from typing import Any
+from weakref import WeakValueDictionary
 
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Agent, Gateway, Tool
 from bridge.stubs.converter import rename_stub
 from bridge.sync.concurrently import call_concurrently
+from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.names import first_free_name, possible_names
 from bridge.sync.ownership import differs_from_stub, digest_of, is_leaving, is_ours, names_of_our_tools, stub_tags
 from bridge.sync.plan import names_in_rules_without_tool
+from bridge.sync.reserved_names import ReservedNames
 from bridge.turn import Binding, Stub
 
 MAX_STUBS = 20_000
 MAX_AGENTS = 5_000
 
+Place = tuple[str, str]  # the id and the name of a stub's tool on the server
+
 
 class Registry:
     """Puts stubs on the Letta server and keeps their ids and names. A stub never gets a name that another tool has:
-    Letta overwrites a tool when its name is put a second time. So `lock_names` locks names for all workers while the
-    registry looks names up and takes them. Without `lock_names`, the lock is for this worker only.
+    Letta overwrites a tool when its name is put a second time. So the names are reserved for all workers before the
+    registry looks them up and takes them. `made` counts the stubs that are put.
     """
 
-    def __init__(
-        self, gateway: Gateway, lock_names: Callable[[], AbstractContextManager[object]] | None = None
-    ) -> None:
+    def __init__(self, gateway: Gateway, names: ReservedNames, made: MadeStubs) -> None:
         self._gateway = gateway
-        own = threading.Lock()
-        self._lock_names = lock_names or (lambda: own)
-        self._places: OrderedDict[str, tuple[str, str]] = OrderedDict()  # digest: (id, name) of the tool
+        self._reserved = names
+        self._made = made
+        self._put_times: OrderedDict[str, float] = OrderedDict()  # digest: when this worker put the stub last
+        self._putting: WeakValueDictionary[str, _Putting] = WeakValueDictionary()
+        self._places: OrderedDict[str, Place] = OrderedDict()  # by the stub's digest
         self._names: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names of its stubs and their rules
         self._foreign: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names of tools in somebody else's rules
         self._lock = threading.Lock()
 
-    def place_stubs(self, agent: Agent, stubs: Sequence[Stub]) -> tuple[list[Binding], bool]:
-        """Returns the bindings of all stubs, in order, after putting missing ones on the server, and whether Letta was
-        called. Stubs that the agent has or that were placed before need no call, unless they were changed or are being
-        deleted.
+    def place_stubs(self, agent: Agent, stubs: Sequence[Stub], key_name: str = "") -> tuple[list[Binding], bool]:
+        """Returns the bindings of all stubs, in order, after putting missing ones on the server for the client with
+        this key, and whether Letta was called. Stubs that the agent has or that were placed before need no call, unless
+        they were changed or are being deleted.
         """
         self._learn_places(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
@@ -49,8 +56,7 @@ class Registry:
         known = {binding.stub.digest: binding for binding in found}
         missing = [stub for stub in stubs if stub.digest not in known]
         if missing:
-            with self._lock_names():
-                found = self._find_or_put_stubs(missing, agent.tools)
+            found = self._find_or_put_stubs(missing, agent.tools, key_name)
             known.update((binding.stub.digest, binding) for binding in found)
         bindings = [known[stub.digest] for stub in stubs]
         self._note_names(agent, bindings)
@@ -80,11 +86,14 @@ class Registry:
 
     def _learn_places(self, tools: Iterable[Tool]) -> None:
         """Keeps in memory the ids and names of the bridge's stubs among the tools."""
+        self._keep_places({digest_of(tool): (tool.id, tool.name) for tool in tools if is_ours(tool)})
+
+    def _keep_places(self, places: Mapping[str, Place]) -> None:
+        """Keeps in memory the places of stubs, by digest. "" is the digest of a stub whose tag somebody removed."""
         with self._lock:
-            for tool in tools:
-                digest = digest_of(tool) if is_ours(tool) else ""
+            for digest, place in places.items():
                 if digest:
-                    self._places[digest] = (tool.id, tool.name)
+                    self._places[digest] = place
                     self._places.move_to_end(digest)
             _drop_oldest(self._places, MAX_STUBS)
 
@@ -93,40 +102,64 @@ class Registry:
         with self._lock:
             found = [(stub, self._places.get(stub.digest)) for stub in stubs]
         return [
-            Binding(rename_stub(stub, place[1]), place[0])
+            _binding(stub, place)
             for stub, place in found
             if place is not None and (place[1] == stub.name or place[1] in possible_names(stub))
         ]
 
-    def _find_or_put_stubs(self, stubs: Sequence[Stub], seen: Iterable[Tool]) -> list[Binding]:
-        """Returns the bindings of stubs that are not in memory. Chooses names until all chosen ones were looked up."""
-        tools = {tool.name: tool for tool in seen}
-        looked_up = set(tools)
-        while True:
-            chosen = _choose_names(stubs, tools)
-            unseen = [name for name in chosen if name not in looked_up]
-            if not unseen:
-                return self._put_stubs(chosen, tools)
-            tools.update((tool.name, tool) for tool in self._gateway.tools_named(unseen))
-            looked_up.update(unseen)
+    def _find_or_put_stubs(self, stubs: Sequence[Stub], seen: Iterable[Tool], key_name: str) -> list[Binding]:
+        """Returns the bindings of stubs that are not in memory. Chooses names until all chosen ones were reserved and
+        looked up, in this order.
+        """
+        tools, began = {tool.name: tool for tool in seen}, time.monotonic()
+        looked_up, reserved = set(tools), set[str]()
+        with self._reserved.reservation() as reservation:
+            while True:
+                chosen = _choose_names(stubs, tools, reserved)
+                unseen = {name: stub.digest for name, stub in chosen.items() if name not in looked_up}
+                if not unseen:
+                    return self._put_stubs(chosen, tools, partial(self._put_once, began, key_name))
+                reserved |= reservation.add(unseen)
+                tools.update((tool.name, tool) for tool in self._gateway.tools_named([*unseen]))
+                looked_up.update(unseen)
 
-    def _put_stubs(self, chosen: dict[str, Stub], tools: dict[str, Tool]) -> list[Binding]:
-        """Puts stubs that are missing or differ, adds their tools to `tools`, and returns the bindings of all."""
+    def _put_stubs(
+        self, chosen: Mapping[str, Stub], tools: Mapping[str, Tool], put: Callable[[Stub], Place]
+    ) -> list[Binding]:
+        """Puts stubs that are missing in `tools` or differ, and returns the bindings of all."""
         wanting = [stub for name, stub in chosen.items() if name not in tools or differs_from_stub(tools[name], stub)]
-        made = call_concurrently(self._put_stub, wanting)
-        tools |= {stub.name: tool for stub, tool in zip(wanting, made, strict=True)}
-        self._learn_places(tools[name] for name in chosen)
-        return [Binding(stub, tools[name].id) for name, stub in chosen.items()]
+        places = {stub.digest: (tools[name].id, name) for name, stub in chosen.items() if name in tools}
+        places.update(zip([stub.digest for stub in wanting], call_concurrently(put, wanting), strict=True))
+        self._keep_places(places)
+        return [_binding(stub, places[stub.digest]) for stub in chosen.values()]
 
-    def _put_stub(self, stub: Stub) -> Tool:
+    def _put_once(self, began: float, key_name: str, stub: Stub) -> Place:
+        """Puts one stub on the server, unless another turn of this worker put the same stub since `began`."""
+        with self._lock:
+            putting = self._putting.setdefault(stub.digest, _Putting())
+        with putting.lock:
+            with self._lock:
+                place, put_at = self._places.get(stub.digest), self._put_times.get(stub.digest, -inf)
+            if place is None or put_at < began:
+                place = self._put_stub(stub, key_name)
+                self._keep_places({stub.digest: place})
+                with self._lock:
+                    self._put_times[stub.digest] = time.monotonic()
+                    self._put_times.move_to_end(stub.digest)
+                    _drop_oldest(self._put_times, MAX_STUBS)
+            return place
+
+    def _put_stub(self, stub: Stub, key_name: str) -> Place:
         """Puts one stub on the server. An error has the client's name of the tool."""
         try:
-            return self._gateway.put_tool(stub, stub_tags(stub))
+            tool = self._gateway.put_tool(stub, stub_tags(stub, key_name))
         except LettaRejected as fault:
             named = LettaRejected(f"The Letta server did not accept the tool {stub.spec.name!r:.160}.")
             for note in getattr(fault, "__notes__", ()):
                 named.add_note(note)
             raise named from fault
+        self._made.add(key_name, 1)
+        return tool.id, tool.name
 
     def _note_names(self, agent: Agent, bindings: Sequence[Binding]) -> None:
         """Keeps in memory the names of the stubs that the agent has, will have (`bindings`), or still has rules for."""
@@ -139,6 +172,17 @@ class Registry:
             _drop_oldest(self._names, MAX_AGENTS)
 
 
+def _binding(stub: Stub, place: Place) -> Binding:
+    return Binding(rename_stub(stub, place[1]), place[0])
+
+
+class _Putting:
+    """Lets one thread at a time put a stub."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
 def _drop_oldest(kept: OrderedDict[str, Any], most: int) -> None:
     while len(kept) > most:
         kept.popitem(last=False)
@@ -149,11 +193,11 @@ def bindings_beside_own_tools(agent: Agent, stubs: Sequence[Stub]) -> list[Bindi
     return [Binding(stub, "") for stub in _choose_names(stubs, {tool.name: tool for tool in agent.tools}).values()]
 
 
-def _choose_names(stubs: Sequence[Stub], tools: Mapping[str, Tool]) -> dict[str, Stub]:
+def _choose_names(stubs: Sequence[Stub], tools: Mapping[str, Tool], reserved: Collection[str] = ()) -> dict[str, Stub]:
     """Returns the stubs by name, in order, under names that no other tool in `tools` and no other stub has."""
     chosen: dict[str, Stub] = {}
     for stub in stubs:
-        name = first_free_name(stub, tools, chosen)
+        name = first_free_name(stub, tools, chosen, reserved)
         chosen[name] = rename_stub(stub, name)
     return chosen
 

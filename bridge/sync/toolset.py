@@ -19,10 +19,11 @@ RulesFor = Callable[[Sequence[Binding]], Sequence[JsonObject]]
 
 
 def sync_toolset(
-    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
+    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor, key_name: str = ""
 ) -> tuple[Agent, list[Binding]]:
     """Changes the agent's tools to its own plus `stubs`, with the rules for them. Returns the agent and the bindings.
-    If somebody else changes tools at the same time, the agent is fetched and changed again, at most twice.
+    `key_name` is the client's key, for which missing stubs are made. If somebody else changes tools at the same time,
+    the agent is fetched and changed again, at most twice.
     """
     last = "they are changed by somebody else at the same time"
     for repair in range(1 + REPAIRS):
@@ -30,7 +31,7 @@ def sync_toolset(
             registry.forget_stubs(stubs)
             agent = gateway.agent(agent.id)
         try:
-            synced = _sync_once(gateway, registry, agent, stubs, rules_for)
+            synced = _sync_once(gateway, registry, agent, stubs, rules_for, key_name)
         except LettaError as fault:
             if not may_be_a_race(fault):
                 raise
@@ -43,12 +44,12 @@ def sync_toolset(
 
 
 def _sync_once(
-    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor
+    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor, key_name: str
 ) -> tuple[Agent, list[Binding]] | None:
     """Changes the agent once. Returns None if it then has not exactly the stubs of the bindings. Removes the tags of
     sweeps from the stubs, so that no sweep deletes a stub in use.
     """
-    bindings, called = registry.place_stubs(agent, stubs)
+    bindings, called = registry.place_stubs(agent, stubs, key_name)
     if called:
         # Calling Letta took time, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)

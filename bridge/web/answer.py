@@ -13,7 +13,7 @@ from bridge.keys import ApiKey
 from bridge.limits.gate import Slot
 from bridge.operation.background import BackgroundWork
 from bridge.turns.admission import Admission
-from bridge.turns.identity import KEY_HEADER, request_identity
+from bridge.turns.identity import KEY_HEADER, Identities
 from bridge.turns.stream import FORMAT_KNOWN, SHOWN
 from bridge.turns.turns import Turns
 from bridge.web.bodies import read_body
@@ -40,6 +40,7 @@ class Answers:
 
     settings: Settings
     admission: Admission
+    identities: Identities
     turns: Turns
     shutdown: Shutdown
     sweeps: BackgroundWork
@@ -66,7 +67,7 @@ class Answers:
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
         turn = self.admission.admit(replace(parsed.turn, session=_session_name(request)), key)
-        identity = request_identity(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
+        identity = self.identities.identify(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)
         listener = Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
         if turn.stream:

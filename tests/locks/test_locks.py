@@ -117,7 +117,7 @@ def waits_of(agents: AgentLocks) -> list[str]:
     """Holds the agent once, or gives up. Returns the causes of waiting that the trace has then."""
     trace = Trace()
     set_current_trace(trace)
-    with suppress(Busy), agents.hold(AGENT, cause="a run under way"):
+    with suppress(Busy), agents.hold(AGENT):
         pass
     return [*trace.waits]
 
@@ -126,9 +126,9 @@ def test_only_who_has_to_wait_counts_as_waiting(place: str) -> None:
     agents = locks(place, wait=0.05)
     assert waits_of(agents) == []
     with agents.hold(AGENT), ThreadPoolExecutor() as pool:
-        assert pool.submit(waits_of, agents).result() == ["a run under way"]
+        assert pool.submit(waits_of, agents).result() == ["another turn"]
     with Worker(place):
-        assert waits_of(agents) == ["a run under way"]
+        assert waits_of(agents) == ["another turn"]
 
 
 def test_a_second_thread_has_to_wait_and_gives_up_in_time(place: str) -> None:

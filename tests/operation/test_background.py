@@ -9,6 +9,7 @@ import pytest
 from bridge.errors import LettaUnreachable
 from bridge.operation.background import BackgroundWork
 from bridge.operation.interval import OnceAnInterval
+from tests.waiting import SOON, until
 
 
 def work_of(background: BackgroundWork) -> None:
@@ -34,6 +35,21 @@ def test_the_caller_does_not_wait_for_the_work() -> None:
     background.start_if_due()
     assert any(thread.name == "sweep" for thread in threading.enumerate())
     go_on.set()
+
+
+def test_work_that_runs_is_not_started_again_until_it_has_ended() -> None:
+    go_on, begun, asked = threading.Event(), list[int](), list[int]()
+
+    def is_due() -> bool:
+        asked.append(1)
+        return True
+
+    background = BackgroundWork("sweep", is_due, lambda: (begun.append(1), go_on.wait(SOON)))
+    for _ in range(5):
+        background.start_if_due()
+    assert (len(asked), len(begun)) == (1, 1)
+    go_on.set()
+    until(lambda: background.start_if_due() or len(begun) == 2)
 
 
 def test_only_the_log_reports_work_that_fails(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,11 +12,20 @@ from bridge import errors
 from bridge.letta.gateway import Agent, Tool
 from bridge.sync.cleanup import GRACE, Sweep, plan_sweep, sweep_server
 from bridge.sync.inventory import OwnTool, list_own_tools
-from bridge.sync.ownership import has_sweep_tag, idle_since, is_leaving, stub_tags, tags_when_idle, tags_when_leaving
+from bridge.sync.ownership import (
+    OWNER,
+    has_sweep_tag,
+    idle_since,
+    is_leaving,
+    stub_tags,
+    tags_when_idle,
+    tags_when_leaving,
+)
 from tests.toolsets import Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub, tool_of
 
 DAY = 86_400.0
 NOW = 1_800_000_000.0
+MOST_IDLE = 100
 READ, WRITE = stub("read_file"), stub("write_file")
 STUB = tool_of(READ)
 ADA = Agent("agent-1", "Ada", "letta_v1_agent")
@@ -40,7 +49,7 @@ def bridge(letta: SharedLetta) -> Bridge:
 
 
 def swept(letta: SharedLetta, at: float, pause: Callable[[float], None] = lambda _: None, **more: bool) -> Sweep:
-    return sweep_server(letta, DAY, clock=lambda: at, pause=pause, **more)
+    return sweep_server(letta, DAY, MOST_IDLE, clock=lambda: at, pause=pause, **more)
 
 
 def names(tools: tuple[Tool, ...]) -> list[str]:
@@ -75,11 +84,40 @@ def leaving(tool: Tool) -> Tool:
     ],
 )
 def test_a_sweep_decides_by_the_stubs_mark_and_agents(tool: Tool, agents: tuple[Agent, ...], fate: str) -> None:
-    assert plan_sweep([OwnTool(tool, agents)], NOW, DAY) == Sweep(**{fate: (tool,)})
+    assert plan_sweep([OwnTool(tool, agents)], NOW, DAY, MOST_IDLE) == Sweep(**{fate: (tool,)})
 
 
 def test_without_stubs_nothing_is_planned() -> None:
-    assert plan_sweep([], NOW, DAY) == Sweep()
+    assert plan_sweep([], NOW, DAY, MOST_IDLE) == Sweep()
+
+
+def numbered(key_name: str, number: int) -> Tool:
+    """A stub that was made for the key; a higher number for a later one."""
+    tool = tool_of(stub(f"{key_name}_{number}"), key_name)
+    return replace(tool, tags=(*(tag for tag in tool.tags if ":made=" not in tag), f"{OWNER}:made={1000 + number}"))
+
+
+def test_of_each_key_the_newest_idle_stubs_stay() -> None:
+    alice, bob, nobody = ([OwnTool(numbered(key, number)) for number in range(5)] for key in ("alice", "bob", ""))
+    plan = plan_sweep([*alice, *bob[:2], *nobody], NOW, DAY, 3)
+    assert names(plan.deleted) == ["alice_0", "alice_1", "_0", "_1"]
+
+
+def test_stubs_that_are_idle_for_longest_go_first_whenever_they_were_made() -> None:
+    owned = [OwnTool(idle(10.0 * number, numbered("alice", number))) for number in range(5)]
+    assert names(plan_sweep(owned, NOW, DAY, 3).deleted) == ["alice_3", "alice_4"]
+
+
+def test_stubs_that_agents_have_do_not_count_and_stay() -> None:
+    owned = [OwnTool(numbered("alice", number), (ADA,) if number < 4 else ()) for number in range(6)]
+    plan = plan_sweep(owned, NOW, DAY, 1)
+    assert names(plan.deleted) == ["alice_4"]
+    assert names(plan.kept) == [f"alice_{number}" for number in range(4)]
+
+
+def test_stubs_of_a_clock_that_was_put_back_count_as_idle_since_now() -> None:
+    owned = [OwnTool(idle(seconds, numbered("alice", number))) for number, seconds in enumerate((-DAY, 5.0, -DAY))]
+    assert names(plan_sweep(owned, NOW, DAY, 1).deleted) == ["alice_0", "alice_1"]
 
 
 def test_the_inventory_lists_only_tools_of_ours(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -15,11 +14,36 @@ import pytest
 from bridge import errors
 from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
+from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.names import possible_names
-from bridge.sync.ownership import OWNER, idle_since, is_leaving, stub_tags, tags_when_idle, tags_when_leaving
-from bridge.sync.registry import Registry, bindings_beside_own_tools
-from bridge.turn import SchemaForm, ToolSpec
-from tests.toolsets import GATE, Bridge, SharedLetta, lasting, offered, rules_of, second_name, stub
+from bridge.sync.ownership import (
+    OWNER,
+    idle_since,
+    is_leaving,
+    is_ours,
+    key_of,
+    stub_tags,
+    tags_when_idle,
+    tags_when_leaving,
+)
+from bridge.sync.registry import bindings_beside_own_tools
+from bridge.sync.toolset import sync_toolset
+from bridge.turn import SchemaForm, Stub, ToolSpec
+from tests.stores import MemoryStore
+from tests.toolsets import (
+    GATE,
+    Bridge,
+    SharedLetta,
+    gates,
+    lasting,
+    new_registry,
+    offered,
+    rules_of,
+    second_name,
+    stub,
+    tool_of,
+)
+from tests.waiting import SOON
 
 READ, WRITE = stub("read_file"), stub("write_file")
 OTHER_READ = stub("read_file", "Reads another file.")
@@ -545,7 +569,7 @@ def test_many_agents_get_their_own_schemas_for_one_name_at_the_same_time(
     agents = [letta.has_agent(f"Ada {number}") for number in range(16)]
     stubs = [stub("read_file", f"Reads file {number}.") for number in range(16)]
     start = threading.Barrier(16)
-    registry = Registry(letta)
+    registry = new_registry(letta)
 
     def turn(number: int) -> None:
         bridge = Bridge(letta)
@@ -560,20 +584,90 @@ def test_many_agents_get_their_own_schemas_for_one_name_at_the_same_time(
     assert letta.has("read_file")
 
 
-def test_names_are_looked_up_and_taken_under_the_lock(letta: SharedLetta, ada: Agent) -> None:
-    held: list[Sequence[str]] = []
+def test_a_turn_stands_behind_no_put_of_another_agents_tools(
+    letta: SharedLetta, ada: Agent, bob: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, begun, go_on, put = MemoryStore(), threading.Event(), threading.Event(), letta.put_tool
+    many = [stub(f"tool_{number}") for number in range(300)]
 
-    @contextmanager
-    def naming() -> Iterator[None]:
-        before = len(letta.calls)
-        yield
-        held.append(letta.calls[before:])
+    def slow(one: Stub, tags: Sequence[str]) -> Tool:
+        if one.name != "read_file":
+            begun.set()
+            assert go_on.wait(SOON)
+        return put(one, tags)
 
-    bridge = Bridge(letta)
-    bridge.registry = Registry(letta, naming)
+    monkeypatch.setattr(letta, "put_tool", slow)
+    first, second = Bridge(letta, store), Bridge(letta, store)
+    with ThreadPoolExecutor(2) as pool:
+        others = pool.submit(first.sync, ada, *many)
+        assert begun.wait(SOON)
+        assert pool.submit(second.sync, bob, READ).result(SOON) == ["read_file"]
+        assert not any(letta.has(one.name) for one in many)
+        go_on.set()
+        assert len(others.result(SOON)) == 300
+
+
+def test_a_name_that_another_turn_is_about_to_take_is_not_waited_for(
+    letta: SharedLetta, ada: Agent, bob: Agent
+) -> None:
+    store = MemoryStore()
+    first, second = Bridge(letta, store), Bridge(letta, store)
+    names: list[list[str]] = []
+    letta.before_call("put_tool", lambda: names.append(second.sync(bob, OTHER_READ)))
+    assert first.sync(ada, READ) == ["read_file"]
+    assert names == [[second_name(OTHER_READ)]]
+    assert offered(letta, ada)["read_file"]["description"] == "Reads a file."
+    assert offered(letta, bob)[second_name(OTHER_READ)]["description"] == "Reads another file."
+
+
+def test_a_stub_keeps_its_name_while_another_turn_looks_for_a_name(letta: SharedLetta, ada: Agent, bob: Agent) -> None:
+    store = MemoryStore()
+    Bridge(letta, store).sync(bob, OTHER_READ)
+    Bridge(letta, store).sync(bob)
+    names: list[list[str]] = []
+    letta.before_call("put_tool", lambda: names.append(Bridge(letta, store).sync(bob, OTHER_READ)))
+    assert Bridge(letta, store).sync(ada, READ) == [second_name(READ)]
+    assert names == [["read_file"]]
+
+
+def test_names_are_reserved_before_they_are_looked_up_and_until_they_are_taken(
+    letta: SharedLetta, bridge: Bridge, ada: Agent
+) -> None:
+    reserved: list[list[str]] = []
+    for verb in ("tools_named", "put_tool", "change_agent"):
+        letta.before_call(verb, lambda: reserved.append([name.rpartition(":")[2] for name in bridge.store.values]))
     bridge.sync(ada, READ)
-    assert held == [["tools_named", "put_tool"]]
-    bridge.sync(ada, READ)
-    bridge.sync(ada)
-    bridge.sync(ada, READ)
-    assert len(held) == 1
+    assert reserved == [["read_file"], ["read_file"], []]
+
+
+def test_a_put_that_fails_frees_its_names(letta: SharedLetta, bridge: Bridge, ada: Agent) -> None:
+    letta.before_call("put_tool", Mock(side_effect=errors.LettaRejected("no")))
+    with pytest.raises(errors.LettaRejected):
+        bridge.sync(ada, READ)
+    assert bridge.store.values == {}
+    assert bridge.sync(ada, READ) == ["read_file"]
+
+
+def test_turns_that_bring_the_same_new_tools_at_the_same_time_put_each_once(letta: SharedLetta) -> None:
+    agents = [letta.has_agent(f"Ada {number}") for number in range(8)]
+    start, registry = threading.Barrier(8), new_registry(letta)
+
+    def turn(agent: Agent) -> None:
+        bridge = Bridge(letta)
+        bridge.registry = registry
+        start.wait()
+        bridge.sync(agent, *FIFTY)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(turn, agents))
+    assert letta.calls.count("put_tool") == 50
+
+
+def test_the_stubs_that_are_made_are_counted_for_the_clients_key(letta: SharedLetta, ada: Agent) -> None:
+    made = MadeStubs(2)
+    registry = new_registry(letta, made=made)
+    for stubs in (FIFTY[:2], FIFTY[:2], FIFTY[2:3]):
+        assert not made.are_many()
+        sync_toolset(letta, registry, letta.agent(ada.id), stubs, gates, "alice")
+    assert made.are_many()
+    assert {key_of(tool) for tool in letta.tools() if is_ours(tool)} == {key_of(tool_of(READ, "alice"))} != {""}
