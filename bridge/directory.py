@@ -76,9 +76,11 @@ class Directory:
 
     def find_id(self, model: str) -> str:
         """Returns the id of the agent with this name, maybe from before it was renamed. An id is returned unchecked."""
-        if AGENT_ID.fullmatch(model):
-            return model
-        return self._ids.get(model) or self._id_by_name(model)
+        return self.known_id(model) or self._id_by_name(model)
+
+    def known_id(self, model: str) -> str:
+        """Returns what `find_id` does if that needs no call to Letta, otherwise ""."""
+        return model if AGENT_ID.fullmatch(model) else self._ids.get(model, "")
 
     def find(self, model: str) -> Agent:
         """Fetches the agent with this name or id. Looks up a name again if its kept agent was deleted or renamed."""

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import logging
 import runpy
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +16,10 @@ from app import create_app
 from bridge.config import Settings
 from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
+from bridge.sync import cleanup
+from tests.actors import Chat
 from tests.fakes import FakeGateway
+from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent
 
@@ -46,6 +51,33 @@ def test_the_service_is_made_from_the_environment_without_a_call_to_letta(monkey
 def test_a_dotenv_file_is_read_in_development(at_home: Path) -> None:
     (at_home / ".env").write_text("BRIDGE_DRAIN=7\n")
     assert create_app().extensions["parts"].settings.drain == 7
+
+
+@pytest.fixture
+def few_tools(environment: dict[str, str], parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes two clients with keys, of 5 tools in a request, so 10 idle stubs of a key are left; sweeps do not pause."""
+    hashes = {name: hashlib.sha256(f"the-key-of-{name}".encode()).hexdigest() for name in ("alice", "bob")}
+    environment["BRIDGE_ALLOW_ANONYMOUS"] = "0"
+    environment["BRIDGE_API_KEYS"] = ",".join(f"{name}:{digest}" for name, digest in hashes.items())
+    parameters["max_tools"] = 5
+    monkeypatch.setattr(cleanup, "GRACE", 0.0)
+
+
+@pytest.mark.usefixtures("few_tools")
+def test_a_key_that_brings_new_tools_again_and_again_leaves_few_stubs(chat: Chat, letta: FakeGateway) -> None:
+    def ask(name: str, part: str) -> None:
+        functions = [{"name": f"{part}_{number}", "parameters": {"type": "object"}} for number in range(5)]
+        tools = [{"type": "function", "function": function} for function in functions]
+        assert chat.ask(tools=tools, headers={"Authorization": f"Bearer the-key-of-{name}"}).status == 200
+        most.append(len(letta.tools()))
+        until(lambda: not any(thread.name == "sweep" for thread in threading.enumerate()))
+
+    most: list[int] = []
+    ask("bob", "quiet")
+    for number in range(40):
+        ask("alice", f"flood_{number}")
+    assert max(most) <= 5 + 10 + 10 + 5 + 5  # of Bob, left by a sweep, made since, of the last two requests
+    assert sum(tool.name.startswith("quiet") for tool in letta.tools()) == 5
 
 
 @pytest.mark.usefixtures("at_home")

@@ -13,12 +13,15 @@ import requests
 
 from testbed.service import Service
 from tests.background_request import BackgroundRequest
-from tests.letta_server import LettaServerStub
+from tests.letta_server import AGENT_ID, LettaServerStub
 from tests.raw_server import WAIT, RawServer
 from tests.services import BODY, PROMPT, environment, samples
 from tests.waiting import SOON, until
 
 pytestmark = pytest.mark.servers
+
+# A stream begins only when Letta has said which agent has a name.
+BY_ID = BODY | {"model": AGENT_ID}
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def test_the_counters_of_a_killed_worker_stay_and_its_gauges_do_not(bridge: Serv
     ask_nowhere(bridge, 20)
     assert samples(bridge, "bridge_errors_total") == before + 20
     streams = [
-        requests.post(f"{bridge.url}/v1/chat/completions", json=BODY, stream=True, timeout=SOON) for _ in range(4)
+        requests.post(f"{bridge.url}/v1/chat/completions", json=BY_ID, stream=True, timeout=SOON) for _ in range(4)
     ]
     assert samples(bridge, "bridge_streams_open") == 4
     for worker in bridge.workers:

@@ -15,11 +15,11 @@ class ServerIdentity:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        self._known: str | None = None
+        self.known: str | None = None
 
     def read(self) -> str:
         """Returns the id, "" if somebody deleted the tool. Asks the server until it has answered once."""
-        if self._known is None:
+        if self.known is None:
             found = self._gateway.tools_named([_TOOL])
-            self._known = found[0].id if found else ""
-        return self._known
+            self.known = found[0].id if found else ""
+        return self.known

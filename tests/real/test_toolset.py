@@ -223,6 +223,26 @@ def test_many_agents_use_one_name_with_different_schemas_at_once(world: World, a
 
 
 @pytest.mark.one_type
+def test_a_turn_with_new_tools_does_not_wait_for_the_new_tools_of_another_agent(
+    world: World, agent: Agent, agent_type: str, single: Service
+) -> None:
+    """It comes while the first tool of the other agent is put, and ends before that."""
+    other, part = world.agent(agent_type), unique("part")
+    many, one = [tool(f"{part}_{number}") for number in range(40)], f"{part}_one"
+    stubs: list[int] = []
+
+    def come(_: object) -> None:
+        assert other.ask("!say ok", tools=[tool(one)], bridge=single).text == "ok"
+        stubs.append(len([row for row in stubs_on(world, part) if row["name"] != one]))
+
+    with world.proxy.inject(Before(come), "PUT", "/v1/tools/", times=1) as rule:
+        assert agent.ask("!say ok", tools=many, bridge=single).text == "ok"
+    assert rule.applied == 1
+    assert stubs[0] < len(many)
+    assert len(stubs_on(world, part)) == len(many) + 1
+    other.delete()
+
+
 def test_a_tool_that_is_attached_during_the_synchronisation_is_kept(
     world: World, agent: Agent, single: Service
 ) -> None:
