@@ -25,8 +25,7 @@ def first_free_name(
     """
     for name in possible_names(stub):
         tool = tools.get(name)
-        if name in given:
-            continue
-        if name not in reserved if tool is None else is_tool_of_stub(tool, rename_stub(stub, name)):
+        is_free = name not in reserved if tool is None else is_tool_of_stub(tool, rename_stub(stub, name))
+        if is_free and name not in given:
             return name
     raise LettaRejected(f"Every name for the tool {stub.spec.name!r:.160} is taken on the Letta server.")

@@ -36,7 +36,7 @@ class Registry:
 
     def __init__(self, gateway: Gateway, names: ReservedNames, made: MadeStubs) -> None:
         self._gateway = gateway
-        self._reserved = names
+        self._reserved_names = names
         self._made = made
         self._put_times: OrderedDict[str, float] = OrderedDict()  # digest: when this worker put the stub last
         self._putting: WeakValueDictionary[str, _Putting] = WeakValueDictionary()
@@ -113,7 +113,7 @@ class Registry:
         """
         tools, began = {tool.name: tool for tool in seen}, time.monotonic()
         looked_up, reserved = set(tools), set[str]()
-        with self._reserved.reservation() as reservation:
+        with self._reserved_names.reservation() as reservation:
             while True:
                 chosen = _choose_names(stubs, tools, reserved)
                 unseen = {name: stub.digest for name, stub in chosen.items() if name not in looked_up}
