@@ -42,6 +42,8 @@ from bridge.turns.identity import Identities
 from bridge.turns.turns import Turns
 from bridge.web.admin.site import admin_routes
 from bridge.web.answer import Answers
+from bridge.web.bodies import Bodies
+from bridge.web.body_limits import BODY_LIMITS, BodyLimits
 from bridge.web.cors import allow_origins
 from bridge.web.faults import add_error_handlers
 from bridge.web.health import Readiness, health_routes
@@ -50,6 +52,7 @@ from bridge.web.metrics import Metrics, metrics_routes
 from bridge.web.openai_api import openai_routes
 from bridge.web.pages import home_routes
 from bridge.web.prefix import serve_below_prefix
+from bridge.web.room import ROOM, Room
 from bridge.web.security import harden_app
 from bridge.web.shutdown import EXTENSION, Shutdown
 from bridge.web.tracing import trace_requests
@@ -68,6 +71,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     app.extensions["parts"] = parts
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.extensions[EXTENSION] = Shutdown(settings.drain)
+    app.extensions[ROOM] = Room()
+    app.extensions[BODY_LIMITS] = BodyLimits(settings, app.url_map)
     app.url_map.strict_slashes = False
     trace_requests(app, metrics)
     app.json.sort_keys = False  # type: ignore[attr-defined]
@@ -77,7 +82,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn])
     sweeps = _make_sweeps(settings, parts)
     identities = Identities(parts.directory, parts.server)
-    answers = Answers(settings, admission, identities, turns, app.extensions[EXTENSION], sweeps, app.logger)
+    bodies = Bodies(settings, app.extensions[ROOM])
+    answers = Answers(settings, bodies, admission, identities, turns, app.extensions[EXTENSION], sweeps, app.logger)
     app.register_blueprint(openai_routes(settings, parts.directory, answers, ChatCompletions(_request_rules(settings))))
     app.register_blueprint(admin_routes(app, parts))
     app.register_blueprint(health_routes(_readiness(parts)))

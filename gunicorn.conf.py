@@ -16,6 +16,8 @@ from bridge.config import complete_environment, read_settings
 from bridge.errors import SettingsError
 from bridge.folders import make_data_folder
 from bridge.logs import log_config
+from bridge.web.reply_socket import WRITE_SECONDS
+from bridge.web.room import return_large_blocks
 from bridge.web.shutdown import EXTENSION
 
 try:
@@ -23,9 +25,6 @@ try:
     make_data_folder(settings.data_dir)
 except SettingsError as faults:
     sys.exit(f"The bridge can't start:\n{faults}")
-
-# Seconds after which a write fails, if the client does not read its reply.
-WRITE_SECONDS = 60
 
 # The workers keep the counts of the metrics in files of this folder. prometheus_client reads the variable only when it
 # is imported.
@@ -63,6 +62,7 @@ def when_ready(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Lets the app know by SIGTERM when this worker has to end. Turns that then take longer than BRIDGE_DRAIN fail."""
+    return_large_blocks()
     shutdown = worker.wsgi.extensions[EXTENSION]
     stop = signal.getsignal(signal.SIGTERM)
 
@@ -100,6 +100,8 @@ graceful_timeout = int(settings.drain) + 5
 keepalive = 95
 # Workers share the code's memory, and a wrong setup fails before the first worker starts.
 preload_app = True
+# sendfile() would make a thread wait for a client that does not read.
+sendfile = False
 control_socket_disable = True
 # gunicorn ignores the headers of proxies. The app reads as many of them as BRIDGE_PROXIES says.
 forwarded_allow_ips = ""

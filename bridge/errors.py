@@ -13,6 +13,7 @@
     ├── WrongMethod                 405  the route exists, but not for this HTTP method
     ├── Busy                        429  the agent is in another turn, or a limit is reached; try again later
     ├── TooManyTurns                503  this worker already runs as many turns as it can
+    ├── TooManyBytes                503  this worker already holds as many bytes of requests as it can
     ├── StillRunning                504  the answer takes longer than a client is kept waiting
     ├── TurnLost                    503  the worker that ran the turn is gone
     ├── RequestConflict             409  another request prevents this one
@@ -144,6 +145,13 @@ class TooManyTurns(BridgeError):
     status = 503
     is_temporary = True
     code = "too_many_turns"
+    retry_after = 2
+
+
+class TooManyBytes(BridgeError):
+    status = 503
+    is_temporary = True
+    code = "too_many_bytes"
     retry_after = 2
 
 

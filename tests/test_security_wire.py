@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import socket
@@ -16,7 +17,7 @@ import requests
 from testbed.service import Service
 from tests.letta_server import LettaServerStub
 from tests.services import BODY, connected, environment, rest_of
-from tests.waiting import SOON
+from tests.waiting import SOON, until
 
 pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
@@ -39,6 +40,15 @@ def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> 
     settings = environment(letta.url, folder, WEB_CONCURRENCY="1", BRIDGE_API_KEYS=KEY)
     parameters = {"max_body": LARGEST, "least_threads": 8, "read_timeout": 1.0}
     with Service(settings, folder / "log", parameters) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def patient(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """It has the usual limits, one worker with few threads, and waits for slow clients during the whole test."""
+    folder = tmp_path_factory.mktemp("patient")
+    settings = environment(letta.url, folder, WEB_CONCURRENCY="1", BRIDGE_API_KEYS=KEY, BRIDGE_ADMIN_PASSWORD="x" * 20)
+    with Service(settings, folder / "log", {"least_threads": 8, "read_timeout": 600.0}) as service:
         yield service
 
 
@@ -187,6 +197,115 @@ def test_a_client_that_would_send_too_much_does_not_get_100_continue(bridge: Ser
     asks = BEGUN + ALLOWED + b"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n" % (LARGEST + 1)
     with connected(bridge, asks) as connection:
         assert rest_of(connection).startswith(b"HTTP/1.1 413 ")
+
+
+UNREAD = b"GET /admin/static/admin.css HTTP/1.1\r\nHost: x\r\n\r\n" * 10
+
+
+def test_clients_that_read_no_reply_take_no_thread(patient: Service) -> None:
+    """They are more than there are threads, and their connections have the smallest buffers that are possible."""
+    with ExitStack() as stack:
+        unread = [stack.enter_context(without_buffer(patient, UNREAD)) for _ in range(20)]
+        for _ in range(20):
+            assert requests.get(f"{patient.url}/healthz", timeout=SOON).ok
+        unread[0].settimeout(SOON)
+        unread[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        unread[0].sendall(LAST)
+        assert rest_of(unread[0]).count(b"HTTP/1.1 200 OK") == 11, "a client that reads late gets everything"
+
+
+def without_buffer(bridge: Service, sent: bytes) -> socket.socket:
+    host, port = bridge.url.removeprefix("http://").split(":")
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)  # as in a network; the service buffers less then
+    connection.connect((host, int(port)))
+    connection.sendall(sent)
+    return connection
+
+
+REFUSED_BY_HEAD = {
+    "no key": (BEGUN, 401),
+    "a wrong key": (BEGUN + b"Authorization: Bearer wrong\r\n", 401),
+    "too large": (BEGUN + ALLOWED, 413),
+    "no such path": ((BEGUN + ALLOWED).replace(b"completions", b"nothing"), 404),
+    "no such method": ((BEGUN + ALLOWED).replace(b"POST", b"PUT"), 405),
+    "a form": (
+        b"POST /admin/sign-in HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n",
+        413,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_BY_HEAD)
+@pytest.mark.parametrize("continues", [False, True])
+def test_what_the_head_shows_is_answered_before_the_body_is_sent(patient: Service, case: str, continues: bool) -> None:
+    head, status = REFUSED_BY_HEAD[case]
+    expect = b"Expect: 100-continue\r\n" if continues else b""
+    length = b"Content-Length: %d\r\n\r\n" % (20_000_001 if case == "too large" else 6_000_000)
+    with connected(patient, head + expect + length) as connection:
+        connection.settimeout(SOON)
+        got = rest_of(connection)
+    assert got.startswith(b"HTTP/1.1 %d " % status)
+    assert b"\r\nConnection: close\r\n" in got
+
+
+@pytest.mark.parametrize("allowed", [b"", ALLOWED], ids=["without a key", "with a key"])
+def test_bodies_take_a_limited_share_of_the_memory(patient: Service, allowed: bytes) -> None:
+    """Without the limit they would take 180 MB at least."""
+    before = private_megabytes(patient)
+    with ExitStack() as stack:
+        large = []
+        for _ in range(30):
+            large.append(stack.enter_context(connected(patient, BEGUN + allowed + b"Content-Length: 6000001\r\n\r\n")))
+            with suppress(ConnectionError):
+                large[-1].sendall(b"x" * 6_000_000)
+        assert requests.get(f"{patient.url}/healthz", timeout=SOON).ok
+        assert private_megabytes(patient) - before < (80 if allowed else 20)
+        small = post(b"Content-Length: 2", b"Connection: close") + b"{}"
+        assert rest_of(stack.enter_context(connected(patient, small))).startswith(b"HTTP/1.1 405 ")
+        assert large[0].recv(65536).startswith(b"HTTP/1.1 503 " if allowed else b"HTTP/1.1 401 ")
+
+
+def test_memory_of_large_bodies_is_returned(patient: Service) -> None:
+    ask(patient, 10)
+    before = private_megabytes(patient)
+    for _ in range(6):
+        ask(patient, 19_000_000)
+    until(lambda: private_megabytes(patient) - before < 30)
+
+
+def ask(bridge: Service, size: int) -> None:
+    body = json.dumps(BODY | {"user": "x" * size})
+    headers = {"Authorization": f"Bearer {KEY}"}
+    reply = requests.post(f"{bridge.url}/v1/chat/completions", data=body, headers=headers, timeout=3 * SOON)
+    assert b"data: [DONE]" in reply.content
+
+
+def private_megabytes(bridge: Service) -> float:
+    """Returns the memory that only the worker has."""
+    (worker,) = bridge.workers
+    lines = Path(f"/proc/{worker}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1000
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_body_of_millions_of_values_is_refused_before_it_takes_memory(patient: Service, packed: bool) -> None:
+    body = b'{"model": "Ada", "messages": [' + b"[]," * 6_600_000 + b"[]]}"
+    headers = {"Authorization": f"Bearer {KEY}"} | ({"Content-Encoding": "gzip"} if packed else {})
+    sent = gzip.compress(body, 1) if packed else body
+    highest = peak_megabytes(patient)
+    reply = requests.post(f"{patient.url}/v1/chat/completions", data=sent, headers=headers, timeout=3 * SOON)
+    assert (reply.status_code, reply.json()["error"]["code"]) in ((400, "too_many_values"), (413, "request_too_large"))
+    assert peak_megabytes(patient) - highest < 200, "its values would take 800 MB"
+
+
+def peak_megabytes(bridge: Service) -> float:
+    """Returns the most memory that the worker has ever had."""
+    (worker,) = bridge.workers
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{worker}/status").read_text())
+    assert found
+    return int(found[1]) / 1000
 
 
 @pytest.mark.parametrize(("length", "status"), [(LARGEST, 200), (LARGEST + 1, 413), (LARGEST + 50_000, 413)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from logging import Logger
 
@@ -12,18 +13,16 @@ from bridge.dialects.base import Dialect
 from bridge.keys import ApiKey
 from bridge.limits.gate import Slot
 from bridge.operation.background import BackgroundWork
+from bridge.turn import Turn
 from bridge.turns.admission import Admission
 from bridge.turns.identity import KEY_HEADER, Identities
 from bridge.turns.stream import FORMAT_KNOWN, SHOWN
 from bridge.turns.turns import Turns
-from bridge.web.bodies import read_body
-from bridge.web.json_body import parse_json_body
+from bridge.web.bodies import Bodies
 from bridge.web.listener import FORMAT_HEADER, Listener
 from bridge.web.shutdown import Shutdown
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
-# Levels of nesting that a request has around the schema of a tool.
-LEVELS_AROUND_SCHEMA = 8
 # "1": the request is a request aside, which must not reach the agent's memory.
 ASIDE_HEADER = "X-Bridge-Aside"
 # OpenCode and Kilo send this header with the requests of a subagent. A subagent has a conversation of its own, so its
@@ -39,6 +38,7 @@ class Answers:
     """Makes the response to each request for a turn. One object serves all routes of a worker."""
 
     settings: Settings
+    bodies: Bodies
     admission: Admission
     identities: Identities
     turns: Turns
@@ -50,26 +50,30 @@ class Answers:
         """Returns the response to a request for a turn. `key` is None if the service runs without keys.
         The request holds its slot until the response was sent. After that, a sweep of unused stubs begins if it is due.
         """
-        slot = self.admission.enter(key)
-        try:
-            response = self._reply_to_turn(request, dialect, key, slot)
-        except BaseException:
-            slot.leave()
-            raise
-        response.call_on_close(slot.leave)
+        with ExitStack() as until_sent:
+            slot = self.admission.enter(key)
+            until_sent.callback(slot.leave)
+            turn, listener = self._begin_turn(request, dialect, key, slot, until_sent)
+            response = self._reply_to_turn(turn, listener)
+            response.call_on_close(until_sent.pop_all().close)
         response.call_on_close(self.sweeps.start_if_due)
         return response
 
-    def _reply_to_turn(self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot) -> Response:
-        """Begins the turn and returns its response. A stream's early failure is raised here, to get its own status."""
-        settings = self.settings
-        body = parse_json_body(read_body(request, settings.max_body), settings.max_depth + LEVELS_AROUND_SCHEMA)
+    def _begin_turn(
+        self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot, until_sent: ExitStack
+    ) -> tuple[Turn, Listener]:
+        """Begins the request's turn. The parsed body is not kept for as long as the turn takes."""
+        body = self.bodies.read(request, until_sent)
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
         turn = self.admission.admit(replace(parsed.turn, session=_session_name(request)), key)
         identity = self.identities.identify(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)
-        listener = Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
+        return turn, Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
+
+    def _reply_to_turn(self, turn: Turn, listener: Listener) -> Response:
+        """Returns the turn's response. A stream's early failure is raised here, to get its own status."""
+        settings, part = self.settings, listener.part
         if turn.stream:
             listener.wait_before_headers(settings.header_wait, FORMAT_KNOWN if turn.reply_format else SHOWN)
             outcome = part.format_outcome

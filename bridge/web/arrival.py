@@ -5,11 +5,14 @@ A malformed request counts as complete: gunicorn parses every complete request a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+from bridge.errors import BodyTooLarge, BridgeError
+from bridge.web.pace import Pace
+from bridge.web.room import SMALL
 
 # The most bytes of a head. gunicorn rejects much shorter ones.
 LONGEST_HEAD = 1 << 20
-# Bytes a second that a client must send on average. A modem is faster.
-SLOWEST_RATE = 4_000
 # The most chunks of one body. A body with more chunks is not searched further, and counts as complete.
 MOST_CHUNKS = 50_000
 # gunicorn reads at least this many bytes of a body before it gives the app the first byte.
@@ -25,15 +28,18 @@ class Arrival:
     """The part of an HTTP request that has arrived so far. All times are seconds of one monotonic clock.
     `is_complete` is also True for a request that will be rejected.
     `expects_continue` is True if the client sends its body only after "100 Continue".
+    `refusal`: the error for an app that wants more of the body than was read.
+    `largest_body` returns for a head how large the body may be. It is asked about bodies that are not SMALL.
     """
 
-    def __init__(self, now: float, max_body: int) -> None:
+    def __init__(self, now: float, largest_body: Callable[[bytes], int]) -> None:
         self.received = bytearray()
         self.is_complete = False
         self.expects_continue = False
-        self._max_body = max_body
-        self._began = now
-        self._latest = now
+        self.refusal: BridgeError | None = None
+        self._largest_body = largest_body
+        self._max_body = SMALL
+        self._pace = Pace(now)
         self._head_length = 0  # 0 while the head is incomplete
         self._body_length: int | None = None  # None: the body comes in chunks
         self._next_chunk = 0  # where the line with the size of the next chunk begins
@@ -43,22 +49,25 @@ class Arrival:
 
     def add(self, piece: bytes, now: float) -> None:
         if not self.received:
-            self._began = now
+            self._pace = Pace(now)
         searched = max(0, len(self.received) - len(_END_OF_HEAD) + 1)
         self.received += piece
-        self._latest = now
+        self._pace.note(len(piece), now)
         if not self._head_length:
             self._find_head(searched)
         if self._head_length and not self.is_complete:
             self.is_complete = self._has_body()
 
     def is_overdue(self, now: float, pause: float, silence: float) -> bool:
-        """Returns whether the client has paused for longer than `pause` seconds, or sends slower than SLOWEST_RATE.
-        The rate is the average since the first byte; `silence` limits the seconds before the first byte.
-        """
-        if not self.received:
-            return now - self._began > silence
-        return now - self._latest > pause or now - self._began > pause + len(self.received) / SLOWEST_RATE
+        """Returns whether the client sends too slowly. `silence` limits the seconds before its first byte."""
+        return self._pace.is_overdue(now, pause) if self.received else now - self._pace.began > silence
+
+    def refuse_body(self, refusal: BridgeError) -> int:
+        """Forgets what has arrived, except for a complete head. Returns how many bytes that were."""
+        self.refusal = refusal
+        size = len(self.received)
+        del self.received[self._head_length :]
+        return size - len(self.received)
 
     def _find_head(self, searched: int) -> None:
         """Parses the head if it has arrived. A head that is too long completes the request: gunicorn rejects it."""
@@ -85,7 +94,11 @@ class Arrival:
             self._body_length = int(lengths[0].lstrip(b"0")[:18] or b"0")
         else:
             self._body_length = 0
+        if self._body_length is None or self._body_length > SMALL:
+            self._max_body = self._largest_body(head)
         self.is_complete = self._body_length is not None and not 0 < self._body_length <= self._max_body
+        if self._body_length and self.is_complete:
+            self.refusal = self._too_large_error()
         asks = fields[b"expect"] == [b"100-continue"] and head.partition(b"\r\n")[0].endswith(b"HTTP/1.1")
         self.expects_continue = asks and not self.is_complete
 
@@ -95,7 +108,13 @@ class Arrival:
             return len(self.received) >= self._head_length + self._body_length
         if self._has_last_chunk():
             return True
-        return len(self.received) > self._head_length + self._chunk_overhead + self._max_body + READ_AHEAD
+        if len(self.received) <= self._head_length + self._chunk_overhead + self._max_body + READ_AHEAD:
+            return False
+        self.refusal = self._too_large_error()
+        return True
+
+    def _too_large_error(self) -> BodyTooLarge:
+        return BodyTooLarge(f"The request body is larger than {self._max_body} bytes.")
 
     def _has_last_chunk(self) -> bool:
         """Returns whether the last chunk and the trailer have arrived, or the chunks are of a kind that is rejected.
@@ -120,11 +139,12 @@ class Arrival:
 
 
 class ReceivedBytes:
-    """Gives gunicorn's parser the bytes of a request, in place of a socket: recv() returns b"" at the end.
-    `ended_early`: the parser wanted more bytes than have arrived.
+    """Gives gunicorn's parser the bytes of a request, in place of a socket. At the end, recv() raises the `refusal` of
+    the rest, if any, and otherwise returns b"". `ended_early`: the parser wanted more bytes than have arrived.
     """
 
-    def __init__(self, received: bytearray) -> None:
+    def __init__(self, received: bytearray, refusal: BridgeError | None = None) -> None:
+        self.refusal = refusal
         self._rest = memoryview(received)
         self.ended_early = False
 
@@ -133,6 +153,8 @@ class ReceivedBytes:
         if not self._rest:
             self._rest = memoryview(b"")  # frees what was received
         self.ended_early = self.ended_early or not piece
+        if self.refusal and not piece:
+            raise self.refusal
         return piece
 
     def take_rest(self) -> bytes:

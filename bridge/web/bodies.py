@@ -1,37 +1,67 @@
-"""Reads the body of a request, and decompresses it: some clients and proxies send it compressed."""
+"""Reads the JSON body of a request, and decompresses it: some clients and proxies send it compressed."""
 
 from __future__ import annotations
 
+import threading
 import zlib
+from contextlib import ExitStack, nullcontext
 
 from flask import Request
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
+from bridge.config import Settings
 from bridge.errors import BodyTooLarge, InvalidRequest, TooSlow
+from bridge.turn import JsonObject
+from bridge.web.json_body import parse_json_body
+from bridge.web.room import LARGE, SMALL, Room
 
+# Levels of nesting that a request has around the schema of a tool.
+LEVELS_AROUND_SCHEMA = 8
+# How many times larger than its compressed form a body may be. Transcripts reach 30, one repeated letter 1,000.
+MOST_UNPACKED = 100
 # The `wbits` by which zlib chooses the format: 31 is gzip, 15 is zlib's own format.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _TOO_SLOW = "The request body did not come whole, did not come in time, or came in too many small chunks."
 
 
-def read_body(request: Request, limit: int) -> bytes:
-    """Returns the body of the request, decompressed. Raises BodyTooLarge if it has more than `limit` bytes then."""
-    packed = _receive_body(request)
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        return packed
-    if encoding not in _WINDOWS:
-        raise InvalidRequest(f"The Content-Encoding {encoding!r:.40} is not supported; send gzip, deflate or none.")
-    unpacker = zlib.decompressobj(_WINDOWS[encoding])
-    try:
-        body = unpacker.decompress(packed, limit + 1)
-    except zlib.error:
-        raise InvalidRequest(f"The request body is not valid {encoding}.", code="invalid_encoding") from None
-    if len(body) > limit:
-        raise BodyTooLarge(f"The request body is larger than {limit} bytes when unpacked.")
-    if not unpacker.eof:
-        raise InvalidRequest(f"The request body ends in the middle of its {encoding}.", code="invalid_encoding")
-    return body
+class Bodies:
+    """Reads the bodies of all requests of a worker.
+    Bodies that may be large are decompressed and parsed one after the other: that takes several times their size.
+    """
+
+    def __init__(self, settings: Settings, room: Room) -> None:
+        self._room = room
+        self._largest = settings.max_body
+        self._deepest = settings.max_depth + LEVELS_AROUND_SCHEMA
+        self._lock = threading.Lock()
+
+    def read(self, request: Request, until_sent: ExitStack) -> JsonObject:
+        """Returns the body's JSON object. What decompression adds counts as held until `until_sent` is closed."""
+        received = _receive_body(request)
+        encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+        is_packed = encoding not in ("", "identity")
+        with self._lock if is_packed or len(received) > SMALL else nullcontext():
+            body = self._unpack(received, encoding) if is_packed else received
+            added = max(0, len(body) - len(received))
+            self._room.take(added)
+            until_sent.callback(self._room.remove, added)
+            return parse_json_body(body, self._deepest)
+
+    def _unpack(self, packed: bytes, encoding: str) -> bytes:
+        if encoding not in _WINDOWS:
+            raise InvalidRequest(f"The Content-Encoding {encoding!r:.40} is not supported; send gzip, deflate or none.")
+        most = min(self._largest, max(LARGE, MOST_UNPACKED * len(packed)))
+        unpacker = zlib.decompressobj(_WINDOWS[encoding])
+        try:
+            body = unpacker.decompress(packed, most + 1)
+        except zlib.error:
+            raise InvalidRequest(f"The request body is not valid {encoding}.", code="invalid_encoding") from None
+        if len(body) > most:
+            reason = "" if most == self._largest else f": {MOST_UNPACKED} times its size, or {LARGE} bytes"
+            raise BodyTooLarge(f"The request body is larger than {most} bytes when unpacked{reason}.")
+        if not unpacker.eof:
+            raise InvalidRequest(f"The request body ends in the middle of its {encoding}.", code="invalid_encoding")
+        return body
 
 
 def _receive_body(request: Request) -> bytes:

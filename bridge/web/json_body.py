@@ -11,6 +11,9 @@ from bridge.turn import JsonObject
 
 # The most levels of nesting that are accepted.
 DEEPEST = 72
+# The most fields of objects and items of arrays. 512 large tools have about 100,000. One of three bytes may take 100
+# bytes of memory.
+MOST_VALUES = 500_000
 
 
 def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
@@ -18,13 +21,19 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
     JSON that parsers understand differently is refused: NaN, Infinity, numbers too large for a float, and objects with
     two fields of one name, of which some parsers take the first and some the last.
     """
-    if not body.strip():
+    if not body or body.isspace():
         raise InvalidRequest(
             "The request body is empty; send a JSON object with `model` and `messages`.", code="invalid_json"
         )
+    if _has_more_values(body, MOST_VALUES):
+        raise InvalidRequest(
+            f"The request body has more than {MOST_VALUES:,} fields and items, counted by commas and opening brackets;"
+            " send fewer messages or tools.",
+            code="too_many_values",
+        )
     try:
         value = json.loads(
-            body,
+            body.decode("utf-8-sig"),
             parse_constant=_refuse_constant,
             parse_float=_parse_finite_number,
             object_pairs_hook=_object_from_pairs,
@@ -40,18 +49,32 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
     return value
 
 
+def _has_more_values(body: bytes, most: int) -> bool:
+    """Returns whether the JSON has more than `most` commas and opening brackets, which is about one for each value.
+    Those within strings are not counted, but looked for only if it matters. Each value has at most two strings: its
+    name and itself.
+    """
+    if _count_separators(body) <= most:
+        return False
+    unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if unescaped.count(b'"') > 4 * most:
+        return True
+    return _count_separators(b"".join(unescaped.split(b'"')[::2])) > most
+
+
+def _count_separators(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
+
+
 def _is_nested_deeper(value: Any, deepest: int) -> bool:
     """Returns whether the value has more than `deepest` levels. The value itself is the first level.
     Does not use recursion, which fails for a very deep value. All other code gets only values that were checked here.
     """
-    waiting = [(value, 1)]
-    while waiting:
-        item, depth = waiting.pop()
-        if depth > deepest:
-            return True
-        inner = item.values() if isinstance(item, dict) else item
-        waiting.extend((part, depth + 1) for part in inner if isinstance(part, dict | list))
-    return False
+    level = [value]
+    for _ in range(deepest):
+        items = (part for item in level for part in (item.values() if isinstance(item, dict) else item))
+        level = [part for part in items if isinstance(part, dict | list)]
+    return bool(level)
 
 
 def _too_deep_error(deepest: int) -> TooDeep:

@@ -19,6 +19,7 @@ from bridge.turns.part import Part
 from bridge.turns.stream import SHOWN, Kinds
 from bridge.web.faults import log_fault
 from bridge.web.hangup import break_connection, client_is_gone
+from bridge.web.reply_socket import wait_for_client
 from bridge.web.shutdown import Shutdown
 
 # Seconds between two checks.
@@ -58,6 +59,7 @@ class Listener:
         """Yields the unstreamed reply, then notes that the client got it.
         gunicorn asks for a second item when the first was sent, and closes the generator if the client has left.
         """
+        wait_for_client(self.environ)
         try:
             yield body
         except GeneratorExit:
@@ -70,6 +72,7 @@ class Listener:
         `format_told`: the headers say whether the text has the wanted form; otherwise, a comment before the text does.
         gunicorn closes the generator if it can't send a frame.
         """
+        wait_for_client(self.environ)
         try:
             yield from self._event_frames(ping_interval, format_told)
         except ClientGone:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
-from select import POLLOUT
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import SHUT_RD, SHUT_WR, socket
 from typing import cast
@@ -18,27 +19,41 @@ from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker 
 
 from bridge.config import Settings
 from bridge.web.arrival import Arrival, ReceivedBytes
-from bridge.web.hangup import is_ready
+from bridge.web.body_limits import BODY_LIMITS, BodyLimits
+from bridge.web.pace import Pace
+from bridge.web.reply_socket import ReplySocket
+from bridge.web.room import ROOM, Room, no_room_error
 
-# accept() fails with these errors while the worker or the system can't open another connection.
-OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+# accept() fails with these errors if the listening socket itself is broken. Only a new worker has another one.
+LISTENER_IS_BROKEN = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 # Seconds until accept() is tried again.
 ACCEPT_PAUSE = 0.05
 # Bytes read at once. Larger pieces cost fewer switches between threads.
 PIECE = 1 << 18
-# Bytes of incomplete requests that a worker keeps, in addition to one request of the largest size.
-MAX_BUFFERED = 1 << 27
 # Seconds that a client has to read the end of a reply and to close the connection (RFC 9112, 9.6).
 LINGER = 2.0
+# Seconds that it has if it still sends its request: many clients look for the reply only after that.
+LONGEST_LINGER = 30.0
 # Seconds between two searches for slow clients. A new connection gets at least this long.
 CHECK_INTERVAL = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A reply of which the client has not taken everything. `served` says whether the connection is kept after it."""
+
+    pace: Pace
+    served: Future[bool]
+
+
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's threaded worker, changed so that clients that send slowly or not at all do not delay other clients.
-    - A request gets a thread when all of it has arrived and its reply can be written. So no thread waits for a client.
+    """gunicorn's threaded worker, changed so that clients that send or read slowly do not delay other clients.
+    - A request gets a thread when all of it has arrived, or when its head is enough to refuse it. The event loop sends
+      what the client does not take of the reply at once. So no thread waits for a client, except for that of a turn.
     - The event loop does not wait until a client closes its connection.
-    - While no further connection can be opened, new clients wait. gunicorn's own worker would end, with all its turns.
+    - While too many bytes are held, the largest incomplete requests are refused.
+    - While no further connection can be opened, new clients wait. If the worker fails to handle a connection, it closes
+      this connection. gunicorn's own worker would end, with all its turns.
     Over TLS the arriving bytes are encrypted, so gunicorn reads the requests itself then.
     tests/web/test_gunicorn_hooks.py lists all parts of gunicorn on which this class depends.
     """
@@ -46,20 +61,28 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.receiving: dict[TConn, Arrival] = {}  # connections whose request has not arrived completely
-        self.lingering: dict[TConn, float] = {}  # connections after their last reply, and when they are closed
-        self.buffered = 0  # bytes of all requests in `receiving`
+        self.sending: dict[TConn, Unread] = {}  # connections whose client has not taken the whole reply
+        self.lingering: dict[TConn, Pace] = {}  # connections after their last reply, which the client may not have read
         self.last_check = 0.0  # when slow clients were last searched for
 
     @cached_property
     def settings(self) -> Settings:
         return cast(Settings, self.wsgi.extensions["parts"].settings)
 
+    @cached_property
+    def room(self) -> Room:
+        return cast(Room, self.wsgi.extensions[ROOM])
+
+    @cached_property
+    def body_limits(self) -> BodyLimits:
+        return cast(BodyLimits, self.wsgi.extensions[BODY_LIMITS])
+
     def accept(self, listener: socket) -> None:
-        """Accepts a new connection. If no further connection can be opened, waits, and the client waits, too."""
+        """Accepts a new connection. If that fails, as it does while no other file can be opened, waits a moment."""
         try:
             super().accept(listener)
         except OSError as fault:
-            if fault.errno not in OUT_OF_RESOURCES:
+            if fault.errno in LISTENER_IS_BROKEN:
                 raise
             self.log.warning("a connection has to wait: %s", fault.strerror)
             time.sleep(ACCEPT_PAUSE)
@@ -70,29 +93,46 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
-        elif self.watch_connection(conn, self.on_readable):
-            self.receiving[conn] = Arrival(time.monotonic(), self.settings.max_body)
+        else:
+            self.call_safely(self.start_receiving, conn)
+
+    def call_safely(self, work: Callable[..., None], conn: TConn, *values: object) -> None:
+        """Calls a method for a connection. If it fails, closes this connection: the worker's other turns go on.
+        So such a method may give the connection to a thread or close it only as its last step.
+        """
+        try:
+            work(conn, *values)
+        except Exception:
+            self.log.exception("a connection is closed: the worker failed to handle it")
+            self.drop_connection(conn)
+
+    def start_receiving(self, conn: TConn) -> None:
+        if not isinstance(conn.sock, ReplySocket):
+            conn.sock = ReplySocket(conn.sock)
+        if self.watch_connection(conn, EVENT_READ, self.on_readable):
+            self.receiving[conn] = Arrival(time.monotonic(), self.body_limits.largest_body)
             if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
                 self.receive_bytes(conn, ahead)
 
-    def watch_connection(self, conn: TConn, callback: Callable[[TConn, socket], None]) -> bool:
-        """Makes the event loop call `callback` when bytes arrive or the client leaves. Closes a broken connection."""
+    def watch_connection(self, conn: TConn, event: int, callback: Callable[[TConn, socket], None]) -> bool:
+        """Makes the event loop call `callback` at the event, or when the client leaves. Closes a broken connection."""
         try:
             conn.sock.setblocking(False)
-            self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
+            self.poller.register(conn.sock, event, partial(self.call_safely, callback, conn))
         except (OSError, ValueError):
             self.close_connection(conn)
             return False
         return True
 
-    def stop_watching(self, conn: TConn) -> bytearray:
-        """Takes the connection out of the event loop, and returns the bytes of its request that have arrived."""
-        self.poller.unregister(conn.sock)
+    def stop_watching(self, conn: TConn) -> None:
+        """Takes the connection out of the event loop."""
+        with suppress(KeyError):
+            self.poller.unregister(conn.sock)
         self.lingering.pop(conn, None)
-        arrival = self.receiving.pop(conn, None)
-        received = arrival.received if arrival else bytearray()
-        self.buffered -= len(received)
-        return received
+        if arrival := self.receiving.pop(conn, None):
+            self.room.remove(len(arrival.received))
+        if self.sending.pop(conn, None):
+            self.room.remove(len(conn.sock.unsent))
 
     def drop_connection(self, conn: TConn) -> None:
         self.stop_watching(conn)
@@ -120,51 +160,62 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self.cut_off_request(conn)
 
     def receive_bytes(self, conn: TConn, piece: bytes) -> None:
-        """Adds bytes to the connection's request. Gives a complete request to a thread when its reply can be written.
-        If too many bytes of incomplete requests are kept, cuts off the largest of these requests.
-        """
+        """Adds bytes to the connection's request, and gives the request to a thread when it is complete."""
         arrival = self.receiving[conn]
+        self.room.add(len(piece))
         arrival.add(piece, time.monotonic())
-        self.buffered += len(piece)
         if arrival.expects_continue:
             arrival.expects_continue = False
             with suppress(OSError):
                 conn.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if arrival.is_complete and can_write(conn.sock):
+        if arrival.is_complete:
             self.give_to_thread(conn)
-        elif arrival.is_complete:
-            self.poller.modify(conn.sock, EVENT_WRITE, partial(self.on_writable, conn))
-        elif self.buffered > MAX_BUFFERED + self.settings.max_body:
-            self.cut_off_request(max(self.receiving, key=lambda one: len(self.receiving[one].received)))
+        else:
+            self.make_room()
 
-    def on_writable(self, conn: TConn, sock: socket) -> None:
-        if conn in self.receiving:
-            self.give_to_thread(conn)
+    def make_room(self) -> None:
+        """While too many bytes are held, refuses the largest incomplete request, or gives up the largest reply."""
+        while (most := self.room.most_for_one) < sys.maxsize:
+            sizes = {conn: len(arrival.received) for conn, arrival in self.receiving.items()}
+            sizes |= {conn: len(conn.sock.unsent) for conn in self.sending}
+            largest = max(sizes, key=sizes.__getitem__, default=None)
+            if largest is None or sizes[largest] <= most:
+                return
+            self.call_safely(self.refuse_request if largest in self.receiving else self.drop_connection, largest)
+
+    def refuse_request(self, conn: TConn) -> None:
+        self.room.remove(self.receiving[conn].refuse_body(no_room_error()))
+        self.cut_off_request(conn)
 
     def cut_off_request(self, conn: TConn) -> None:
         """Gives the app the part of a request that has arrived, so that the app answers with an error.
-        Without such a part, or if no reply can be written, the connection is closed without a reply.
+        Without such a part, the connection is closed without a reply.
         """
-        if self.receiving[conn].received and can_write(conn.sock):
+        if self.receiving[conn].received:
             self.give_to_thread(conn)
         else:
             self.drop_connection(conn)
 
     def give_to_thread(self, conn: TConn) -> None:
-        received = ReceivedBytes(self.stop_watching(conn))
+        arrival = self.receiving[conn]
+        self.stop_watching(conn)
+        received = ReceivedBytes(arrival.received, arrival.refusal)
         try:
             served = self.tpool.submit(self.serve_in_thread, conn, received)
         except RuntimeError as fault:
             self.log.warning("a request is not served: %s", fault)
             self.close_connection(conn)
         else:
-            served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn))
+            size = len(arrival.received)
+            self.room.add(size)
+            served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn, size))
 
     def serve_in_thread(self, conn: TConn, received: ReceivedBytes) -> bool:
         """Serves a request in a thread of the pool. Returns whether the connection can be used for another request.
         After a request that ended too early, returns False: it is unknown where the next request begins.
         """
         conn.init()
+        conn.sock.waits = False
         unreader = conn.parser.unreader
         unreader.sock = received
         is_kept = self.handle(conn)
@@ -176,14 +227,43 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def handle_request(self, req: Request, conn: TConn) -> object:
         """Serves a parsed request. Without TLS, gunicorn must not send "100 Continue": receive_bytes() has sent it.
-        gunicorn would also send it for a body that is too large.
+        gunicorn would also send it for a body that is too large. After a body that was not read, the connection ends.
         """
         if not self.cfg.is_ssl:
             req._expected_100_continue = False
+            if conn.parser.unreader.sock.refusal:
+                req.force_close()
         return super().handle_request(req, conn)
 
-    def on_served(self, conn: TConn, served: Future[bool]) -> None:
-        """Keeps the connection for another request, or ends it: on_rest() reads from it for at most LINGER seconds.
+    def on_served(self, conn: TConn, size: int, served: Future[bool]) -> None:
+        """Notes that the request's bytes are not held any more. The event loop sends what is left of the reply."""
+        self.room.remove(size)
+        self.call_safely(self.send_rest if conn.sock.unsent else self.keep_or_end, conn, served)
+
+    def send_rest(self, conn: TConn, served: Future[bool]) -> None:
+        if self.watch_connection(conn, EVENT_WRITE, self.on_writable):
+            self.sending[conn] = Unread(Pace(time.monotonic()), served)
+            self.room.add(len(conn.sock.unsent))
+            self.make_room()
+
+    def on_writable(self, conn: TConn, sock: socket) -> None:
+        """Sends more of a reply. After its end, keeps the connection or ends it."""
+        if conn not in self.sending:  # the reply was given up in this round of events, to free memory
+            return
+        unread = self.sending[conn]
+        try:
+            sent = conn.sock.send_unsent()
+        except OSError:
+            self.drop_connection(conn)
+            return
+        self.room.remove(sent)
+        unread.pace.note(sent, time.monotonic())
+        if not conn.sock.unsent:
+            self.stop_watching(conn)
+            self.keep_or_end(conn, unread.served)
+
+    def keep_or_end(self, conn: TConn, served: Future[bool]) -> None:
+        """Keeps the connection for another request, or ends it: on_rest() reads from it until the client has closed it.
         gunicorn's finish_request() would keep all clients waiting until this client closes the connection.
         """
         if not served.exception() and served.result():
@@ -191,19 +271,22 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         with suppress(OSError):
             conn.sock.shutdown(SHUT_WR)
-        if self.watch_connection(conn, self.on_rest):
-            self.lingering[conn] = time.monotonic() + LINGER
+        if self.watch_connection(conn, EVENT_READ, self.on_rest):
+            self.lingering[conn] = Pace(time.monotonic())
 
     def on_rest(self, conn: TConn, sock: socket) -> None:
         """Ignores what the client still sends after its last reply, and closes the connection when the client has.
         If the worker closed it first, the client could lose the end of the reply.
         """
         with suppress(OSError):  # after a broken connection's error, the next recv() reports the end
-            if not sock.recv(PIECE):
+            size = len(sock.recv(PIECE))
+            if size:
+                self.lingering[conn].note(size, time.monotonic())
+            else:
                 self.drop_connection(conn)
 
     def murder_pending(self) -> None:
-        """Cuts off requests that arrive too slowly, and closes lingering connections. gunicorn calls it between events.
+        """Cuts off clients that send or read too slowly, and closes lingering connections. gunicorn calls it often.
         While the worker has as many connections as it may have, a client may pause for CHECK_INTERVAL only.
         """
         super().murder_pending()
@@ -211,18 +294,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if now - self.last_check < CHECK_INTERVAL:
             return
         self.last_check = now
-        for conn in [conn for conn, until in self.lingering.items() if now > until]:
-            self.drop_connection(conn)
         silence = self.cfg.keepalive if self.alive else STOP_KEEPALIVE_LINGER
         pause = self.settings.read_timeout
+        linger = LONGEST_LINGER if self.alive else LINGER
         if self.nr_conns >= self.worker_connections:
             silence = pause = CHECK_INTERVAL
+            linger = LINGER
+        overdue = [conn for conn, unread in self.sending.items() if unread.pace.is_overdue(now, pause)]
+        overdue += [
+            conn for conn, pace in self.lingering.items() if pace.is_overdue(now, LINGER) or now - pace.began > linger
+        ]
+        for conn in overdue:
+            self.call_safely(self.drop_connection, conn)
         for conn in [conn for conn, one in self.receiving.items() if one.is_overdue(now, pause, silence)]:
             with suppress(OSError):
                 conn.sock.shutdown(SHUT_RD)  # so that the connection ends as soon as the reply is written
-            self.cut_off_request(conn)
-
-
-def can_write(sock: socket) -> bool:
-    """Returns whether a reply can be written now: the client has read enough of its earlier replies."""
-    return is_ready(sock, POLLOUT)
+            self.call_safely(self.cut_off_request, conn)

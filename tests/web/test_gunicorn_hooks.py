@@ -69,6 +69,7 @@ USED = {
     "self.nr_conns": Part(int, "Worker.close_connection subtracts each connection that it closes."),
     "self.worker_connections": Part(int, "Worker.murder_pending compares nr_conns with it: are all places taken?"),
     "self.alive": Part(bool, "Worker.murder_pending gives silent clients less time while the worker stops."),
+    "self.log.exception": Part("(msg, *args, **kwargs)", "Worker.call_safely logs why it closes a connection."),
     "self.log.warning": Part("(msg, *args, **kwargs)", "The worker logs what it could not serve."),
     "self.wsgi": Part(object, "Worker.settings finds the settings on the app."),
     "self.cfg.is_ssl": Part(object, "Over TLS the worker leaves the reading to gunicorn."),
@@ -89,10 +90,11 @@ USED = {
         "()", "Worker.serve_in_thread and enqueue_req take the bytes after a request."
     ),
     "conn.parser.unreader.unread": Part("(data)", "Worker.serve_in_thread puts back the bytes after a request."),
+    "req.force_close": Part("()", "Worker.handle_request ends the connection after a body that was not read."),
     "req._expected_100_continue": Part(bool, 'Worker.handle_request sets it to False: "100 Continue" was sent before.'),
 }
 # Names in gunicorn.conf.py that are not for gunicorn.
-NOT_FOR_GUNICORN = {"settings", "counts", "host", "WRITE_SECONDS"}
+NOT_FOR_GUNICORN = {"settings", "counts", "host"}
 
 
 def changed(part: str, now: object, use: str) -> str:

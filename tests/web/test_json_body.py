@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bridge.errors import InvalidRequest, TooDeep
-from bridge.web.json_body import parse_json_body
+from bridge.web.json_body import MOST_VALUES, parse_json_body
 
 NOT_JSON: list[tuple[bytes, str]] = [
     (b"", "is empty; send a JSON object"),
@@ -54,3 +56,38 @@ def test_a_body_at_the_limit_of_depth_is_read() -> None:
     assert parse_json_body(b'{"a": [{}]}', deepest=3) == {"a": [{}]}
     with pytest.raises(TooDeep, match="more than 2 levels"):
         parse_json_body(b'{"a": [{}]}', deepest=2)
+
+
+TOO_MANY = {
+    "empty lists": b'{"a":[' + b"[]," * (MOST_VALUES // 2 + 1) + b"1]}",
+    "items": b'{"a":[' + b"1," * (MOST_VALUES + 1) + b"1]}",
+    "fields": b'{"a":[' + b'{"a":1},' * (MOST_VALUES // 2 + 1) + b"1]}",
+    "texts": b'{"a":[' + b'"",' * (MOST_VALUES + 1) + b"1]}",
+    "items behind a quote in a text": b'{"b":"\\"","a":[' + b"1," * (MOST_VALUES + 1) + b"1]}",
+    "items behind backslashes in a text": b'{"b":"\\\\","a":[' + b"1," * (MOST_VALUES + 1) + b"1]}",
+}
+
+
+@pytest.mark.fault("bodies too large, too deep, or no JSON")
+@pytest.mark.parametrize("case", TOO_MANY)
+def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.web.json_body.json", None)
+    with pytest.raises(InvalidRequest, match=f"more than {MOST_VALUES:,} fields and items") as caught:
+        parse_json_body(TOO_MANY[case])
+    assert (caught.value.status, caught.value.code) == (400, "too_many_values")
+
+
+@pytest.mark.parametrize("text", ["a, b", "[{,", '\\"],[', "\\\\", "é,", "\\"], ids=str)
+def test_commas_and_brackets_within_texts_do_not_count(text: str) -> None:
+    sent = {"a": [text * (2 * MOST_VALUES), "b"], "c": text}
+    assert parse_json_body(json.dumps(sent).encode()) == sent
+
+
+def test_as_many_values_as_allowed_are_parsed() -> None:
+    assert len(parse_json_body(b'{"a":[' + b"1," * (MOST_VALUES - 2) + b"1]}")["a"]) == MOST_VALUES - 1
+
+
+def test_only_utf8_is_json() -> None:
+    """Other encodings could hide brackets from the count."""
+    with pytest.raises(InvalidRequest, match="not valid JSON"):
+        parse_json_body('{"a": 1}'.encode("utf-16"))

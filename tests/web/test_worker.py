@@ -22,8 +22,12 @@ import pytest
 import trustme
 from gunicorn.config import Config  # type: ignore[import-untyped]
 
-from bridge.web.arrival import SLOWEST_RATE
-from bridge.web.worker import ACCEPT_PAUSE, CHECK_INTERVAL, LINGER, Worker
+from bridge.errors import BridgeError
+from bridge.web.body_limits import BODY_LIMITS
+from bridge.web.pace import SLOWEST_RATE
+from bridge.web.reply_socket import wait_for_client
+from bridge.web.room import LARGE, ROOM, SMALL, Room
+from bridge.web.worker import ACCEPT_PAUSE, CHECK_INTERVAL, LINGER, LONGEST_LINGER, Worker
 from tests.waiting import SOON
 
 P = ParamSpec("P")
@@ -42,18 +46,33 @@ def post(length: int, *headers: bytes) -> bytes:
 
 
 class App:
-    """Answers every request with `reply`, and keeps the bodies that it has read."""
+    """Answers every request with `reply`, or with an error of its body, and keeps the bodies that it has read.
+    `limit`: the largest body of a head. `waits`: as a turn, it waits for the client.
+    """
 
     def __init__(self) -> None:
         self.reply = b"served"
         self.bodies: list[bytes] = []
         settings = SimpleNamespace(max_body=MAX_BODY, read_timeout=READ_TIMEOUT)
-        self.extensions = {"parts": SimpleNamespace(settings=settings)}
+        self.limit = MAX_BODY
+        self.waits = False
+        self.room = Room()
+        self.extensions = {
+            "parts": SimpleNamespace(settings=settings),
+            BODY_LIMITS: SimpleNamespace(largest_body=lambda head: self.limit),
+            ROOM: self.room,
+        }
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
-        self.bodies.append(environ["wsgi.input"].read())
-        start_response("200 OK", [("Content-Length", str(len(self.reply)))])
-        return [self.reply]
+        if self.waits:
+            wait_for_client(environ)
+        status, reply = "200 OK", self.reply
+        try:
+            self.bodies.append(environ["wsgi.input"].read())
+        except BridgeError as refusal:
+            status, reply = f"{refusal.status} Refused", refusal.message.encode()
+        start_response(status, [("Content-Length", str(len(reply)))])
+        return [reply]
 
 
 class InlineThreads(Executor):
@@ -186,6 +205,14 @@ class Loop:
             self.step()
         raise AssertionError("the loop has work without end")
 
+    def read_all(self, client: Client) -> int:
+        """Reads what comes, and returns how many bytes that were."""
+        size = 0
+        while piece := client.read():
+            size += len(piece)
+            self.run()
+        return size
+
     def step(self) -> None:
         self.worker.wait_for_and_dispatch_events(0)
 
@@ -204,7 +231,8 @@ class Loop:
         self.run()
         self.worker.murder_keepalived(force=True)
         assert self.worker.nr_conns == 0
-        assert (self.worker.receiving, self.worker.lingering, self.worker.buffered) == ({}, {}, 0)
+        assert (self.worker.receiving, self.worker.sending, self.worker.lingering) == ({}, {}, {})
+        assert self.app.room.held == 0
         self.worker.poller.close()
         self.worker.method_queue.close()
         self.worker.tmp.close()
@@ -278,8 +306,35 @@ def test_a_client_that_waits_for_100_continue_gets_it_once(loop: Loop) -> None:
 
 def test_a_body_that_is_too_large_is_not_asked_for(loop: Loop) -> None:
     client = loop.connect(post(MAX_BODY + 1, b"Expect: 100-continue"))
-    assert client.read().startswith(b"HTTP/1.1 200 ")  # the app here has no limit; Flask answers 413
-    assert loop.app.bodies == [b""]
+    reply = client.read()
+    assert reply.startswith(b"HTTP/1.1 413 ")
+    assert reply.endswith(b"larger than %d bytes." % MAX_BODY)
+    assert client.is_cut_off
+
+
+def test_a_body_that_the_head_does_not_allow_is_not_waited_for(loop: Loop) -> None:
+    loop.app.limit = SMALL
+    refused, small = loop.connect(post(SMALL + 1)), loop.connect(post(SMALL))
+    reply = refused.read()
+    assert reply.startswith(b"HTTP/1.1 413 ")
+    assert b"Connection: close" in reply
+    assert refused.is_cut_off
+    assert loop.threads_used == 1
+    small.send(b"x" * SMALL)
+    loop.run()
+    assert small.read().startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_body_in_chunks_is_read_as_far_as_the_head_allows(loop: Loop) -> None:
+    loop.app.limit = SMALL
+    client = loop.connect(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+    chunk = b"2710\r\n" + b"x" * 10_000 + b"\r\n"
+    for _ in range(7):
+        assert loop.threads_used == 0
+        client.send(chunk)
+        loop.run()
+    assert client.read().startswith(b"HTTP/1.1 413 ")
+    assert client.is_cut_off
 
 
 # --- a client is too slow -----------------------------------------------------------------------------------
@@ -349,9 +404,9 @@ def test_while_the_worker_stops_a_silent_client_is_cut_off_soon(loop: Loop) -> N
 
 
 def test_incomplete_requests_are_bounded_together_and_the_largest_is_cut_off_first(
-    loop: Loop, monkeypatch: pytest.MonkeyPatch
+    loop: Loop,
 ) -> None:
-    monkeypatch.setattr("bridge.web.worker.MAX_BUFFERED", 100_000)
+    limit(loop, 1_100_000)
     clients = []
     for size in (400_000, 600_000):
         clients.append(loop.connect(post(MAX_BODY)))
@@ -362,36 +417,74 @@ def test_incomplete_requests_are_bounded_together_and_the_largest_is_cut_off_fir
     for _ in range(6):
         clients[0].send(b"x" * 20_000)
         loop.run()
-    assert [len(body) for body in loop.app.bodies] == [600_000]
-    assert clients[1].read().endswith(b"served")
+    assert loop.app.bodies == []
+    assert clients[1].read().startswith(b"HTTP/1.1 503 ")
     assert clients[1].is_cut_off
     assert not clients[0].is_cut_off
-    assert loop.worker.buffered < 600_000
+    assert loop.app.room.held < 600_000
 
 
 def test_a_client_that_was_cut_off_for_another_one_is_not_read_again(
-    loop: Loop, monkeypatch: pytest.MonkeyPatch
+    loop: Loop,
 ) -> None:
     """Both have sent something when the worker looks; the first to be read makes it cut the other one off."""
-    large, small = loop.connect(post(MAX_BODY) + b"x" * 50_000), loop.connect(post(MAX_BODY))
-    monkeypatch.setattr("bridge.web.worker.MAX_BUFFERED", 60_000 - MAX_BODY)
+    large, small = loop.connect(post(MAX_BODY) + b"x" * 80_000), loop.connect(post(MAX_BODY))
+    limit(loop, 90_000)
     small.send(b"x" * 20_000)
     large.send(b"x")
     loop.step()
-    assert [len(body) // 1_000 for body in loop.app.bodies] == [50]
+    assert loop.threads_used == 1
     loop.run()
-    assert large.read().endswith(b"served")
+    assert large.read().startswith(b"HTTP/1.1 503 ")
     assert large.is_cut_off
     assert not small.is_cut_off
 
 
-def test_bytes_count_as_buffered_until_the_request_is_complete(loop: Loop) -> None:
+def test_bytes_count_as_held_until_the_request_is_answered(loop: Loop) -> None:
     sent = post(5) + b"hel"
     client = loop.connect(sent)
-    assert loop.worker.buffered == len(sent)
+    assert loop.app.room.held == len(sent)
     client.send(b"lo")
-    loop.run()
-    assert loop.worker.buffered == 0
+    for _ in range(2):  # it is read and given to a thread; the loop learns that it was served
+        assert loop.app.room.held >= len(sent)
+        loop.step()
+    assert loop.app.room.held == 0
+
+
+def test_bodies_that_threads_have_leave_no_room_for_large_ones_but_for_small_ones(loop: Loop) -> None:
+    limit(loop, 100_000)
+    loop.app.room.add(100_001)  # as bodies of running turns
+    large = loop.connect(post(MAX_BODY) + b"x" * (SMALL + 1))
+    assert large.read().startswith(b"HTTP/1.1 503 ")
+    assert large.is_cut_off
+    assert loop.connect(post(SMALL // 2) + b"x" * (SMALL // 2)).read().endswith(b"served")
+    loop.app.room.remove(100_001)
+
+
+def test_a_head_that_would_take_too_much_memory_is_not_answered(loop: Loop) -> None:
+    limit(loop, 100_000)
+    client = loop.connect(b"GET / HTTP/1.1\r\n")
+    for _ in range(11):
+        with suppress(BrokenPipeError):
+            client.send(b"X: " + b"x" * 10_000)
+        loop.run()
+    assert client.is_cut_off
+    assert loop.threads_used == 0
+
+
+def test_unread_replies_are_bounded_with_the_requests_and_the_largest_is_given_up_first(loop: Loop) -> None:
+    limit(loop, 4_000_000)
+    loop.app.reply = b"x" * 2 * LARGE
+    large = loop.connect(GET)
+    loop.app.reply = b"x" * LARGE
+    others = [loop.connect(GET), loop.connect(GET)]
+    assert loop.worker.nr_conns == 2
+    assert loop.read_all(large) < 2 * LARGE
+    assert [loop.read_all(client) > LARGE for client in others] == [True, True]
+
+
+def limit(loop: Loop, most: int) -> None:
+    loop.app.room._most = most
 
 
 # --- replies ------------------------------------------------------------------------------------------------
@@ -419,7 +512,57 @@ def test_a_client_that_never_reads_its_replies_is_cut_off(loop: Loop) -> None:
     loop.wait(READ_TIMEOUT + CHECK_INTERVAL)
     assert loop.worker.nr_conns == 0
     assert loop.threads_used == served
-    assert client.read().count(b"HTTP/1.1 200 OK") == served
+    assert client.read().count(b"HTTP/1.1 200 OK") == served - 1, "the last reply is kept until its time is over"
+
+
+def test_a_reply_that_the_client_does_not_read_takes_no_thread(loop: Loop) -> None:
+    """The loop runs here in the thread of the app: a write that waits would not return."""
+    loop.app.reply = b"x" * 3_000_000
+    client = loop.connect(GET)
+    assert loop.connect(GET) is not None
+    assert loop.threads_used == 2
+    assert loop.read_all(client) > 3_000_000
+    assert not client.is_cut_off
+    client.send(GET)
+    loop.run()
+    assert loop.read_all(client) > 3_000_000
+
+
+def test_a_client_that_reads_a_reply_steadily_gets_all_of_it_and_one_that_drips_does_not(loop: Loop) -> None:
+    loop.app.reply = b"x" * 5_000_000
+    dripping, steady = loop.connect(GET), loop.connect(GET)
+    for _ in range(60):
+        with suppress(BlockingIOError):
+            dripping.connection.recv(SLOWEST_RATE // 50)
+        for _ in range(15):
+            with suppress(BlockingIOError):
+                steady.connection.recv(SLOWEST_RATE)
+        loop.wait(1)
+    assert loop.worker.nr_conns == 1
+    assert loop.read_all(steady) > 1_000_000
+    assert not steady.is_cut_off
+
+
+def test_the_reply_of_a_turn_holds_its_thread_until_the_client_has_taken_it(loop: Loop) -> None:
+    loop.app.reply, loop.app.waits = b"x" * 3_000_000, True
+    ours, theirs = socket.socketpair()
+    got: list[int] = []
+
+    def read() -> None:
+        with theirs:
+            theirs.settimeout(SOON)
+            while sum(got) <= 3_000_000:
+                got.append(len(theirs.recv(1 << 16)))
+
+    reading = threading.Thread(target=read)
+    theirs.sendall(GET)
+    reading.start()
+    loop.listener.waiting.append(ours)
+    loop.worker.accept(loop.listener)
+    loop.step()
+    assert loop.threads_used == 1
+    assert loop.worker.sending == {}
+    reading.join()
 
 
 def test_the_next_request_of_a_connection_may_come_with_the_one_before_or_in_part(loop: Loop) -> None:
@@ -476,6 +619,35 @@ def test_a_client_that_does_not_close_its_end_holds_up_nobody_and_its_place_not_
     assert loop.worker.nr_conns == 1
 
 
+def test_a_client_that_goes_on_sending_a_refused_body_may_do_so_for_some_time(loop: Loop) -> None:
+    loop.app.limit = SMALL
+    client = loop.connect(post(MAX_BODY))
+    for _ in range(int(LONGEST_LINGER)):
+        client.send(b"x" * SLOWEST_RATE)
+        loop.wait(1)
+    assert loop.worker.nr_conns == 1
+    assert loop.threads_used == 1
+    assert client.read().startswith(b"HTTP/1.1 413 ")
+    for _ in range(2):
+        with suppress(BrokenPipeError):
+            client.send(b"x" * SLOWEST_RATE)
+        loop.wait(CHECK_INTERVAL)
+    assert loop.worker.nr_conns == 0
+
+
+@pytest.mark.parametrize("shortage", ["places", "time"])
+def test_where_places_or_time_run_out_no_client_lingers_for_long(loop: Loop, shortage: str) -> None:
+    if shortage == "places":
+        loop.worker.worker_connections = 1
+    client = loop.connect(LAST)
+    loop.worker.alive = shortage != "time"
+    for _ in range(4):
+        with suppress(BrokenPipeError):
+            client.send(b"x" * SLOWEST_RATE)
+        loop.wait(1)
+    assert loop.worker.nr_conns == 0
+
+
 def test_an_event_without_bytes_neither_blocks_the_loop_nor_closes_the_connection(loop: Loop) -> None:
     loop.connect(LAST)
     (conn,) = loop.worker.lingering
@@ -518,7 +690,39 @@ def test_a_fault_of_gunicorn_frees_the_place_of_its_client(loop: Loop, monkeypat
     assert client.is_cut_off
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
+@pytest.mark.parametrize("name", ["receive_bytes", "make_room", "give_to_thread", "keep_or_end"])
+def test_a_fault_in_the_loop_closes_its_connection_only(loop: Loop, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    other = loop.connect(b"GET / HT")
+    with monkeypatch.context() as patched:
+        patched.setattr(loop.worker, name, refuse(KeyError("a fault of the worker")))
+        client = loop.connect(post(5) + b"hel")
+        if name in ("give_to_thread", "keep_or_end"):
+            client.send(b"lo")
+            loop.run()
+        if name == "keep_or_end":
+            client.read()
+        assert client.is_cut_off
+    assert loop.log.lines == ["a connection is closed: the worker failed to handle it"]
+    assert loop.worker.nr_conns == 1
+    other.send(b"TP/1.1\r\nHost: x\r\n\r\n")
+    loop.run()
+    assert other.read().endswith(b"served")
+
+
+@pytest.mark.parametrize("name", ["cut_off_request", "drop_connection"])
+def test_a_fault_in_the_search_for_slow_clients_does_not_end_the_worker(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    slow = loop.connect(b"GET / HT") if name == "cut_off_request" else loop.connect(LAST)
+    with monkeypatch.context() as patched:
+        patched.setattr(loop.worker, name, refuse_once(getattr(loop.worker, name)))
+        loop.wait(READ_TIMEOUT + CHECK_INTERVAL)
+    slow.read()
+    assert slow.is_cut_off
+    assert loop.worker.nr_conns == 0
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPROTO])
 def test_where_no_connection_can_be_opened_new_clients_wait(loop: Loop, number: int) -> None:
     loop.listener.fault = OSError(number, os.strerror(number))
     loop.worker.accept(loop.listener)
@@ -528,7 +732,7 @@ def test_where_no_connection_can_be_opened_new_clients_wait(loop: Loop, number: 
     assert loop.connect(GET).read().endswith(b"served")
 
 
-def test_any_other_fault_of_the_listener_is_not_hidden(loop: Loop) -> None:
+def test_a_broken_listener_is_not_hidden(loop: Loop) -> None:
     loop.listener.fault = OSError(errno.EBADF, "bad file")
     with pytest.raises(OSError, match="bad file"):
         loop.worker.accept(loop.listener)
@@ -540,6 +744,17 @@ def test_where_no_thread_can_be_started_the_client_is_cut_off_and_the_worker_goe
     assert "can't start new thread" in loop.log.lines[0]
     loop.threads.refusal = None
     assert loop.connect(GET).read().endswith(b"served")
+
+
+def refuse_once(method: Callable[..., object]) -> Callable[..., object]:
+    faults = [KeyError("a fault of the worker")]
+
+    def refused(*values: object) -> object:
+        if faults:
+            raise faults.pop()
+        return method(*values)
+
+    return refused
 
 
 def refuse(fault: Exception) -> Callable[..., object]:

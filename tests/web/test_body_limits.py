@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+
+from bridge.config import Settings
+from bridge.keys import parse_api_keys
+from bridge.web.body_limits import BODY_LIMITS, BodyLimits
+from bridge.web.room import SMALL
+
+KEY = "key-of-the-only-client"
+LINE = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x"
+ALLOWED = b"\r\nAuthorization: Bearer " + KEY.encode()
+
+
+@pytest.fixture
+def limits(app: Flask, settings: Settings) -> BodyLimits:
+    return BodyLimits(replace(settings, api_keys=parse_api_keys(KEY), url_prefix="/bridge"), app.url_map)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        LINE + ALLOWED,
+        LINE + b"\r\nAUTHORIZATION:\t bearer  " + KEY.encode() + b" ",
+        LINE.replace(b"/v1", b"/bridge/v1") + ALLOWED,
+        LINE.replace(b"completions ", b"completions/?a=b ") + ALLOWED,
+        LINE.replace(b"/chat", b"/%63hat") + ALLOWED,
+        LINE.replace(b"/v1", b"http://bridge.test/v1") + ALLOWED,
+    ],
+)
+def test_a_client_with_a_key_may_send_a_large_body(limits: BodyLimits, settings: Settings, head: bytes) -> None:
+    assert limits.largest_body(head) == settings.max_body
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        LINE,
+        LINE + b"\r\nAuthorization: Bearer wrong",
+        LINE + b"\r\nAuthorization: Basic " + KEY.encode(),
+        LINE + b"\r\nX-Authorization: Bearer " + KEY.encode(),
+        LINE + ALLOWED + b"\r\nAuthorization: Bearer wrong",
+        LINE.replace(b"completions", b"nothing") + ALLOWED,
+        LINE.replace(b"POST", b"GET") + ALLOWED,
+        LINE.replace(b"/v1/chat/completions", b"/healthz") + ALLOWED,
+        LINE.replace(b"/v1/chat/completions", b"/admin/sign-in") + ALLOWED,
+        LINE.replace(b"/v1/chat/completions", b"http://[") + ALLOWED,
+        b"\xff",
+        b"",
+    ],
+)
+def test_for_a_request_that_the_app_refuses_little_is_read(limits: BodyLimits, head: bytes) -> None:
+    assert limits.largest_body(head) == SMALL
+
+
+def test_without_keys_everybody_may_send_a_large_body(app: Flask, settings: Settings) -> None:
+    assert app.extensions[BODY_LIMITS].largest_body(LINE) == settings.max_body
