@@ -254,6 +254,7 @@ class Stub:
     - `renamed`: maps the names of parameters that the model sees to the client's names.
     - `as_text`: the places, with the client's names and "*" for any item of a list, where the model writes JSON text,
       because the schema could not describe the values.
+    - `unnamed`: the parameter that holds the arguments which the client's schema allows without naming them, if any.
     """
 
     spec: ToolSpec
@@ -264,6 +265,7 @@ class Stub:
     kind: StubKind = "placeholder"
     renamed: Mapping[str, str] = field(default_factory=dict)
     as_text: frozenset[ArgumentPath] = frozenset()
+    unnamed: str = ""
     changes: tuple[str, ...] = ()
 
     @property

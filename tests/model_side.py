@@ -13,8 +13,17 @@ Path = tuple[str, ...]
 def arguments_from_model(stub: Stub, arguments: dict[str, Any], forced: bool) -> dict[str, Any]:
     """With `forced` the model must give every argument, and gives null for those that it would leave out."""
     names = {client: server for server, client in stub.renamed.items()}
-    given = _object(stub, arguments, stub.json_schema["parameters"], names, (), forced)
+    named = {name: value for name, value in arguments.items() if not stub.unnamed or _is_named(stub, name, names)}
+    given = _object(stub, named, stub.json_schema["parameters"], names, (), forced)
+    others = {name: value for name, value in arguments.items() if name not in named}
+    if others or stub.unnamed in stub.json_schema["parameters"]["required"]:
+        given[stub.unnamed] = json.dumps(others) if (stub.unnamed,) in stub.as_text else others
     return {"thinking": "I call it.", **given, "request_heartbeat": True}
+
+
+def _is_named(stub: Stub, client_name: str, names: dict[str, str]) -> bool:
+    name = names.get(client_name, client_name)
+    return name != stub.unnamed and name in stub.json_schema["parameters"]["properties"]
 
 
 def _object(
@@ -48,7 +57,8 @@ def _value(stub: Stub, value: Any, schema: dict[str, Any], path: Path, forced: b
 
 
 def _text(value: Any, schema: dict[str, Any]) -> str:
-    """Returns JSON if the description mentions JSON, else the text itself, but the word null in quotes."""
-    if isinstance(value, str) and "json" not in schema["description"].lower() and value.strip(' \n"\\') != "null":
+    """Returns JSON if the description asks for JSON text, else the text itself, but the word null in quotes."""
+    asks_for_json = "json text" in schema["description"].lower()
+    if isinstance(value, str) and not asks_for_json and value.strip(' \n"\\') != "null":
         return value
     return json.dumps(value, ensure_ascii=False)

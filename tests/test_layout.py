@@ -25,6 +25,7 @@ BEHAVIOURS = {
     "store/test_redis_tls.py": "Redis with TLS needs a server and certificates of its own",
     "store/test_stores.py": "the file and Redis must behave alike",
     "stubs/test_goldens.py": "the way of a tool through the whole room",
+    "stubs/test_meanings.py": "what a schema means on its way through the whole room",
     "stubs/test_properties.py": "properties of the whole room, for generated tools",
     "sync/test_properties.py": "properties of the whole room, for generated events",
     "testbed/test_command.py": "the module is __main__.py",

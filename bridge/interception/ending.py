@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from bridge.stubs.normalise import normalise_schema
+from bridge.stubs.subschemas import is_impossible
 from bridge.turn import (
     AgentEvent,
     CallIds,
@@ -105,7 +106,7 @@ def _ending_arguments(tool: ToolSpec, text: str) -> JsonObject:
     in the first optional one. Without such a parameter, the text is lost.
     """
     schema = normalise_schema(tool.parameters or {}).schema
-    described: dict[str, Any] = schema.get("properties", {})
+    described = {name: inner for name, inner in schema.get("properties", {}).items() if not is_impossible(inner)}
     required = [name for name in schema.get("required", []) if name in described]
     arguments = {name: _minimal_value(described[name]) for name in required}
     textual = next((name for name in [*required, *described] if _is_free_text(described[name])), None)

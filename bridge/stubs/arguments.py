@@ -14,6 +14,7 @@ from bridge.stubs.naming import LETTA_PARAMETERS
 from bridge.stubs.normalise import normalise_schema
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import KINDS, kind_of_value
+from bridge.stubs.unnamed import spread_unnamed_arguments
 from bridge.stubs.value_schemas import SchemaFinder, TooMuchWork, ValueSchemas
 from bridge.turn import ArgumentPath, Stub, ToolSpec
 
@@ -48,6 +49,8 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
     def restore(given: dict[str, Any]) -> dict[str, Any]:
         own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
         named = {stub.renamed.get(key, key): value for key, value in own.items()}
+        if stub.unnamed in named:
+            named = spread_unnamed_arguments(named, stub.unnamed, _parse_json)
         return _restore_values(stub.spec, named, _null_words(stub))
 
     return _change_object(arguments, restore) if arguments.strip() else "{}"
@@ -94,7 +97,7 @@ def _null_words(stub: Stub) -> dict[ArgumentPath, bool]:
     """
     names = {client: server for server, client in stub.renamed.items()}
     found = {}
-    for path in stub.as_text:
+    for path in stub.as_text - {(stub.unnamed,)}:
         shown = stub.json_schema["parameters"]["properties"][names.get(path[0], path[0])]
         for name in path[1:]:
             shown = shown["items"] if shown["type"] == "array" else shown["properties"][name]

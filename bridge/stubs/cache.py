@@ -15,6 +15,8 @@ from typing import Any
 from bridge.errors import InvalidRequest
 from bridge.stubs.checks import SchemaLimits, check_schema
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
+from bridge.stubs.schema import spend_work
+from bridge.stubs.work import Work
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 MAX_TOOLS = 1024
@@ -22,11 +24,12 @@ MAX_TOOLS = 1024
 MAX_TOOL_SIZE = 16_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _CachedTool:
-    """A checked tool with its `schema_key`, and the stubs made for the tool."""
+    """A checked tool with its `schema_key`, the work that its schema asks for (0: not known yet), and its stubs."""
 
     spec: ToolSpec
+    work: int = 0
     stubs: dict[tuple[SchemaForm, StubKind], Stub] = field(default_factory=dict)
 
 
@@ -38,9 +41,21 @@ class StubCache:
         self._tools: OrderedDict[Hashable, _CachedTool] = OrderedDict()
         self._lock = threading.Lock()
 
-    def check_tool(self, spec: ToolSpec, where: str) -> ToolSpec:
-        """Returns the tool with its `schema_key`, once checked. Errors name the place `where`, so are not cached."""
-        return self._find_or_check(spec, where).spec
+    def check_tool(self, spec: ToolSpec, where: str, work: Work) -> ToolSpec:
+        """Returns the tool with its `schema_key`, once checked, and adds to the work that all tools of the request ask
+        for. Errors name the place `where`, so are not cached.
+        """
+        tool = self._find_or_check(spec, where)
+        try:
+            if tool.work:
+                work.spend(tool.work, where)
+            else:
+                before = work.spent
+                spend_work(spec, where, work)
+                tool.work = work.spent - before
+        except InvalidRequest as fault:
+            raise fault.about_tool(spec.name) from None
+        return tool.spec
 
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
         tool = self._find_or_check(spec, f"{where}.parameters")

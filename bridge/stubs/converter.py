@@ -52,6 +52,7 @@ def make_stub(
         kind=kind,
         renamed=conversion.renamed,
         as_text=conversion.as_text,
+        unnamed=conversion.unnamed,
         changes=changes,
     )
 

@@ -11,7 +11,8 @@ import hashlib
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 
 from bridge.errors import InvalidRequest
 
@@ -75,8 +76,10 @@ def parameter_names(names: Iterable[str], python_names: bool) -> dict[str, str]:
     given = list(names)
     result = {name: name for name in given if fits(name)}
     taken = set(given) | LETTA_PARAMETERS
+    numbers: dict[str, Iterator[int]] = {}
     for name in sorted(set(given) - result.keys()):
-        result[name] = _unused_name(_wanted_parameter_name(name, python_names), taken)
+        base = _wanted_parameter_name(name, python_names)
+        result[name] = _unused_name(base, taken, numbers.setdefault(base, count(2)))
         taken.add(result[name])
     return {name: result[name] for name in given}
 
@@ -107,12 +110,12 @@ def _wanted_parameter_name(name: str, python_names: bool) -> str:
     return base if is_script_safe(base) or len(base) >= MAX_SERVER_NAME else base + "_"
 
 
-def _unused_name(base: str, taken: set[str]) -> str:
-    """Returns the base, or the base with the first number that is free."""
-    candidate, number = base[:MAX_SERVER_NAME], 2
+def _unused_name(base: str, taken: set[str], numbers: Iterator[int]) -> str:
+    """Returns the base, or the base with the first free one of the numbers that were not tried with it yet."""
+    candidate = base[:MAX_SERVER_NAME]
     while candidate in taken:
-        tail = f"_{number}"
-        candidate, number = base[: MAX_SERVER_NAME - len(tail)] + tail, number + 1
+        tail = f"_{next(numbers)}"
+        candidate = base[: MAX_SERVER_NAME - len(tail)] + tail
     return candidate
 
 

@@ -18,6 +18,8 @@ _MAY_BE_BOOLEAN = ("additionalProperties", "unevaluatedProperties", "unevaluated
 _COMBINING = ("$ref", "allOf", "anyOf", "oneOf")
 _NOTES = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
 _NULL = {"type": "null"}
+# The schema of a property that must not be there.
+_LEFT_OUT: Schema = {"not": {}, "description": "no value is allowed: leave it out"}
 
 UNKNOWN = "Left out, because JSON Schema has no such keyword"
 NULLABLE = "`nullable` beside a reference or alternatives, read as: or null"
@@ -117,8 +119,8 @@ class _Walk:
             del schema["patternProperties"][name]
             phrases.append(f"other properties may have names matching the regular expression {compact_json(name)}")
             self._note(PATTERN, _path((place, ".patternProperties"))[1:])
-        if odd and schema.get("additionalProperties") is False:
-            del schema["additionalProperties"]
+        if odd and not schema.get("additionalProperties"):
+            schema["additionalProperties"] = True
         if phrases:
             schema["description"] = describe_schema(schema, *phrases)
 
@@ -149,9 +151,10 @@ class _Walk:
 
 
 def _simplify(schema: Schema) -> None:
-    """Removes properties that can't be given, and makes `items` a schema, in place."""
-    if "properties" in schema:
-        schema["properties"] = {name: inner for name, inner in schema["properties"].items() if inner is not False}
+    """Says what a property that is false means, and makes `items` a schema, in place."""
+    for name, inner in schema.get("properties", {}).items():
+        if inner is False:
+            schema["properties"][name] = _LEFT_OUT
     if schema.get("items") is False:
         length = len(schema.get("prefixItems", ()))
         schema |= {"items": {}, "maxItems": min(length, schema.get("maxItems", length))}

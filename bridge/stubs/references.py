@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from bridge.errors import InvalidRequest
-from bridge.stubs.in_words import describe_schema
+from bridge.stubs.in_words import compact_json, describe_schema
 from bridge.stubs.normalise import normalise_schema
 from bridge.stubs.subschemas import KINDS, Schema, find_at_path, is_schema, map_subschemas, possible_kinds
 
@@ -28,6 +28,14 @@ MAX_LEVELS = 150
 
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
 _ANNOTATIONS = frozenset({"description", "title", "default", "examples", "deprecated"})
+# Keywords whose meaning depends on the others of their group in the same schema.
+_GROUPS = (
+    frozenset({"properties", "patternProperties", "additionalProperties"}),
+    frozenset({"prefixItems", "items"}),
+    frozenset({"if", "then", "else"}),
+    frozenset({"contains", "minContains", "maxContains"}),
+)
+_DEPENDENT_ON_ALL = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 
 
 @dataclass(slots=True)
@@ -42,6 +50,7 @@ class Definitions:
     _elsewhere: set[str] = field(default_factory=set)
     _kinds: dict[str, frozenset[str]] = field(default_factory=dict)
     _recursive: frozenset[str] | None = None
+    _sizes: dict[str, tuple[int, set[str]]] = field(default_factory=dict)
 
     def lookup(self, reference: str) -> Any:
         """Returns the target of a reference; True, the schema that allows any value, if there is no target."""
@@ -102,14 +111,31 @@ class Definitions:
             self._recursive = frozenset(_nodes_up_to_circles(backwards))
         return reference in self._recursive
 
-    def needed_definitions(self, schema: Schema) -> dict[str, Any]:
-        """Returns all definitions to which a schema's references lead, under `$defs` or `definitions` as sent."""
-        result: dict[str, Any] = {}
-        for reference in filter(self.is_definition, self._reachable_references(schema)):
-            keyword, name = map(_unescape_pointer, reference[2:].split("/")[:2])
-            if name in self.root.get(keyword, {}):
-                result.setdefault(keyword, {})[name] = self.root[keyword][name]
-        return result
+    def quote(self, schema: Schema, most: int) -> str:
+        """Returns a schema as JSON, with all definitions to which its references lead, under `$defs` or `definitions`
+        as sent. Returns "" if that has more than `most` characters.
+        """
+        needed: dict[str, Any] = {}
+        size, waiting, seen = len(compact_json(schema)), _references_in(schema), set[str]()
+        while waiting and size <= most:
+            reference = waiting.pop()
+            seen.add(reference)
+            target_size, inner = self._size_and_references(reference)
+            size += target_size
+            waiting |= inner - seen
+            if self.is_definition(reference):
+                keyword, name = map(_unescape_pointer, reference[2:].split("/")[:2])
+                if name in self.root.get(keyword, {}):
+                    needed.setdefault(keyword, {})[name] = self.root[keyword][name]
+        text = compact_json({**schema, **needed}) if size <= most else ""
+        return text if len(text) <= most else ""
+
+    def _size_and_references(self, reference: str) -> tuple[int, set[str]]:
+        """Returns the number of characters of a reference's target as JSON, and the references in the target."""
+        if reference not in self._sizes:
+            found = self.find(reference)
+            self._sizes[reference] = len(compact_json(found)), _references_in(found)
+        return self._sizes[reference]
 
     def _reachable_references(self, schema: Schema) -> dict[str, set[str]]:
         """Maps each reference in a schema, in their targets, and so on, to the references in its target."""
@@ -174,7 +200,7 @@ class Inlining:
     def _inline_reference(self, siblings: Schema, reference: str, path: tuple[str, ...], depth: int) -> Schema:
         """Returns what replaces a reference and the keywords beside it. At a limit for copies, any value is allowed."""
         found = self.definitions.find(reference)
-        if found is None or found is False:
+        if found is None:
             self.changes.append(f"The reference {reference!r} leads nowhere in the client's schema: any value will do.")
             missing = f"a {_last_name(reference)}, which the client does not describe"
             return {**siblings, "description": describe_schema(siblings, missing)}
@@ -183,7 +209,9 @@ class Inlining:
         if path.count(reference) >= MAX_REPEATS or self.nodes > MAX_NODES or depth > MAX_DEPTH:
             self.changes.append(f"{reference!r} is spelt out for a few levels only; below them any value will do.")
             return {"description": f"Again a value like the one around it ({_last_name(reference)})."}
-        target = self.inline(found if isinstance(found, dict) else {}, (*path, reference), depth + 1)
+        if isinstance(found, bool):
+            found = normalise_schema(found).schema
+        target = self.inline(found, (*path, reference), depth + 1)
         return _join_siblings(target, siblings)
 
     def _is_kept(self, reference: str) -> bool:
@@ -194,9 +222,18 @@ class Inlining:
 
 def _join_siblings(target: Schema, siblings: Schema) -> Schema:
     """Joins a reference's target and the keywords beside the reference, whose descriptions and annotations win."""
-    if siblings.keys() <= _ANNOTATIONS or not siblings.keys() & target.keys():
+    if siblings.keys() <= _ANNOTATIONS or _can_stand_together(target, siblings):
         return {**target, **siblings}
     return {**siblings, "allOf": [*siblings.get("allOf", ()), target]}
+
+
+def _can_stand_together(target: Schema, siblings: Schema) -> bool:
+    """Whether the keywords of two schemas mean the same in one schema."""
+    return (
+        not siblings.keys() & target.keys()
+        and not target.keys() & _DEPENDENT_ON_ALL
+        and not any(siblings.keys() & group and target.keys() & group for group in _GROUPS)
+    )
 
 
 def _last_name(reference: str) -> str:

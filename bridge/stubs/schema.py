@@ -10,24 +10,29 @@ from bridge.stubs.as_sent import break_special_tokens, keep_schema_as_sent
 from bridge.stubs.checks import SchemaLimits, check_converted_size, check_schema
 from bridge.stubs.in_words import describe_schema
 from bridge.stubs.naming import parameter_names
+from bridge.stubs.normalise import normalise_schema
+from bridge.stubs.parts import PartReader
 from bridge.stubs.references import Definitions, Inlining
-from bridge.stubs.strict_form import StrictFormBuilder
-from bridge.stubs.subschemas import Schema
+from bridge.stubs.strict_form import MAX_QUOTED, StrictFormBuilder
+from bridge.stubs.subschemas import Schema, count_subschemas
 from bridge.stubs.top_level import make_top_level
-from bridge.turn import ArgumentPath, JsonObject, SchemaForm
+from bridge.stubs.unnamed import offer_unnamed_arguments
+from bridge.stubs.work import Work
+from bridge.turn import ArgumentPath, JsonObject, SchemaForm, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """A schema in the form for Letta, and what turns the model's arguments back into the client's form. `renamed` maps
     names that the model sees to the client's; `as_text` are the paths of values given as JSON text. `sentences` are to
-    be added to the tool's description; `changes` say what differs from the client's schema.
+    be added to the tool's description; `changes` say what differs from the client's schema. `unnamed`: see Stub.
     """
 
     parameters: Schema
     sentences: tuple[str, ...]
     renamed: Mapping[str, str]
     as_text: frozenset[ArgumentPath]
+    unnamed: str
     changes: tuple[str, ...]
 
 
@@ -35,9 +40,15 @@ def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, 
     """Checks a client's schema (None: no parameters), and returns it in the form that a Letta server needs."""
     client = check_schema(parameters, where, limits)
     definitions = Definitions(client.schema, parameters)
-    top = make_top_level(client.schema, definitions, where)
+    reader = PartReader(definitions, Work(), where)
+    top = make_top_level(client.schema, reader)
+    unnamed = offer_unnamed_arguments(top, form, reader)
     inlining = Inlining(definitions, keep=_references_to_keep(form))
     schema = inlining.inline(_remove_definitions(top.schema, inlining.keep))
+    if top.quoted:
+        inlined = [inlining.inline(one) for one in top.quoted]
+        quoted = inlined[0] if len(inlined) == 1 else {"allOf": inlined}
+        top.sentences.append(_quoting_sentence(quoted, definitions))
     if form.as_sent:
         as_text: set[ArgumentPath] = set()
         schema, changes = keep_schema_as_sent(schema, form.letta_converts)
@@ -45,7 +56,7 @@ def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, 
         builder = StrictFormBuilder(definitions, form.nullable_types)
         schema, as_text, changes = builder.build(schema), builder.as_text, builder.changes
         top.sentences += builder.sentences
-    check_converted_size(schema, where, limits)
+    check_converted_size({**schema, "description": top.sentences}, where, limits)
     names = parameter_names(schema["properties"], form.python_names)
     renamed = {server: client for client, server in names.items() if server != client}
     changes += [f"{name!r} is called {server!r} on the server." for server, name in renamed.items()]
@@ -54,7 +65,23 @@ def convert_schema(parameters: JsonObject | None, form: SchemaForm, where: str, 
         sentences=tuple(top.sentences),
         renamed=renamed,
         as_text=frozenset(as_text),
+        unnamed=unnamed,
         changes=tuple(dict.fromkeys([*top.changes, *inlining.changes, *changes, *client.changes])),
+    )
+
+
+def spend_work(spec: ToolSpec, where: str, work: Work) -> None:
+    """Counts the work that a checked tool's schema asks for. Does not depend on the Letta server."""
+    sent = spec.parameters or {}
+    client = normalise_schema(sent).schema
+    work.spend(count_subschemas(client), where)
+    make_top_level(client, PartReader(Definitions(client, sent), work, where))
+
+
+def _quoting_sentence(quoted: Schema, definitions: Definitions) -> str:
+    text = definitions.quote(quoted, MAX_QUOTED)
+    return (
+        f"The arguments must also fit {f'the JSON Schema {text}' if text else 'a JSON Schema that is too long here'}."
     )
 
 

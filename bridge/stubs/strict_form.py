@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bridge.stubs.as_sent import MAX_STRICT_LEVELS, is_token_countable
-from bridge.stubs.in_words import compact_json, describe_schema, keyword_phrases
+from bridge.stubs.in_words import describe_schema, keyword_phrases
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import ALTERNATIVES, KINDS, Schema
 from bridge.turn import ArgumentPath
@@ -20,6 +20,8 @@ Place = Literal["required", "optional", "item"]
 
 # How many characters of JSON Schema a description may quote.
 MAX_QUOTED = 8000
+# How many characters all descriptions of a tool may quote. One that is too long counts as one of that length.
+MAX_QUOTED_TOGETHER = 100_000
 _SCALARS = {"string": "text", "number": "a number", "integer": "a whole number", "boolean": "true or false"}
 _OBJECT_KEYWORDS = frozenset({"type", "properties", "required", "additionalProperties"})
 _LIST_KEYWORDS = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems"})
@@ -39,6 +41,7 @@ class StrictFormBuilder:
     as_text: set[ArgumentPath] = field(default_factory=set)
     sentences: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
+    _quoted: int = 0
 
     def build(self, top: Schema) -> Schema:
         """Returns the schema of all arguments. `top` refers only to definitions that contain themselves."""
@@ -51,11 +54,14 @@ class StrictFormBuilder:
         return {"type": "object", "properties": self._property_schemas(top, ()), "required": top["required"]}
 
     def _property_schemas(self, schema: Schema, path: ArgumentPath) -> Schema:
-        required = schema.get("required", [])
-        return {
-            name: self._value_schema(inner, (*path, name), "required" if name in required else "optional")
-            for name, inner in schema["properties"].items()
-        }
+        required = set(schema.get("required", []))
+        found = {}
+        for name, inner in schema["properties"].items():
+            if name in required or self.definitions.possible_kinds(inner):
+                found[name] = self._value_schema(inner, (*path, name), "required" if name in required else "optional")
+            else:
+                self.changes.append(f"{_dotted_path((*path, name))} can't be given: no value is allowed.")
+        return found
 
     def _value_schema(self, schema: Schema, path: ArgumentPath, place: Place) -> Schema:
         """Returns the strict mode schema of the value at `path`: that of a string if the model must give JSON text."""
@@ -72,12 +78,22 @@ class StrictFormBuilder:
                 phrases = self._note_phrases(plain, path)
                 items = self._value_schema(plain.get("items", {}), (*path, "*"), "item")
                 return {"type": "array", **_description_keyword(plain, *phrases), "items": items}
-            if kind == "object" and _has_fixed_properties(plain):
+            if kind == "object" and self._has_fixed_properties(plain):
+                if plain.get("additionalProperties") is True:
+                    self.changes.append(f"{_dotted_path(path)}: members beyond those that are named can't be given.")
                 properties = self._property_schemas(plain, path)
                 required = [name for name in plain.get("required", []) if name in properties]
                 description = _description_keyword(plain, *self._note_phrases(plain, path))
                 return {"type": "object", **description, "properties": properties, "required": required}
         return self._text_schema(schema, kind, path, place, absence)
+
+    def _has_fixed_properties(self, schema: Schema) -> bool:
+        """Whether strict mode can express an object. Properties that are allowed but not listed can't be given then."""
+        return (
+            schema.keys() <= _OBJECT_KEYWORDS | _NOTES
+            and schema.get("additionalProperties", False) in (False, True)
+            and any(map(self.definitions.possible_kinds, schema.get("properties", {}).values()))
+        )
 
     def _scalar_schema(self, plain: Schema, kind: str, path: ArgumentPath, absence: str) -> Schema:
         """Returns the schema of a scalar. `absence` tells the model what null means; "" if null is not allowed."""
@@ -111,8 +127,9 @@ class StrictFormBuilder:
         kinds = self.definitions.possible_kinds(schema)
         if kinds == KINDS and not bare.keys() - _NOTES:
             return "any value, as JSON text"
-        whole = compact_json({**bare, **self.definitions.needed_definitions(bare)})
-        text = f"fitting the JSON Schema {whole}" if len(whole) <= MAX_QUOTED else "of a form too long to be said here"
+        whole = self.definitions.quote(bare, MAX_QUOTED) if self._quoted <= MAX_QUOTED_TOGETHER else ""
+        self._quoted += len(whole) or MAX_QUOTED
+        text = f"fitting the JSON Schema {whole}" if whole else "of a form too long to be said here"
         return f"plain text, or JSON text {text}" if "string" in kinds else f"as JSON text {text}"
 
     def _note_phrases(self, schema: Schema, path: ArgumentPath, except_for: frozenset[str] = frozenset()) -> list[str]:
@@ -136,15 +153,6 @@ def _only_kind(kinds: frozenset[str]) -> str:
     if kinds == {"number", "integer"}:
         return "number"
     return next(iter(kinds)) if len(kinds) == 1 else ""
-
-
-def _has_fixed_properties(schema: Schema) -> bool:
-    """Whether strict mode can express an object. Properties that are allowed but not listed can't be given then."""
-    return (
-        bool(schema.get("properties"))
-        and schema.keys() <= _OBJECT_KEYWORDS | _NOTES
-        and schema.get("additionalProperties", False) in (False, True)
-    )
 
 
 def _description_keyword(schema: Schema, *phrases: str) -> Schema:
@@ -172,28 +180,46 @@ def _merge_all_of(schema: Schema) -> Schema:
         elif values and all("const" in inner and inner.keys() <= {"const", "type"} for inner in values):
             del result[key]
             parts = [*parts, {"enum": [inner["const"] for inner in values]}]
+    return _merge_parts(result, [_merge_all_of(part) for part in parts]) if parts else result
+
+
+def _merge_parts(schema: Schema, parts: list[Schema]) -> Schema:
+    """Returns a schema whose values fit all. What can't be merged goes to `allOf`; notes of `schema` win."""
+    result, left = dict(schema), []
+    properties, required = dict(schema.get("properties", {})), dict.fromkeys(schema.get("required", []))
     for part in parts:
-        result = _add_part(result, _merge_all_of(part))
-    return result
+        if _bars_properties(part, properties, result) or _bars_properties(result, part.get("properties", {}), part):
+            left.append(part)
+            continue
+        rest: Schema = {}
+        for key, value in part.items():
+            if key == "properties":
+                different = {
+                    name: inner for name, inner in value.items() if properties.setdefault(name, inner) != inner
+                }
+                rest |= {"properties": different} if different else {}
+            elif key == "required":
+                required |= dict.fromkeys(value)
+            elif key == "allOf":
+                left += value
+            elif result.setdefault(key, value) != value and key not in _NOTES:
+                rest[key] = value
+        left += [rest] if rest else []
+        result |= {"properties": properties} if properties else {}
+    return {**result, **({"required": list(required)} if required else {}), **({"allOf": left} if left else {})}
 
 
-def _add_part(schema: Schema, part: Schema) -> Schema:
-    """Returns a schema whose values fit both schemas. Keywords that differ go to `allOf`; notes of `schema` win."""
-    result = dict(schema)
-    rest: Schema = {}
-    for key, value in part.items():
-        if key == "properties":
-            known = result.get("properties", {})
-            different = {name: inner for name, inner in value.items() if known.get(name, inner) != inner}
-            rest |= {"properties": different} if different else {}
-            result["properties"] = {**known, **value, **known}  # in the order of the known ones, which are kept
-        elif key == "required":
-            result["required"] = list(dict.fromkeys([*result.get("required", []), *value]))
-        elif key in _NOTES:
-            result.setdefault(key, value)
-        elif result.setdefault(key, value) != value:
-            rest[key] = value
-    return {**result, "allOf": [*result.get("allOf", []), rest]} if rest else result
+def _bars_properties(schema: Schema, properties: Schema, other: Schema) -> bool:
+    """Whether `additionalProperties` of a schema is about properties or patterns that only the other schema has."""
+    if schema.get("additionalProperties", True) in (True, {}):
+        return False
+    own = schema.get("properties", {})
+    patterns = other.get("patternProperties", {})
+    return (
+        len(properties) > len(own)
+        or bool(properties.keys() - own.keys())
+        or not (patterns.keys() <= schema.get("patternProperties", {}).keys())
+    )
 
 
 def _remove_null(schema: Schema) -> Schema:

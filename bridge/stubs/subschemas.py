@@ -72,6 +72,28 @@ def find_at_path(schema: Any, path: Iterable[str]) -> tuple[Any, bool]:
     return here, expected
 
 
+def count_subschemas(schema: Any) -> int:
+    """Returns how many schemas there are, the schema itself and those inside it."""
+    found = 0
+    waiting = [schema]
+
+    def note(inner: Any) -> Any:
+        waiting.append(inner)
+        return inner
+
+    while waiting:
+        found += 1
+        one = waiting.pop()
+        if isinstance(one, dict):
+            map_subschemas(one, note)
+    return found
+
+
+def is_impossible(schema: Any) -> bool:
+    """Whether a schema says itself that no value can fit it."""
+    return schema is False or (isinstance(schema, dict) and schema.get("not") == {})
+
+
 def is_schema(value: Any) -> bool:
     return isinstance(value, (dict, bool))
 
@@ -85,8 +107,10 @@ def possible_kinds(schema: Any, of_reference: Callable[[str, int], frozenset[str
     """Returns the JSON Schema types that can satisfy a schema. `of_reference` returns those of a reference's target.
     `level` counts the schemas around this one, also those around the references that led to it.
     """
+    if is_impossible(schema):
+        return frozenset()
     if not isinstance(schema, dict):
-        return frozenset() if schema is False else KINDS
+        return KINDS
     result = _declared_kinds(schema)
     if isinstance(schema.get("$ref"), str):
         result &= of_reference(schema["$ref"], level + 1)

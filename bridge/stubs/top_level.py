@@ -1,7 +1,7 @@
 """Turns the schema of all arguments of a client's tool into a schema of one object with properties.
 
 OpenAI and Letta refuse alternatives at the top level of this schema. Letta also fails at every message to an agent with
-a tool that lacks `properties` or `required`.
+a tool that lacks `properties` or `required`. What the one object can't express is said in words.
 """
 
 from __future__ import annotations
@@ -12,134 +12,179 @@ from typing import Any
 from bridge.errors import InvalidRequest
 from bridge.stubs.in_words import compact_json
 from bridge.stubs.normalise import declared_types
-from bridge.stubs.references import Definitions
-from bridge.stubs.subschemas import ALTERNATIVES, Schema
+from bridge.stubs.parts import NOTES, SAID_IN_WORDS, Merged, PartReader, join_schemas
+from bridge.stubs.subschemas import ALTERNATIVES, Schema, is_impossible
 
 # OpenAI refuses these keywords beside the properties.
 _NOT_AT_THE_TOP = ("not", "enum", "const")
-# How many alternatives are searched for further alternatives.
+# How many lists of alternatives are read for one list at the top.
 MAX_SEARCHED = 200
+_SAYS_NOTHING_ELSE = NOTES | {*ALTERNATIVES, "$ref", "allOf"}
 
 
 @dataclass(slots=True)
 class TopLevel:
-    """The schema of all arguments, and `sentences` for the tool's description about what the schema can't express."""
+    """The schema of all arguments, and `sentences` for the tool's description about what the schema can't express.
+    `quoted` are schemas that the arguments must fit, too, for another such sentence. `has_open_form`: one of several
+    forms of the arguments allows members that are not named.
+    """
 
     schema: Schema
     sentences: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
+    quoted: list[Schema] = field(default_factory=list)
+    has_open_form: bool = False
 
 
-def make_top_level(parameters: Schema, definitions: Definitions, where: str) -> TopLevel:
+def make_top_level(parameters: Schema, reader: PartReader) -> TopLevel:
     """Returns the schema as one object, into which references, `allOf` and alternatives at the top are merged."""
-    top = TopLevel({"type": "object", **_flatten_schema(parameters, definitions)})
-    if "object" not in declared_types(top.schema):
+    merged = reader.merge(reader.parts_of(parameters))
+    top = TopLevel(schema=merged.rest, quoted=merged.quoted)
+    if "object" not in (declared_types(top.schema) or ["object"]):
         raise InvalidRequest(
-            f"`{where}.type` is {compact_json(top.schema['type'])}; the parameters of a tool must be of type object.",
-            param=f"{where}.type",
+            f"`{reader.where}.type` is {compact_json(top.schema['type'])}; the parameters of a tool must be of type "
+            "object.",
+            param=f"{reader.where}.type",
         )
-    top.schema["type"] = "object"
-    properties = top.schema.setdefault("properties", {})
-    _describe_alternatives(top, definitions)
+    for keyword, members in merged.alternatives:
+        _describe_forms(top, merged, keyword, _read_forms(members, reader), reader)
+    _add_undeclared(merged)
+    reader.apply_rules_for_other_names(merged)
+    if merged.quoted:
+        top.changes.append("What parts of allOf say beyond their properties is said in the tool's description.")
     moved = {key: top.schema.pop(key) for key in _NOT_AT_THE_TOP if key in top.schema}
     if moved:
-        top.sentences.append(f"The arguments must also fit the JSON Schema {compact_json(moved)}.")
+        top.quoted.insert(0, moved)
         top.changes.append(f"{', '.join(moved)} at the top of the schema is said in the tool's description.")
-    top.schema["required"] = list(dict.fromkeys(top.schema.get("required", [])))
-    for name in top.schema["required"]:
-        properties.setdefault(name, {})
+    _describe_missing(top, reader)
+    properties = {name: join_schemas(schemas) for name, schemas in merged.names.items()}
+    shape = {"type": "object", "properties": properties, "required": merged.required}
+    top.schema = {**shape, **top.schema, "type": "object"}
     return top
 
 
-def _flatten_schema(schema: Any, definitions: Definitions) -> Schema:
-    """Merges a schema with its references and `allOf`. `anyOf` and `oneOf` then hold lists of lists of alternatives."""
-    result: Schema = {}
-    waiting, followed = [schema], set[str]()
-    while waiting:
-        part = waiting.pop(0)
-        if not isinstance(part, dict):
+def _add_undeclared(merged: Merged) -> None:
+    """Adds the names that are required and not declared, which `unevaluatedProperties` no longer reaches then."""
+    rule = merged.rest.get("unevaluatedProperties", True)
+    undeclared = [name for name in merged.required if name not in merged.names]
+    if undeclared and rule not in (True, {}):
+        merged.quoted.append({"properties": {name: {} for name in merged.names}, "additionalProperties": rule})
+    merged.names |= {name: [] for name in undeclared}
+
+
+def _describe_missing(top: TopLevel, reader: PartReader) -> None:
+    for reference in reader.missing:
+        top.changes.append(f"The reference {reference!r} leads nowhere in the client's schema: any arguments will do.")
+        top.sentences.append(f"The client does not describe the arguments for which it refers to {reference}.")
+
+
+# --- alternatives -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Forms:
+    """The forms that a list of alternatives allows; `is_cut` if there are more."""
+
+    found: list[Merged] = field(default_factory=list)
+    is_cut: bool = False
+
+
+def _read_forms(members: list[Any], reader: PartReader) -> _Forms:
+    """Returns the forms without alternatives that together mean `members`. A list of alternatives inside itself adds
+    nothing, so its member is left out; ids of lists, so that circles end.
+    """
+    forms, searched = _Forms(), 0
+    waiting: list[tuple[list[Schema], list[list[Any]], frozenset[int]]] = [([], [members], frozenset())]
+    while waiting and searched < MAX_SEARCHED:
+        parts, lists, around = waiting.pop()
+        reader.work.spend(1 + len(parts), reader.where)
+        if not lists:
+            form = reader.merge(parts)
+            reader.apply_rules_for_other_names(form)
+            if not form.is_impossible:
+                forms.found.append(form)
             continue
-        reference = part.get("$ref")
-        if reference is not None and reference not in followed:
-            followed.add(reference)
-            waiting.append(definitions.lookup(reference))
-        waiting.extend(part.get("allOf", []))
-        _merge_part(result, part)
-    return result
+        searched += 1
+        around |= {id(lists[0])}
+        # Members that lead to the same schema have the same list of parts.
+        for own in reversed({id(found): found for found in map(reader.parts_of, lists[0])}.values()):
+            reader.work.spend(1 + len(parts) + len(own), reader.where)
+            inner = [part[key] for part in own for key in ALTERNATIVES if key in part]
+            if not around & set(map(id, inner)):
+                said = [part for part in own if part.keys() - _SAYS_NOTHING_ELSE]
+                waiting.append(([*parts, *said], [*inner, *lists[1:]], around))
+    forms.is_cut = bool(waiting)
+    return forms
 
 
-def _merge_part(result: Schema, part: Schema) -> None:
-    """Adds `part` to `result`, in place. Joins properties, required names and alternatives; else `result` wins."""
-    # Each part knows only its own properties. Only the outermost part can say whether there may be others.
-    ignored = ("$ref", "allOf", "additionalProperties") if result else ("$ref", "allOf")
-    for key, value in part.items():
-        if key == "properties":
-            _merge_properties(result.setdefault("properties", {}), value, "allOf")
-        elif key == "required":
-            result["required"] = [*result.get("required", []), *value]
-        elif key in ALTERNATIVES:
-            result[key] = [*result.get(key, []), value]
-        elif key not in ignored:
-            result.setdefault(key, value)
-
-
-def _merge_properties(properties: dict[str, Any], more: dict[str, Any], keyword: str) -> None:
-    """Adds properties in place. `keyword` joins different schemas: "allOf" (a value must fit both) or "anyOf" (one)."""
-    for name, schema in more.items():
-        known = properties.get(name, schema)
-        if known == schema:
-            properties[name] = schema
-        elif isinstance(known, dict) and list(known) == [keyword]:
-            properties[name] = {keyword: [*known[keyword], schema]}
+def _describe_forms(top: TopLevel, merged: Merged, keyword: str, forms: _Forms, reader: PartReader) -> None:
+    """Replaces alternatives by a sentence. All their properties stay; required are those that every one requires."""
+    if not forms.found:
+        top.quoted.append({"not": {}})
+        top.changes.append(f"{keyword} at the top of the schema can't be met.")
+        return
+    in_forms = _schemas_by_name(forms, reader)
+    different = {name for name, schemas in in_forms.items() if len({compact_json(_bare(one)) for one in schemas}) > 1}
+    for name, schemas in in_forms.items():
+        if name not in merged.names:
+            merged.names[name] = [join_schemas(schemas, "anyOf")]
+        elif len(schemas) == len(forms.found) and not forms.is_cut:
+            merged.names[name].append(join_schemas(schemas, "anyOf"))
         else:
-            properties[name] = {keyword: [known, schema]}
+            different.add(name)
+    common = set.intersection(*(set(form.required) for form in forms.found)) if not forms.is_cut else set()
+    merged.required = list(dict.fromkeys([*merged.required, *(n for n in forms.found[0].required if n in common)]))
+    shapes = dict.fromkeys(_form_text(form, merged, different) for form in forms.found)
+    end = "; or in others" if forms.is_cut else ""
+    top.sentences.append(f"The arguments come in one of these forms ('?': may be left out): {'; '.join(shapes)}{end}.")
+    top.changes.append(f"{keyword} at the top of the schema is said in the tool's description.")
+    top.has_open_form = top.has_open_form or forms.is_cut or any(_allows_others(form.rest) for form in forms.found)
 
 
-def _describe_alternatives(top: TopLevel, definitions: Definitions) -> None:
-    """Replaces alternatives by sentences. All their properties stay; required are those that every one requires."""
-    found = [(key, members) for key in ALTERNATIVES for members in top.schema.pop(key, ())]
-    searched = {id(member) for _, members in found for member in members}
-    for key, members in found:
-        parts = [part for member in members for part in _expand_alternatives(member, definitions, searched)]
-        common = set.intersection(*(set(part.get("required", [])) for part in parts))
-        required = [name for part in parts for name in part.get("required", []) if name in common]
-        for part in parts:
-            _merge_properties(top.schema["properties"], part.get("properties", {}), "anyOf")
-        top.schema["required"] = [*top.schema.get("required", []), *required]
-        shapes = "; ".join(dict.fromkeys(map(_form_text, parts)))
-        top.sentences.append(f"The arguments come in one of these forms ('?': may be left out): {shapes}.")
-        top.changes.append(f"{key} at the top of the schema is said in the tool's description.")
-
-
-def _expand_alternatives(member: Any, definitions: Definitions, searched: set[int]) -> list[Schema]:
-    """Returns schemas without alternatives that together mean `member`. `searched` holds ids, so that circles end."""
-    found: list[Schema] = []
-    waiting: list[tuple[Schema, Any]] = [({}, member)]
-    while waiting:
-        around, schema = waiting.pop()
-        own = _flatten_schema(schema, definitions)
-        lists = [members for key in ALTERNATIVES for members in own.pop(key, ())]
-        inner = [one for members in lists for one in members if id(one) not in searched]
-        inner = inner[: max(0, MAX_SEARCHED - len(searched))]
-        searched.update(map(id, inner))
-        merged: Schema = {}
-        _merge_part(merged, around)
-        _merge_part(merged, own)
-        if inner:
-            waiting.extend((merged, one) for one in reversed(inner))
-        else:
-            found.append(merged)
+def _schemas_by_name(forms: _Forms, reader: PartReader) -> dict[str, list[Schema]]:
+    """Returns the schemas that a property may fit, in the forms that name it or have a schema for all other names."""
+    found: dict[str, list[Schema]] = {name: [] for form in forms.found for name in [*form.names, *form.required]}
+    for form in forms.found:
+        rule = form.rest.get("additionalProperties")
+        is_for_others = isinstance(rule, dict) and not form.rest.get("patternProperties")
+        names = found if is_for_others else form.names
+        reader.work.spend(len(names), reader.where)
+        for name in names:
+            found[name].append(join_schemas(form.names.get(name, [rule])))
     return found
 
 
-def _form_text(part: Schema) -> str:
+def _allows_others(schema: Schema) -> bool:
+    """Whether a schema expressly allows members that are not named in `properties`."""
+    return bool(schema.get("patternProperties")) or schema.get("additionalProperties", False) is not False
+
+
+def _form_text(form: Merged, around: Merged, different: set[str]) -> str:
     """Returns an alternative as the model reads it, such as `{kind: "file", path, mode?}`. Required names are first."""
-    properties = part.get("properties", {})
-    required = part.get("required", [])
-    names = sorted({*properties, *required}, key=lambda name: (name not in required, name))
-    return "{" + ", ".join(_argument_text(name, properties.get(name), name in required) for name in names) + "}"
+    names = sorted({*form.names, *form.required}, key=lambda name: (name not in form.required, name))
+    texts = [_argument_text(name, join_schemas(form.names.get(name, [])), form, different) for name in names]
+    text = "{" + ", ".join(texts) + "}"
+    says = {key: value for key, value in form.rest.items() if key in SAID_IN_WORDS}
+    if says.get("additionalProperties") is False and not says.get("patternProperties"):
+        del says["additionalProperties"]
+        text += " and no others" if around.names.keys() - form.names.keys() else ""
+    elif says.get("additionalProperties") is True:
+        del says["additionalProperties"]
+        text += " and any others"
+    quoted = [*([says] if says else []), *form.quoted]
+    return text + "".join(f" fitting the JSON Schema {compact_json(one)}" for one in quoted)
 
 
-def _argument_text(name: str, schema: Any, required: bool) -> str:
-    value = f": {compact_json(schema['const'])}" if isinstance(schema, dict) and "const" in schema else ""
-    return name + ("" if required else "?") + value
+def _argument_text(name: str, schema: Schema, form: Merged, different: set[str]) -> str:
+    """Returns a name with what only this form says of the value."""
+    if is_impossible(schema):
+        return f"no {name}"
+    bare = _bare(schema)
+    value = compact_json(schema["const"]) if "const" in schema else compact_json(bare) if name in different else ""
+    if "$ref" in value and "const" not in schema:
+        value = ""  # the property itself shows what the reference leads to
+    return name + ("" if name in form.required else "?") + (f": {value}" if value not in ("", "{}") else "")
+
+
+def _bare(schema: Schema) -> Schema:
+    return {key: value for key, value in schema.items() if key not in NOTES}

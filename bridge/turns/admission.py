@@ -11,6 +11,7 @@ from bridge.limits.allowance import Allowance, KeySlot
 from bridge.limits.gate import Gate, Slot
 from bridge.reply_format.checker import check_schema
 from bridge.stubs.cache import StubCache
+from bridge.stubs.work import Work
 from bridge.turn import Turn
 
 
@@ -50,8 +51,10 @@ class Admission:
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
         """Returns the turn with its checked tools. An agent that the key may not use counts as unknown."""
+        work = Work()
         checked = tuple(
-            self._stubs.check_tool(spec, f"tools[{index}].function.parameters") for index, spec in enumerate(turn.tools)
+            self._stubs.check_tool(spec, f"tools[{index}].function.parameters", work)
+            for index, spec in enumerate(turn.tools)
         )
         if turn.reply_format is not None:
             check_schema(turn.reply_format, self._settings.max_schema)

@@ -169,3 +169,10 @@ def test_a_receipt_never_reaches_the_agent(receipt: str) -> None:
 def test_the_result_of_a_call_that_the_agent_made_reaches_it_whatever_it_says() -> None:
     receipt = ToolResult("call_1", "Submission recorded (verified): All done.")
     assert heard(receipt) == NewInput((UserMessage("context"),), (receipt,))
+
+
+def test_an_argument_that_can_not_be_given_does_not_get_the_text() -> None:
+    tool = ToolSpec("finish", "", {"type": "object", "properties": {"old": False, "new": {"type": "string"}}})
+    call, _ = ended([Text("Done."), STOP], tool)
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments) == {"new": "Done."}

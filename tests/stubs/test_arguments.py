@@ -243,3 +243,9 @@ def test_arguments_for_the_clients_own_schema_lose_only_absent_values() -> None:
 def test_the_clients_name_of_a_parameter_is_accepted_too(key: str) -> None:
     result = restored({"$filter": {"type": "string"}}, ["$filter"], AS_SENT, json.dumps({key: "x"}))
     assert json.loads(result) == {"$filter": "x"}
+
+
+def test_a_member_of_a_map_with_the_name_of_the_map_stays_as_the_model_gave_it() -> None:
+    stub = make_stub(ToolSpec("tool", "", {"type": "object", "additionalProperties": True}), STRICT)
+    given = json.dumps({"arguments": json.dumps({"arguments": "5", "thinking": None})})
+    assert json.loads(restore_arguments(stub, given)) == {"arguments": "5", "thinking": None}

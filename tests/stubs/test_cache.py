@@ -14,6 +14,7 @@ from bridge.stubs import cache
 from bridge.stubs.cache import MAX_TOOL_SIZE, MAX_TOOLS, StubCache
 from bridge.stubs.checks import SchemaLimits
 from bridge.stubs.converter import make_stub
+from bridge.stubs.work import Work
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 AS_SENT = SchemaForm()
@@ -50,7 +51,7 @@ def made(stubs: StubCache, wanted: ToolSpec, form: SchemaForm = AS_SENT, kind: S
 
 
 def checked(stubs: StubCache, wanted: ToolSpec) -> ToolSpec:
-    return stubs.check_tool(wanted, f"{PLACE}.parameters")
+    return stubs.check_tool(wanted, f"{PLACE}.parameters", Work())
 
 
 def test_a_stub_is_made_once(stubs: StubCache) -> None:
@@ -98,7 +99,7 @@ def test_each_refusal_names_the_place_in_its_own_request(stubs: StubCache) -> No
     bad = spec(parameters=BAD_SCHEMA)
     for where in ("tools[0].function", "tools[7].function"):
         with pytest.raises(InvalidRequest) as by_check:
-            stubs.check_tool(bad, f"{where}.parameters")
+            stubs.check_tool(bad, f"{where}.parameters", Work())
         with pytest.raises(InvalidRequest) as by_stub:
             stubs.stub(bad, AS_SENT, "placeholder", where)
         assert by_check.value.param == by_stub.value.param == f"{where}.parameters.properties"
@@ -109,6 +110,15 @@ def test_each_refusal_names_the_place_in_its_own_request(stubs: StubCache) -> No
 def test_a_tool_is_checked_against_the_limits() -> None:
     with pytest.raises(InvalidRequest, match="50 are allowed"):
         checked(StubCache(SchemaLimits(size=50)), spec())
+
+
+def test_a_known_tool_counts_as_much_work_as_a_new_one(stubs: StubCache) -> None:
+    spent = []
+    for _ in range(2):
+        work = Work()
+        stubs.check_tool(spec(), PLACE, work)
+        spent.append(work.spent)
+    assert spent[0] == spent[1] > 0
 
 
 def test_the_tools_used_longest_ago_are_forgotten(stubs: StubCache) -> None:

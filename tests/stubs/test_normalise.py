@@ -47,10 +47,10 @@ def test_a_sentence_names_few_places_and_counts_the_others() -> None:
     assert change == f"Given as text and read as a number: {named} and 4 more."
 
 
-def test_true_and_false_become_schemas_and_impossible_properties_are_left_out() -> None:
+def test_true_and_false_become_schemas_and_impossible_properties_say_so() -> None:
     schema = {"properties": {"a": True, "b": False}, "not": False, "additionalProperties": False, "items": False}
     assert normalise_schema(schema).schema == {
-        "properties": {"a": {}},
+        "properties": {"a": {}, "b": {"not": {}, "description": "no value is allowed: leave it out"}},
         "not": {"not": {}},
         "additionalProperties": False,
         "items": {},
@@ -71,6 +71,7 @@ def test_names_by_a_pattern_that_not_every_provider_knows_are_allowed_and_said_i
     schema = {"patternProperties": {"(": {}, "^a": True}, "additionalProperties": False}
     assert normalise_schema(schema).schema == {
         "patternProperties": {"^a": {}},
+        "additionalProperties": True,
         "description": 'Other properties may have names matching the regular expression "("',
     }
 

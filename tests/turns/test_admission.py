@@ -269,6 +269,38 @@ def test_a_tool_that_does_not_change_is_checked_once(
     assert places == ["tools[0].function.parameters"]
 
 
+def test_tools_that_ask_for_too_much_work_are_refused_while_the_agent_works(
+    chat: Chat, client: FlaskClient, letta: FakeGateway
+) -> None:
+    large = {"allOf": [{"properties": {f"p{number}": {}}} for number in range(2000)]}
+    forms = [{"$ref": "#/$defs/Large", "title": str(number)} for number in range(100)]
+    begun, go_on = threading.Event(), threading.Event()
+    letta.will(begun.set, lambda: go_on.wait(SOON), Stopped("end_turn"))
+    asking = threading.Thread(target=lambda: chat.ask(headers=bearer("all")))
+    asking.start()
+    assert begun.wait(SOON)
+    refused = client.post(
+        "/v1/chat/completions",
+        json={
+            "model": "Ada",
+            "messages": [{"role": "user", "content": "x"}],
+            **offering({"type": "object", "anyOf": forms, "$defs": {"Large": large}}),
+        },
+        headers=bearer("all"),
+    )
+    assert not go_on.is_set()
+    go_on.set()
+    asking.join(SOON)
+    error = check_error(refused.json or {})
+    assert (refused.status_code, error["code"], error["param"]) == (
+        400,
+        "tools_too_complex",
+        "tools[0].function.parameters",
+    )
+    assert "'read'" in error["message"]
+    assert len(letta.prompts) == 1
+
+
 def test_an_agent_of_another_key_is_refused_without_waiting_for_its_turns(
     chat: Chat, client: FlaskClient, letta: FakeGateway
 ) -> None:
