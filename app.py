@@ -11,12 +11,12 @@ from bridge.cli.group import is_flask_command_line, make_command_group
 from bridge.config import Settings, complete_environment, read_settings
 from bridge.conversation import Conversation
 from bridge.dialects.base import RequestRules
-from bridge.dialects.chat_completions.dialect import ChatCompletions
 from bridge.directory import Directory
 from bridge.folders import make_private_folder
 from bridge.history.activity import Activity
 from bridge.history.log_line import log_turn
 from bridge.history.recorder import Recorder
+from bridge.journal.kept import KeptResponses
 from bridge.lasting_thread import check_threads
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Observer
@@ -84,7 +84,8 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     identities = Identities(parts.directory, parts.server)
     bodies = Bodies(settings, app.extensions[ROOM])
     answers = Answers(settings, bodies, admission, identities, turns, app.extensions[EXTENSION], sweeps, app.logger)
-    app.register_blueprint(openai_routes(settings, parts.directory, answers, ChatCompletions(_request_rules(settings))))
+    kept = KeptResponses(parts.store)
+    app.register_blueprint(openai_routes(settings, parts.directory, answers, _request_rules(settings), kept))
     app.register_blueprint(admin_routes(app, parts))
     app.register_blueprint(health_routes(_readiness(parts)))
     app.register_blueprint(metrics_routes(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))

@@ -26,6 +26,7 @@ from bridge.interception.ending import (
 )
 from bridge.interception.method import PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs
+from bridge.journal.newest import NewestTurns
 from bridge.letta.capabilities import ServerFeatures, streams_tokens_faithfully
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.letta.gateway_while_held import gateway_while_held
@@ -67,6 +68,7 @@ class Conversation:
         self._locks = shared.locks
         self._open_calls = shared.open_calls
         self._lingering = shared.lingering
+        self._newest = NewestTurns(shared.store)
         self._directory = directory
         self._offering = offering
         self._settings = settings
@@ -128,6 +130,7 @@ class Conversation:
                         yield event
                     # A client that left does not run the calls. If it comes back, it gets them in a new attempt.
                     self._open_calls.note(agent_id, turn, [] if gone.is_set() else calls)
+                    self._newest.note(agent_id, turn)
                     return
                 hold.keep_unfinished_mark()
             if others:
@@ -158,6 +161,7 @@ class Conversation:
         """Runs the turn with a locked agent, with the operator's tools added. If the agent's previous turn was broken
         off, first waits for its runs. If this worker loses the lock, the next call to Letta raises HoldLost.
         """
+        self._newest.check(agent.id, turn)
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
             yield from wait_for_runs(gateway, agent.id, gone)

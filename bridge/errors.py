@@ -9,6 +9,7 @@
     ├── Unauthorized                401  the request has no valid key
     ├── Forbidden                   403  the key is valid, but does not allow this
     ├── UnknownModel                404  no agent has that name or id
+    ├── UnknownResponse             404  no response with that id is kept for the client
     ├── UnknownPath                 404  no route, page or action has that address
     ├── WrongMethod                 405  the route exists, but not for this HTTP method
     ├── Busy                        429  the agent is in another turn, or a limit is reached; try again later
@@ -119,6 +120,12 @@ class UnknownModel(BridgeError):
     status = 404
     type = "invalid_request_error"
     code = "model_not_found"
+
+
+class UnknownResponse(BridgeError):
+    status = 404
+    type = "invalid_request_error"
+    code = "response_not_found"
 
 
 class UnknownPath(BridgeError):

@@ -30,6 +30,11 @@ def encode_event(value: Any) -> bytes:
     return b"data: " + _encode_json(_ENCODER.encode(value)) + b"\n\n"
 
 
+def encode_named_event(name: str, value: Any) -> bytes:
+    """Returns the event with this name, and with this value as JSON."""
+    return b"event: " + name.encode() + b"\n" + encode_event(value)
+
+
 def encode_text(text: str) -> bytes:
     """Returns the text as JSON, as it is in an event."""
     return _encode_json(encode_basestring(text))

@@ -25,7 +25,8 @@ ASIDE_SUFFIX = ":aside"
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A client's tool. `parameters` is its JSON Schema, None if there was none. `strict`: the client asks for OpenAI's
-    strict mode. `schema_key` identifies a schema that was checked (see stubs/cache.py), b"" before the check.
+    strict mode. `schema_key` identifies a schema that was checked (see stubs/cache.py), b"" before the check. `place`:
+    the field of the request that has the schema.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ToolSpec:
     parameters: JsonObject | None = None
     strict: bool = False
     schema_key: bytes = field(default=b"", compare=False, repr=False)
+    place: str = field(default="parameters", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,8 @@ class Turn:
     - `closed_calls`: the number of calls in the last assistant message of the transcript.
     - `ends_with_result`: the transcript ends with a tool's result. The agent makes a call only once, so a second
       request with the same results is always a repeat of the first.
+    - `follows`: the id of the turn whose answer the request names as the one before, "" if it names none: then the
+      transcript has only what came after that answer. `is_named`: later requests may name this turn so.
     - `methods`: the interception methods by which the calls may be caught; empty for all methods.
     - `id`: the same for every attempt at this turn, "" until an attempt begins.
     - `repeated`: there was an earlier attempt, and it is not known whether its messages reached the agent.
@@ -193,6 +197,8 @@ class Turn:
     known_calls: frozenset[str] = frozenset()
     closed_calls: int = 0
     ends_with_result: bool = False
+    follows: str = ""
+    is_named: bool = False
     call_ids: CallIds = PLAIN_CALL_IDS
     methods: frozenset[Method] = frozenset()
     client: str = ""

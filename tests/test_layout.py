@@ -18,6 +18,7 @@ BEHAVIOURS = {
     "cli/test_cli.py": "the module is group.py; how commands start, and `tools` and `sweep` as a program",
     "cli/test_commands.py": "every command, whichever module has it",
     "dialects/chat_completions/test_openai_package.py": "the whole dialect, with OpenAI's package as the client",
+    "dialects/responses/test_openai_package.py": "the whole dialect, with OpenAI's package as the client",
     "heard/test_properties.py": "properties of the whole room, for generated conversations",
     "interception/test_broken_off_turns.py": "turns that end in the middle, whatever the method",
     "interception/test_rules.py": "the rules that each method gives the agent",

@@ -6,8 +6,11 @@ import pytest
 
 from bridge.config import variable_rows
 from bridge.dialects.chat_completions.parameters import PARAMETERS
+from bridge.dialects.responses.parameters import PARAMETERS as RESPONSES_PARAMETERS
 
 README = Path(__file__).parent.parent / "README.md"
+RESPONSES = README.parent / "docs" / "responses.md"
+ROWS = [*((README, row) for row in PARAMETERS), *((RESPONSES, row) for row in RESPONSES_PARAMETERS)]
 
 
 @pytest.mark.parametrize("row", variable_rows(), ids=lambda row: row["variable"])
@@ -23,7 +26,7 @@ def test_the_table_of_settings_has_no_other_variable() -> None:
     assert named == {row["variable"] for row in variable_rows()}
 
 
-@pytest.mark.parametrize(("fields", "treatment", "words"), PARAMETERS)
-def test_the_table_of_fields_has_each_row_of_the_code(fields: str, treatment: str, words: str) -> None:
-    rows = [line.replace("`", "") for line in README.read_text().splitlines() if line.startswith("| ")]
-    assert f"| {fields} | {treatment} | {words} |".replace("`", "") in rows
+@pytest.mark.parametrize(("page", "row"), ROWS)
+def test_the_table_of_fields_has_each_row_of_the_code(page: Path, row: tuple[str, str, str]) -> None:
+    rows = [line.replace("`", "") for line in page.read_text().splitlines() if line.startswith("| ")]
+    assert f"| {' | '.join(row)} |".replace("`", "") in rows

@@ -69,7 +69,11 @@ def everything(bridge: Service, letta: LettaServerStub) -> Iterator[requests.Res
         for headers in all_headers:
             yield requests.get(bridge.url + path, headers=headers, timeout=SOON)
     chat = f"{bridge.url}/v1/chat/completions"
+    responses = f"{bridge.url}/v1/responses"
     for headers in all_headers:
+        asked = {"model": "Ada", "input": USER}
+        yield requests.post(responses, headers=headers, timeout=SOON, json=asked)
+        yield requests.get(f"{responses}/resp_1", headers=headers, timeout=SOON)
         for stream in (False, True):
             yield requests.post(chat, headers=headers, timeout=SOON, **asking(stream=stream))
         yield requests.post(chat, headers=headers, timeout=SOON, data="{")

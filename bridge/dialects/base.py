@@ -15,10 +15,21 @@ from bridge.turn import AgentEvent, JsonObject, SideRule, Turn
 
 
 class Reply(Protocol):
-    """Writes the reply to one request: as a stream (`frames` for each event, then `end`), or as one JSON `body`."""
+    """Writes the reply to one request: as a stream (`frames` for each event, then `end`), or as one JSON `body`.
+    `breaks_connection`: clients ask again after a broken connection, but not after `failure`; so a temporary failure
+    in the middle of a stream breaks the connection.
+    """
+
+    breaks_connection: bool
+
+    def begin(self, turn_id: str) -> None:
+        """Says which turn the reply is of; several requests may get one turn's reply. Called before all others."""
 
     def frames(self, event: AgentEvent) -> Iterable[bytes]:
         """Returns the bytes of a stream for one event. Empty if the event concerns only the agent and its server."""
+
+    def ping(self) -> Iterable[bytes]:
+        """Returns bytes that keep a quiet stream open."""
 
     def end(self) -> Iterable[bytes]:
         """Returns the last bytes of a stream in which nothing failed."""

@@ -143,7 +143,8 @@ class Hearing:
         if not self._turn.aside:
             return "ended"
         rule = self._turn.side_rule
-        return "summary" if rule is not None and rule.summary else "aside"
+        # A client may sum up results that the agent waits for, and never send them: then the summary has to be told.
+        return "summary" if rule is not None and rule.summary and not self._turn.new_input.results else "aside"
 
     def _noted_turn(self, notes: HeardTurns, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
         if kind in ("aside", "summary"):

@@ -99,10 +99,10 @@ class OpenCalls:
 
 def _belongs_to(turn: Turn, note: _Note) -> bool:
     """Returns whether the turn is of the note's conversation: it sends one of its calls, or goes on without results, or
-    is another attempt at the turn that made the calls.
+    names the turn that made the calls as the one before, or is another attempt at that turn.
     """
-    is_repeat = turn.repeated and turn.id == note.turn_id
-    return is_repeat or not turn.known_calls.isdisjoint(note.mark.calls) or goes_on(turn, note.mark)
+    named = {turn.follows, turn.id if turn.repeated else ""} - {""}
+    return note.turn_id in named or not turn.known_calls.isdisjoint(note.mark.calls) or goes_on(turn, note.mark)
 
 
 def _text_from_note(note: _Note) -> str:

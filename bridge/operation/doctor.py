@@ -12,6 +12,7 @@ from bridge.conversation import Conversation
 from bridge.errors import BridgeError, LettaError, LettaRefusedCredentials
 from bridge.letta.capabilities import NEWEST, OLDEST
 from bridge.letta.gateway import HELPER_PREFIX, Agent
+from bridge.operation.codex_names import ADVICE, is_a_model_of_codex
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts
 from bridge.operation.wording import number_with_noun
@@ -158,6 +159,8 @@ def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
     for agent in agents[:MOST_AGENTS_NAMED]:
         row = agent_row(agent, features, parts.settings.methods, [], None)
         name = f"agent {agent.name}"
+        if is_a_model_of_codex(agent.name):
+            yield Check(name, "warning", f"{agent.type}: Codex has a model of that name", ADVICE)
         if row.method == "none":
             yield Check(name, "bad", row.why, "Change BRIDGE_METHOD.")
         else:

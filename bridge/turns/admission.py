@@ -52,10 +52,7 @@ class Admission:
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
         """Returns the turn with its checked tools. An agent that the key may not use counts as unknown."""
         work = Work()
-        checked = tuple(
-            self._stubs.check_tool(spec, f"tools[{index}].function.parameters", work)
-            for index, spec in enumerate(turn.tools)
-        )
+        checked = tuple(self._stubs.check_tool(spec, spec.place, work) for spec in turn.tools)
         if turn.reply_format is not None:
             check_schema(turn.reply_format, self._settings.max_schema)
         turn = replace(turn, tools=checked)

@@ -102,6 +102,12 @@ class Part:
             self._reader.close()
         self._claim, self._attempt, self._stream, self._reader = claim, attempt, stream, stream.reader()
 
+    @property
+    def turn_id(self) -> str:
+        """The id of the turn, the same for each request that has a part in it."""
+        assert self._claim is not None
+        return self._claim.turn
+
     # --- read -----------------------------------------------------------------------------------------
 
     @property

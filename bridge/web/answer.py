@@ -66,9 +66,10 @@ class Answers:
         body = self.bodies.read(request, until_sent)
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
-        turn = self.admission.admit(replace(parsed.turn, session=_session_name(request)), key)
+        turn = self.admission.admit(replace(parsed.turn, session=_session_name(request) or parsed.turn.session), key)
         identity = self.identities.identify(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)
+        parsed.reply.begin(part.turn_id)
         return turn, Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
 
     def _reply_to_turn(self, turn: Turn, listener: Listener) -> Response:

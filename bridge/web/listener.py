@@ -91,7 +91,7 @@ class Listener:
             if event is None:
                 self._check_client()
                 if time.monotonic() - quiet_since >= ping_interval:
-                    yield sse.PING
+                    yield from self.reply.ping()
                     quiet_since = time.monotonic()
             else:
                 if self.part.will_be_shown:
@@ -110,10 +110,10 @@ class Listener:
         return [sse.encode_comment(event.text)] if isinstance(event, Notice) else self.reply.frames(event)
 
     def _failure_frames(self, failure: BridgeError) -> Iterator[bytes]:
-        """Yields the end of a stream that failed, or breaks the connection if the failure is temporary.
-        Coding clients send the request again after a broken connection, but not after an error event.
+        """Yields the end of a stream that failed, or breaks the connection if the failure is temporary, and the client
+        would not send its request again otherwise.
         """
-        if failure.is_temporary and break_connection(self.environ):
+        if failure.is_temporary and self.reply.breaks_connection and break_connection(self.environ):
             return
         yield from self.reply.failure(failure)
 

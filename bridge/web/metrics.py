@@ -38,7 +38,7 @@ class Metrics:
         self._turns = Counter(
             "bridge_turns",
             "Turns that ended, by outcome: a finish reason, client_gone, or the code of an error.",
-            ("agent_type", "method", "outcome"),
+            ("dialect", "agent_type", "method", "outcome"),
             registry=registry,
         )
         self._turn_seconds = Histogram(
@@ -92,7 +92,7 @@ class Metrics:
     def count_turn(self, turn: TurnRecord) -> None:
         """Counts a turn that ended; its results and pending calls only if no error ended it and it is not aside."""
         kind = turn.agent_type if turn.agent_type in AGENT_TYPES else "other" if turn.agent_type else "none"
-        self._turns.labels(kind, turn.method or "none", turn.outcome).inc()
+        self._turns.labels(turn.dialect, kind, turn.method or "none", turn.outcome).inc()
         parts = {
             "total": turn.seconds,
             "letta": turn.letta_seconds,

@@ -5,18 +5,24 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, jsonify, request
 
 from bridge.config import Settings
-from bridge.dialects.base import Dialect
+from bridge.dialects.base import RequestRules
+from bridge.dialects.chat_completions.dialect import ChatCompletions
 from bridge.dialects.openai.models import model_list, model_object
 from bridge.directory import ALL, Directory, Visible
+from bridge.journal.kept import KeptResponses
 from bridge.trace import current_trace
 from bridge.web.answer import Answers
 from bridge.web.other_sites import refuse_pages
+from bridge.web.responses_api import add_response_routes
 from bridge.web.security import client_key
 
 
-def openai_routes(settings: Settings, directory: Directory, answers: Answers, chat: Dialect) -> Blueprint:
-    """Returns the routes of models and chat completions. They need a client's key if the settings have keys."""
+def openai_routes(
+    settings: Settings, directory: Directory, answers: Answers, rules: RequestRules, kept: KeptResponses
+) -> Blueprint:
+    """Returns the routes of models and of both APIs. They need a client's key if the settings have keys."""
     api = Blueprint("openai", __name__, url_prefix="/v1")
+    chat = ChatCompletions(rules)
 
     @api.before_request
     def check_key() -> None:
@@ -40,6 +46,7 @@ def openai_routes(settings: Settings, directory: Directory, answers: Answers, ch
         g.dialect = chat
         return answers.answer_request(request, chat, g.client_key)
 
+    add_response_routes(api, answers, rules, kept)
     return api
 
 

@@ -60,6 +60,24 @@ _CHAT_REQUEST = _object_schema(
     stop={"anyOf": [_TEXT, _array_schema(_TEXT), {"type": "null"}]},
     response_format={"anyOf": [_REPLY_FORMAT, {"type": "null"}]},
 )
+_RESPONSE_REQUEST = _object_schema(
+    "model",
+    "input",
+    model={**_TEXT, "minLength": 1, "description": "The name or id of an agent."},
+    input={"anyOf": [_TEXT, {**_array_schema(_ANY_OBJECT), "minItems": 1}]},
+    instructions=_TEXT_OR_NULL,
+    stream=_FLAG,
+    store=_FLAG,
+    previous_response_id=_TEXT_OR_NULL,
+    tools=_array_schema(_object_schema("type", type=_TEXT, name=_TEXT, parameters=_ANY_OBJECT)),
+    tool_choice={"anyOf": [{"enum": ["none", "auto", "required"]}, _ANY_OBJECT]},
+    parallel_tool_calls=_FLAG,
+    text={"type": "object", "properties": {"format": _ANY_OBJECT}},
+    **dict.fromkeys(("temperature", "top_p"), _NUMBER_OR_NULL),
+    **dict.fromkeys(("max_output_tokens", "max_tool_calls"), _WHOLE_NUMBER_OR_NULL),
+    **dict.fromkeys(("user", "truncation", "service_tier"), _TEXT_OR_NULL),
+)
+_RESPONSE_ID = {"name": "response_id", "in": "path", "required": True, "schema": _TEXT}
 _ERROR_FIELDS = _object_schema(
     "message", "type", "param", "code", message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL
 )
@@ -114,11 +132,52 @@ DESCRIPTION: Schema = {
                 },
             }
         },
+        "/v1/responses": {
+            "post": {
+                "summary": "Talk to an agent, in the words of the Responses API.",
+                "requestBody": {"required": True, **_json_content(_schema_reference("ResponseRequest"))},
+                "responses": {
+                    "200": {
+                        "description": "The response; with `stream`, as server-sent events.",
+                        "content": {
+                            "application/json": {"schema": _ANY_OBJECT},
+                            "text/event-stream": {"schema": _TEXT},
+                        },
+                    },
+                    "default": _ERROR,
+                },
+            }
+        },
+        "/v1/responses/{response_id}": {
+            "parameters": [_RESPONSE_ID],
+            "get": {
+                "summary": "A response that is kept.",
+                "responses": {
+                    "200": {"description": "The response.", **_json_content(_ANY_OBJECT)},
+                    "default": _ERROR,
+                },
+            },
+            "delete": {
+                "summary": "Forget a response.",
+                "responses": {"200": {"description": "Done.", **_json_content(_ANY_OBJECT)}, "default": _ERROR},
+            },
+        },
+        "/v1/responses/{response_id}/input_items": {
+            "parameters": [_RESPONSE_ID],
+            "get": {
+                "summary": "The input of a response that is kept.",
+                "responses": {
+                    "200": {"description": "The items, in pages.", **_json_content(_ANY_OBJECT)},
+                    "default": _ERROR,
+                },
+            },
+        },
     },
     "components": {
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         "schemas": {
             "ChatRequest": _CHAT_REQUEST,
+            "ResponseRequest": _RESPONSE_REQUEST,
             "Error": _object_schema("error", error=_ERROR_FIELDS),
             "Model": _MODEL,
             "Models": _object_schema(

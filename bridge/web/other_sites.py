@@ -33,7 +33,7 @@ def refuse_pages(request: Request, origins: frozenset[str]) -> None:
             " in BRIDGE_CORS_ORIGINS, or give the page a key of BRIDGE_API_KEYS.",
             code="origin_not_allowed",
         )
-    if not request.is_json:
+    if request.method == "POST" and not request.is_json:  # browsers ask before they send the other methods
         raise WrongContentType(
             "Send the header `Content-Type: application/json` (curl: -H 'Content-Type: application/json'). It is needed"
             " because this service has no keys (BRIDGE_API_KEYS): any web page can send other types."

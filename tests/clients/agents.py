@@ -9,18 +9,33 @@ from pathlib import Path
 
 from testbed.cache import Progress
 from tests.clients.installed import folder_of, node, python_of
-from tests.clients.pins import INSTRUCTOR, LANGCHAIN, OPENAI_NODE, PYDANTIC_AI, VERCEL_AI
+from tests.clients.pins import (
+    INSTRUCTOR,
+    LANGCHAIN,
+    OPENAI_AGENTS,
+    OPENAI_AGENTS_JS,
+    OPENAI_NODE,
+    PYDANTIC_AI,
+    VERCEL_AI,
+)
 from tests.clients.process import Scratch, run_to_end
 
 PROGRAMS = Path(__file__).parent / "programs"
 ON_PYTHON = {
+    "agents_python": OPENAI_AGENTS,
     "instructor_schemas": INSTRUCTOR,
     "langchain_agent": LANGCHAIN,
     "langchain_schemas": LANGCHAIN,
     "pydantic_ai_agent": PYDANTIC_AI,
     "pydantic_ai_schemas": PYDANTIC_AI,
 }
-ON_NODE = {"openai_node": OPENAI_NODE, "vercel_ai": VERCEL_AI}
+ON_NODE = {
+    "agents_node": OPENAI_AGENTS_JS,
+    "openai_node": OPENAI_NODE,
+    "responses_node": OPENAI_NODE,
+    "vercel_ai": VERCEL_AI,
+    "vercel_responses": VERCEL_AI,
+}
 SECONDS = 90.0
 
 
@@ -34,9 +49,10 @@ def answer_of(
     scratch: Scratch,
     say: Progress,
     seconds: float = SECONDS,
+    api: str = "chat_completions",
 ) -> str:
-    """Runs an agent to its end and returns its answer."""
-    settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "MODEL": model}
+    """Runs an agent to its end and returns its answer. Some programs speak both APIs."""
+    settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "MODEL": model, "API": api}
     return run_to_end([*_start(program, say), how, prompt], scratch, settings, seconds=seconds)
 
 

@@ -37,7 +37,12 @@ INSTRUCTOR = Client("instructor", "PyPI", ("instructor==1.17.0",), 120)
 OPEN_WEBUI = Client("open-webui", "PyPI", ("open-webui==0.12.4",), 1700, ">=3.11,<3.13", ("torch",))
 NODE_WHEEL_CLIENT = Client("node", "PyPI", (NODE_WHEEL,), 200)
 
+OPENAI_AGENTS = Client("openai-agents", "PyPI", ("openai-agents==0.24.0",), 90)
+OPENAI_AGENTS_JS = Client("openai-agents-js", "npm", ("@openai/agents@0.20.0", "zod@4.6.7"), 60)
 OPENAI_NODE = Client("openai-node", "npm", ("openai@7.55.0",), 20)
-VERCEL_AI = Client("vercel-ai", "npm", ("ai@7.0.173", "@ai-sdk/openai-compatible@3.0.92", "zod@4.6.7"), 40)
+VERCEL_AI = Client(
+    "vercel-ai", "npm", ("ai@7.0.173", "@ai-sdk/openai-compatible@3.0.92", "@ai-sdk/openai@4.0.118", "zod@4.6.7"), 45
+)
+CODEX = Client("codex", "npm", ("@openai/codex@0.169.0",), 330)
 OPENCODE = Client("opencode", "npm", ("opencode-ai@1.18.33",), 360)
 QWEN_CODE = Client("qwen-code", "npm", ("@qwen-code/qwen-code@0.24.4",), 150)

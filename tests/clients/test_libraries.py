@@ -26,6 +26,16 @@ def test_the_library_reads_a_file_and_answers_with_its_word(
 
 @pytest.mark.parametrize("how", ["whole", "stream"])
 @pytest.mark.parametrize(
+    "program", ["agents_python", "agents_node", "langchain_agent", "pydantic_ai_agent", "vercel_responses"]
+)
+def test_the_library_does_the_same_through_the_responses_api(
+    agent: Agent, scratch: Scratch, program: str, how: str
+) -> None:
+    check_that_it_reads(program, how, agent, scratch, "responses")
+
+
+@pytest.mark.parametrize("how", ["whole", "stream"])
+@pytest.mark.parametrize(
     ("program", "script"),
     [
         ("instructor_schemas", '!call TOOL* {"value": NUMBER}'),

@@ -8,11 +8,11 @@ from typing import Any
 from testbed.proxy import FaultProxy
 from testbed.proxy.calls import ProxiedCall
 
-COMPLETIONS = "/v1/chat/completions"
+TURNS = ("/v1/chat/completions", "/v1/responses")
 
 
 class Wire:
-    """A proxy between a client and the bridge, read as requests of the chat API."""
+    """A proxy between a client and the bridge, read as requests for turns."""
 
     def __init__(self, proxy: FaultProxy) -> None:
         self.proxy = proxy
@@ -21,16 +21,16 @@ class Wire:
     @property
     def asked(self) -> list[ProxiedCall]:
         """The requests of the conversation itself: those that offer tools."""
-        return [call for call in self._completions() if call.body.get("tools")]
+        return [call for call in self._turns() if call.body.get("tools")]
 
     @property
     def beside(self) -> list[ProxiedCall]:
         """The requests beside the conversation: those without tools."""
-        return [call for call in self._completions() if not call.body.get("tools")]
+        return [call for call in self._turns() if not call.body.get("tools")]
 
-    def _completions(self) -> Sequence[ProxiedCall]:
+    def _turns(self) -> Sequence[ProxiedCall]:
         self.proxy.wait_until_idle()
-        return self.proxy.calls("POST", COMPLETIONS)
+        return [call for call in self.proxy.calls("POST") if call.path in TURNS]
 
     def failures(self) -> list[tuple[str, int | None, str]]:
         """Returns the requests that the bridge did not answer correctly."""

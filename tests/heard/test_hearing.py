@@ -536,6 +536,15 @@ def test_the_agents_own_calls_and_results_are_not_told_again(letta: FakeGateway,
     assert letta.prompts[-1].messages == (Say("user", "Thanks"),)
 
 
+def test_a_summary_of_a_result_that_the_agent_waits_for_is_told(letta: FakeGateway, ask: Ask, told: Told) -> None:
+    call = calls_read(letta, ask)
+    called = Message("assistant", tool_calls=(call,))
+    summary = "The file says one, and nothing else. " * 20
+    result = Message("tool", "one", tool_call_id=call.id)
+    told(Message("system", SUMMING_UP), user("Read"), called, result, user("Sum up"), answer=summary)
+    assert told(user(summary), OK, user("Well?"))[0] == summary
+
+
 def test_a_call_that_a_client_sends_back_as_text_is_the_agents(
     letta: FakeGateway, ask: Ask, told: Told, forget: Callable[[], None]
 ) -> None:

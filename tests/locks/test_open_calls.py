@@ -148,6 +148,12 @@ def test_a_conversation_of_another_key_waits_however_alike_it_is(store: Store, t
     assert calls.find_calls_to_wait_for(AGENT, turn) is not None
 
 
+def test_a_turn_that_names_the_one_with_the_call_does_not_wait(store: Store) -> None:
+    calls = after_a_call(store, KEEP, replace(ASKS, id="turn-1"))
+    assert calls.find_calls_to_wait_for(AGENT, replace(turn_of(NEXT), follows="turn-1")) is None
+    assert calls.find_calls_to_wait_for(AGENT, replace(turn_of(NEXT), follows="turn-2")) is not None
+
+
 def test_a_result_of_the_call_never_waits_for_itself(store: Store) -> None:
     calls = after_a_call(store, KEEP, replace(ASKS, session="one"))
     assert calls.find_calls_to_wait_for(AGENT, turn_of(HELLO, CALLED, RESULT, session="two")) is None

@@ -6,10 +6,10 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import openai
 import requests
@@ -20,6 +20,8 @@ from testbed.model import ScriptedModel
 from testbed.proxy import FaultProxy
 from testbed.server import Server
 from testbed.service import Service
+from tests.real.as_responses import chat_message, responses_body
+from tests.responses_checker import check_response, read_response_stream
 from tests.sse_checker import Json, StreamedReply, check_completion, check_error, read_stream
 
 
@@ -124,15 +126,21 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent of a test: its state in Letta, and a client of the bridge that talks to it."""
+    """An agent of a test: its state in Letta, and a client of the bridge that talks to it in the words of one API."""
 
     world: World
     id: str
     name: str
     type: str
+    api: Literal["chat_completions", "responses"] = "chat_completions"
 
     def delete(self) -> None:
         delete_agent(self.world.server.base_url, self.id)
+
+    def renamed(self, name: str) -> Agent:
+        """Returns the agent with another name on the server."""
+        self.world.letta("PATCH", f"/v1/agents/{self.id}", {"name": name})
+        return replace(self, name=name)
 
     def state(self) -> Json:
         query = {"include_relationships": ["tools", "memory", "tool_exec_environment_variables"]}
@@ -176,6 +184,9 @@ class Agent:
         if stream:
             body["stream_options"] = {"include_usage": True}
         url = (bridge or self.world.bridge).url
+        if self.api == "responses":
+            answer = requests.post(f"{url}/v1/responses", json=responses_body(body), timeout=timeout)
+            return _reply_of_responses(answer, stream)
         return _reply(requests.post(f"{url}/v1/chat/completions", json=body, timeout=timeout), stream)
 
 
@@ -190,3 +201,17 @@ def _reply(answer: requests.Response, stream: bool) -> Reply:
     check_completion(body)
     (choice,) = body["choices"]
     return Reply(200, answer.headers, choice["message"], choice["finish_reason"], body["usage"], None)
+
+
+def _reply_of_responses(answer: requests.Response, stream: bool) -> Reply:
+    """Returns the answer as a chat reply would have it, so that tests read both alike."""
+    if answer.status_code != 200:
+        return Reply(answer.status_code, answer.headers, {}, None, None, check_error(answer.json()))
+    response = read_response_stream(answer.content).response if stream else answer.json()
+    check_response(response)
+    if response["error"] is not None:
+        return Reply(200, answer.headers, {}, None, None, response["error"])
+    message, finish_reason = chat_message(response)
+    usage = response["usage"]
+    counts = {"prompt_tokens": usage["input_tokens"], "completion_tokens": usage["output_tokens"]}
+    return Reply(200, answer.headers, message, finish_reason, {**counts, "total_tokens": usage["total_tokens"]}, None)

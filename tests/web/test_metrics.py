@@ -34,10 +34,11 @@ def test_a_turn_is_counted_by_agent_method_and_outcome(client: FlaskClient, chat
     chat.ask(model="Nobody")
     found = metrics(client)
     turns = {name: value for name, value in found.items() if name.startswith("bridge_turns_total")}
+    v1 = "{agent_type=letta_v1_agent}{dialect=chat_completions}{method=approval}"
     assert turns == {
-        "bridge_turns_total{agent_type=letta_v1_agent}{method=approval}{outcome=tool_calls}": 1,
-        "bridge_turns_total{agent_type=letta_v1_agent}{method=approval}{outcome=model_failed}": 1,
-        "bridge_turns_total{agent_type=none}{method=none}{outcome=model_not_found}": 1,
+        f"bridge_turns_total{v1}{{outcome=tool_calls}}": 1,
+        f"bridge_turns_total{v1}{{outcome=model_failed}}": 1,
+        "bridge_turns_total{agent_type=none}{dialect=chat_completions}{method=none}{outcome=model_not_found}": 1,
     }
     assert found["bridge_turn_seconds_count{part=total}"] == 3
     assert found["bridge_turn_tools_sum"] == 1
@@ -135,7 +136,7 @@ def test_no_label_has_a_value_that_a_request_made_up(client: FlaskClient, chat: 
     chat.ask("canary", model="canary", tools=tools, headers={"User-Agent": "canary"})
     found = metrics(client)
     assert "canary" not in str(found)
-    assert found["bridge_turns_total{agent_type=other}{method=rewrite}{outcome=stop}"] == 1
+    assert found["bridge_turns_total{agent_type=other}{dialect=chat_completions}{method=rewrite}{outcome=stop}"] == 1
     assert found["bridge_http_requests_total{method=other}{route=none}{status=404}"] == 1
     assert found["bridge_http_requests_total{method=GET}{route=/v1/models/<path:model>}{status=404}"] == 1
 

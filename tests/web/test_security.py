@@ -157,7 +157,7 @@ def test_every_reply_is_hardened(
         ("GET", "/nowhere", 404, "not_found"),
         ("GET", "/v1", 404, "not_found"),
         ("GET", "/v1/embeddings", 404, "not_found"),
-        ("POST", "/v1/responses", 404, "not_found"),
+        ("POST", "/v1/embeddings", 404, "not_found"),
         ("GET", "/v1/chat/completions", 405, "method_not_allowed"),
         ("DELETE", "/v1/models", 405, "method_not_allowed"),
         ("TRACE", "/v1/models", 405, "method_not_allowed"),

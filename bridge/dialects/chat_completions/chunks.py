@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from bridge.dialects.openai.finish import finish_reason
 from bridge.turn import (
     AgentCall,
     AgentEvent,
@@ -25,21 +26,7 @@ from bridge.turn import (
     separated_text,
 )
 
-# Letta's stop reasons for a normal end, and OpenAI's finish reasons for them.
-FINISH_REASONS = {
-    "end_turn": "stop",
-    "requires_approval": "stop",
-    "tool_rule": "stop",
-    "no_tool_call": "stop",
-    "max_steps": "length",
-    "max_tokens_exceeded": "length",
-}
 _FIELDS: dict[type[Text | Reasoning], str] = {Text: "content", Reasoning: "reasoning_content"}
-
-
-def finish_reason(stop_reason: str, called: bool) -> str:
-    """Returns OpenAI's `finish_reason` for Letta's `stop_reason`. `called`: the reply contains tool calls."""
-    return "tool_calls" if called else FINISH_REASONS.get(stop_reason, "stop")
 
 
 @dataclass(frozen=True, slots=True)

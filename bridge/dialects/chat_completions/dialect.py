@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bridge.dialects.base import ParsedRequest, RequestRules
-from bridge.dialects.chat_completions.chunks import finish_reason
 from bridge.dialects.chat_completions.reply import ChatReply
 from bridge.dialects.chat_completions.request import parse_chat_request, wants_usage
 from bridge.dialects.openai.errors import error_object
+from bridge.dialects.openai.finish import finish_reason
 from bridge.errors import BridgeError
 from bridge.turn import JsonObject
 

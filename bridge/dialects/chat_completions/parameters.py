@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bridge.dialects.openai.parameters import check_types, is_number, is_string, is_whole_number, refuse_field
 from bridge.dialects.openai.reply_format import any_object, value_of_schema
 from bridge.errors import InvalidRequest
 from bridge.turn import JsonObject, ReplyFormat
@@ -37,18 +38,6 @@ PARAMETERS = (
 )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_whole_number(value: Any) -> bool:
-    return _is_number(value) and value == value // 1  # some clients send 4096.0
-
-
-def _is_string(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _is_stop(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
@@ -56,10 +45,10 @@ def _is_stop(value: Any) -> bool:
 # Accepted fields with the JSON type that OpenAI's API requires. Ranges are not checked: clients of other servers send
 # values such as -1, and the fields have no effect.
 _TYPES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
-    (("temperature", "top_p", "frequency_penalty", "presence_penalty"), _is_number, "a number"),
-    (("max_tokens", "max_completion_tokens", "seed"), _is_whole_number, "a whole number"),
+    (("temperature", "top_p", "frequency_penalty", "presence_penalty"), is_number, "a number"),
+    (("max_tokens", "max_completion_tokens", "seed"), is_whole_number, "a whole number"),
     (("stop",), _is_stop, "a string or an array of strings"),
-    (("user", "reasoning_effort", "verbosity", "service_tier"), _is_string, "a string"),
+    (("user", "reasoning_effort", "verbosity", "service_tier"), is_string, "a string"),
 )
 
 
@@ -67,18 +56,13 @@ def check_parameters(body: JsonObject) -> None:
     """Raises InvalidRequest for a field of the wrong type, and for one that no agent can obey: the client would believe
     that it has an effect.
     """
-    for fields, fits, wanted in _TYPES:
-        for name in fields:
-            if body.get(name) is not None and not fits(body[name]):
-                raise InvalidRequest(f"`{name}` must be {wanted}.", param=name)
-    _refuse_field(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
-    _refuse_field(body, "logprobs", bool, "a Letta agent has no log probabilities")
-    _refuse_field(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
-    _refuse_field(body, "modalities", lambda value: value not in (None, [], ["text"]), "the bridge gives text only")
-    _refuse_field(body, "audio", bool, "the bridge gives text only")
-    _refuse_field(
-        body, "web_search_options", lambda value: value is not None, "give the agent a search tool of its own"
-    )
+    check_types(body, _TYPES)
+    refuse_field(body, "n", lambda value: value not in (None, 1), "one reply is all an agent gives")
+    refuse_field(body, "logprobs", bool, "a Letta agent has no log probabilities")
+    refuse_field(body, "top_logprobs", bool, "a Letta agent has no log probabilities")
+    refuse_field(body, "modalities", lambda value: value not in (None, [], ["text"]), "the bridge gives text only")
+    refuse_field(body, "audio", bool, "the bridge gives text only")
+    refuse_field(body, "web_search_options", lambda value: value is not None, "give the agent a search tool of its own")
 
 
 def parse_reply_format(body: JsonObject) -> ReplyFormat | None:
@@ -102,8 +86,3 @@ def parse_reply_format(body: JsonObject) -> ReplyFormat | None:
             "`response_format.json_schema` must be an object with a `schema`.", param="response_format.json_schema"
         )
     return value_of_schema(described.get("schema"), "response_format.json_schema.schema")
-
-
-def _refuse_field(body: JsonObject, name: str, is_wrong: Callable[[Any], bool], why: str) -> None:
-    if is_wrong(body.get(name)):
-        raise InvalidRequest(f"`{name}` is not supported: {why}.", param=name, code="unsupported_parameter")

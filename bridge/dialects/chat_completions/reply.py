@@ -15,10 +15,15 @@ from bridge.turn import AgentEvent, JsonObject, Reasoning, Text
 class ChatReply:
     """Writes chunks. Chunks of text differ only in the text, so the bytes before and after it are encoded once."""
 
+    breaks_connection = True
+
     def __init__(self, model: str, *, include_usage: bool = False) -> None:
         self._envelope = Envelope(model)
         self._chunks = Chunks(self._envelope, include_usage=include_usage)
         self._around: dict[type[AgentEvent], tuple[bytes, bytes]] = {}
+
+    def begin(self, turn_id: str) -> None:
+        """A completion has an id of its own."""
 
     def frames(self, event: AgentEvent) -> list[bytes]:
         around = self._around.get(type(event))
@@ -30,6 +35,9 @@ class ChatReply:
         if isinstance(event, Text | Reasoning):
             self._around[type(event)] = self._bytes_around_text(type(event))
         return frames
+
+    def ping(self) -> list[bytes]:
+        return [sse.PING]
 
     def end(self) -> list[bytes]:
         return [*map(sse.encode_event, self._chunks.last_chunks()), sse.END]

@@ -11,8 +11,9 @@ from typing import Any
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.parameters import check_parameters, parse_reply_format
 from bridge.dialects.openai.content import parse_content
+from bridge.dialects.openai.parameters import parse_flag, parse_model
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
-from bridge.dialects.openai.transcript import Transcript
+from bridge.dialects.openai.transcript import Transcript, check_result_length
 from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.errors import InvalidRequest
 from bridge.json_text import storable_json, storable_text
@@ -32,10 +33,7 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
     """Returns the turn that a chat request asks for. It is aside (kept out of the agent's memory) by `aside`, by a
     `model` that ends with `:aside`, or by a side rule.
     """
-    model = body.get("model")
-    model = storable_text(model).strip() if isinstance(model, str) else ""
-    if not model:
-        raise InvalidRequest("`model` must be the name or id of an agent; GET /v1/models lists them.", param="model")
+    model = parse_model(body)
     tools = () if body.get("tool_choice") == "none" else parse_tools(body, rules.most_tools)
     check_parameters(body)
     fields = transcript_fields(
@@ -49,15 +47,15 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
         model=model.removesuffix(ASIDE_SUFFIX),
         tools=tools,
         tool_choice=parse_tool_choice(body, tools),
-        parallel_tool_calls=body.get("parallel_tool_calls") is None or _parse_flag(body, "parallel_tool_calls"),
-        stream=_parse_flag(body, "stream"),
+        parallel_tool_calls=body.get("parallel_tool_calls") is None or parse_flag(body, "parallel_tool_calls"),
+        stream=parse_flag(body, "stream"),
         **fields,
     )
 
 
 def wants_usage(body: JsonObject) -> bool:
     options = body.get("stream_options")
-    return _parse_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
+    return parse_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
 
 
 def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
@@ -68,13 +66,8 @@ def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
     for index, item in enumerate(messages):
         where = f"messages[{index}]"
         message = _parse_message(item, where, rules.image_urls)
-        if message.role == "tool" and len(message.text) > rules.longest_result:
-            raise InvalidRequest(
-                f"`{where}.content` has {len(message.text)} characters; a tool's result may have"
-                f" {rules.longest_result}. Shorten what the tool returns.",
-                param=f"{where}.content",
-                code="tool_result_too_large",
-            )
+        if message.role == "tool":
+            check_result_length(message.text, f"{where}.content", rules.longest_result)
         found.append(message)
     return found
 
@@ -120,12 +113,3 @@ def _parse_echoed_calls(value: Any) -> tuple[ToolCall, ...]:
 def _arguments_as_text(value: Any) -> str:
     """Returns the arguments of a call as JSON text, OpenAI's form: some clients send them back as an object."""
     return storable_json(value if isinstance(value, str) else json.dumps({} if value is None else value))
-
-
-def _parse_flag(body: JsonObject, name: str, prefix: str = "") -> bool:
-    value = body.get(name)
-    if value is None:
-        return False
-    if not isinstance(value, bool):
-        raise InvalidRequest(f"`{prefix}{name}` must be true or false.", param=prefix + name)
-    return value

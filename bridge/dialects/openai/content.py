@@ -43,8 +43,12 @@ def _parse_part(value: Any, role: str, where: str, image_urls: bool) -> str | Im
         raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
     if kind in _TEXT_KINDS:
         raise InvalidRequest(f"`{where}.text` must be a string.", param=f"{where}.text")
-    if kind == "image_url" and role in ("user", "tool"):
-        return _parse_image(value.get("image_url"), f"{where}.image_url", image_urls)
+    if kind in ("image_url", "input_image") and role in ("user", "tool"):
+        given = value.get("image_url")
+        detail = value.get("detail") if kind == "input_image" else None  # the Responses API has it beside the address
+        return _parse_image(
+            given if detail is None else {"url": given, "detail": detail}, f"{where}.image_url", image_urls
+        )
     raise InvalidRequest(
         f"`{where}` is of type {kind!r:.40}; an agent takes text and, from users and tools, pictures.",
         param=where,

@@ -1,11 +1,14 @@
-"""Reads the fields `tools` and `tool_choice` of a request."""
+"""Reads tools: those of a chat request, and what a function is in all of OpenAI's APIs."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from bridge.errors import InvalidRequest
 from bridge.turn import JsonObject, ToolChoice, ToolSpec
+
+Parsed = TypeVar("Parsed")
 
 
 def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
@@ -22,7 +25,7 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
         raise InvalidRequest(
             f"`tools` has {len(tools)} tools; the limit is {most}.", param="tools", code="too_many_tools"
         )
-    specs = tuple(_parse_named_tool(item, f"tools[{index}]") for index, item in enumerate(tools))
+    specs = tuple(refused_by_name(_parse_tool, item, f"tools[{index}]") for index, item in enumerate(tools))
     seen: set[str] = set()
     for index, spec in enumerate(specs):
         if spec.name in seen:
@@ -57,10 +60,10 @@ def parse_tool_choice(body: JsonObject, tools: tuple[ToolSpec, ...]) -> ToolChoi
     return ToolChoice("function", name)
 
 
-def _parse_named_tool(value: Any, where: str) -> ToolSpec:
-    """Returns one tool of a request. A refusal has the tool's name, if the tool has a name at all."""
+def refused_by_name(parse: Callable[[Any, str], Parsed], value: Any, where: str) -> Parsed:
+    """Returns one parsed tool of a request. A refusal has the tool's name, if the tool has a name at all."""
     try:
-        return _parse_tool(value, where)
+        return parse(value, where)
     except InvalidRequest as fault:
         name = _find_name(value)
         raise fault.about_tool(name) if name else fault from None
@@ -88,11 +91,16 @@ def _parse_tool(value: Any, where: str) -> ToolSpec:
     function = value.get("function")
     if not isinstance(function, dict):
         raise InvalidRequest(f"`{where}.function` must be an object.", param=f"{where}.function")
+    return parse_function(function, f"{where}.function")
+
+
+def parse_function(function: JsonObject, where: str) -> ToolSpec:
+    """Returns the tool that a function's name, description and parameters describe. The schema is not checked here."""
     name, description, parameters = function.get("name"), function.get("description"), function.get("parameters")
     if not isinstance(name, str) or not name:
-        raise InvalidRequest(f"`{where}.function.name` must be a string.", param=f"{where}.function.name")
+        raise InvalidRequest(f"`{where}.name` must be a string.", param=f"{where}.name")
     if description is not None and not isinstance(description, str):
-        raise InvalidRequest(f"`{where}.function.description` must be a string.", param=f"{where}.function.description")
+        raise InvalidRequest(f"`{where}.description` must be a string.", param=f"{where}.description")
     if parameters is not None and not isinstance(parameters, dict):
-        raise InvalidRequest(f"`{where}.function.parameters` must be an object.", param=f"{where}.function.parameters")
-    return ToolSpec(name, description or "", parameters, function.get("strict") is True)
+        raise InvalidRequest(f"`{where}.parameters` must be an object.", param=f"{where}.parameters")
+    return ToolSpec(name, description or "", parameters, function.get("strict") is True, place=f"{where}.parameters")

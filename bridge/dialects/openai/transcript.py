@@ -45,6 +45,16 @@ def extract_input_aside(transcript: Transcript, reply_format: str = "") -> NewIn
     return extract_new_input(transcript, reply_format)
 
 
+def check_result_length(text: str, where: str, longest: int) -> None:
+    """Raises InvalidRequest if a tool's result is too long."""
+    if len(text) > longest:
+        raise InvalidRequest(
+            f"`{where}` has {len(text)} characters; a tool's result may have {longest}. Shorten what the tool returns.",
+            param=where,
+            code="tool_result_too_large",
+        )
+
+
 def join_instructions(transcript: Transcript, reply_format: str = "") -> str:
     """Returns the texts of all system and developer messages, then `reply_format`, as one text; "" if all are empty."""
     given = [message.text for message in transcript if message.role == "system" and message.text.strip()]

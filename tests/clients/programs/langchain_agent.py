@@ -20,10 +20,12 @@ def read_file(path: str) -> str:
 
 
 def main(how: str, prompt: str) -> None:
-    agent = create_agent(ChatOpenAI(model=os.environ["MODEL"], streaming=how == "stream"), [read_file])
+    responses = os.environ["API"] == "responses"
+    model = ChatOpenAI(model=os.environ["MODEL"], streaming=how == "stream", use_responses_api=responses)
+    agent = create_agent(model, [read_file])
     last = agent.invoke({"messages": [{"role": "user", "content": prompt}]})["messages"][-1]
     assert isinstance(last, AIMessage)
-    sys.stdout.write(str(last.content))
+    sys.stdout.write(str(last.text))
 
 
 main(*sys.argv[1:])

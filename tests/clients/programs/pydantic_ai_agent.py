@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 from pydantic_ai import Agent
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 
-agent = Agent(OpenAIChatModel(os.environ["MODEL"]))
+kind = OpenAIResponsesModel if os.environ["API"] == "responses" else OpenAIChatModel
+agent = Agent(kind(os.environ["MODEL"]))
 
 
 @agent.tool_plain

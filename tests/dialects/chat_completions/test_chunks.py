@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import get_args
 
 import pytest
-from letta_client.types.stop_reason_type import StopReasonType
 
 from bridge import sse
-from bridge.dialects.chat_completions.chunks import FINISH_REASONS, Chunks, Envelope, completion_from_events
+from bridge.dialects.chat_completions.chunks import Chunks, Envelope, completion_from_events
 from bridge.dialects.openai.models import model_list, model_object
-from bridge.letta import failures
 from bridge.turn import (
     AgentCall,
     AgentEvent,
@@ -174,24 +171,6 @@ def test_every_reply_has_its_own_id() -> None:
     ids = {Envelope("Ada").id for _ in range(100)}
     assert len(ids) == 100
     assert all(one.startswith("chatcmpl-") for one in ids)
-
-
-# --- stop reasons -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("reason", get_args(StopReasonType))
-def test_every_stop_reason_of_letta_is_either_a_finish_or_a_failure(reason: str) -> None:
-    assert (reason in FINISH_REASONS) != (failures.error_from_stop_reason(reason) is not None)
-
-
-def test_the_normal_ends_are_those_that_have_a_finish_reason() -> None:
-    assert FINISH_REASONS.keys() == failures.ORDERLY_STOPS
-
-
-@pytest.mark.parametrize(("reason", "finish"), FINISH_REASONS.items())
-def test_a_finish_reason_is_one_of_openais(reason: str, finish: str) -> None:
-    assert streamed((Text("Hello"), Stopped(reason))).finish_reason == finish
-    assert finish in ("stop", "length")
 
 
 # --- models -----------------------------------------------------------------------------------------------

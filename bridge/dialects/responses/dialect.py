@@ -1,0 +1,56 @@
+"""Translates OpenAI's Responses API: the parts of this folder as one dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bridge.dialects.base import ParsedRequest, RequestRules
+from bridge.dialects.openai.errors import error_object
+from bridge.dialects.openai.finish import finish_reason
+from bridge.dialects.responses.items import input_items
+from bridge.dialects.responses.reply import ResponsesReply
+from bridge.dialects.responses.request import parse_request
+from bridge.dialects.responses.response import ResponseObject
+from bridge.errors import BridgeError
+from bridge.turn import JsonObject
+
+# Fields of a request that change the form of the reply, or whether it is kept, but not what the agent is asked.
+_FORM = ("stream", "stream_options", "store", "include")
+
+Keep = Callable[[JsonObject, list[Any]], None]
+
+
+class Responses:
+    name = "responses"
+
+    def __init__(self, rules: RequestRules, keep: Keep = lambda response, items: None) -> None:
+        """`keep` gets each finished response that the client wants to be kept, with the items of its input."""
+        self._rules = rules
+        self._keep = keep
+
+    def parse(self, body: JsonObject, *, aside: bool = False) -> ParsedRequest:
+        turn, tools = parse_request(body, self._rules, aside=aside)
+        finished = _keeper(self._keep, input_items(body)) if body.get("store") is not False else _forget
+        return ParsedRequest(turn, ResponsesReply(ResponseObject(body, turn.model), tools, finished))
+
+    def identity_fields(self, body: JsonObject) -> JsonObject:
+        return {name: value for name, value in body.items() if name not in _FORM}
+
+    def finish_reason(self, stop_reason: str, called: bool) -> str:
+        return finish_reason(stop_reason, called)
+
+    def error(self, failure: BridgeError) -> JsonObject:
+        """Returns OpenAI's error object. What the other rooms call `messages` is the field `input` here."""
+        body = error_object(failure)
+        if body["error"]["param"] != "messages":
+            return body
+        return {"error": {**body["error"], "param": "input"}}
+
+
+def _keeper(keep: Keep, items: list[Any]) -> Callable[[JsonObject], None]:
+    return lambda response: keep(response, items)
+
+
+def _forget(response: JsonObject) -> None:
+    """Keeps nothing."""

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridge.dialects.responses.tools import OfferedTools, parse_choice, parse_offered_tools
+from bridge.errors import InvalidRequest
+from bridge.turn import ToolChoice
+
+READ: Any = {"type": "function", "name": "read", "parameters": {"type": "object", "properties": {}}}
+PATCH: Any = {"type": "custom", "name": "patch", "description": "Changes files."}
+
+
+def offered(*tools: Any, most: int = 512) -> OfferedTools:
+    return parse_offered_tools({"tools": [*tools]}, (), most)
+
+
+def names(tools: OfferedTools) -> list[str]:
+    return [spec.name for spec in tools.specs]
+
+
+def test_a_namespace_is_flattened_and_told_in_the_descriptions() -> None:
+    tools = offered({"type": "namespace", "name": "agents", "description": "Helpers.", "tools": [READ, PATCH]})
+    assert names(tools) == ["agents__read", "agents__patch"]
+    assert [spec.description for spec in tools.specs] == [
+        "Part of agents: Helpers.",
+        "Changes files.\n\nPart of agents: Helpers.",
+    ]
+    assert tools.spec_name("read", "agents") == "agents__read"
+
+
+def test_names_that_become_equal_get_a_number_and_are_told_apart() -> None:
+    inside = {"type": "namespace", "name": "a", "tools": [READ]}
+    tools = offered({**READ, "name": "a__read"}, inside)
+    assert names(tools) == ["a__read", "a__read_2"]
+    assert (tools.spec_name("a__read", ""), tools.spec_name("read", "a")) == ("a__read", "a__read_2")
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        (None, "Changes files."),
+        ({"type": "text"}, "Changes files."),
+        (
+            {"type": "grammar", "syntax": "lark", "definition": "start: X"},
+            "Changes files.\n\nThe input must fit this grammar (Lark):\nstart: X",
+        ),
+        (
+            {"type": "grammar", "syntax": "regex", "definition": "a+"},
+            "Changes files.\n\nThe input must fit this grammar (regular expression):\na+",
+        ),
+    ],
+)
+def test_a_tool_of_free_text_has_one_argument_and_its_grammar_in_words(form: Any, words: str) -> None:
+    (spec,) = offered({**PATCH, "format": form}).specs
+    assert spec.description == words
+    assert spec.parameters is not None
+    assert (list(spec.parameters["properties"]), spec.parameters["required"]) == (["input"], ["input"])
+
+
+def test_each_tool_counts_also_in_a_namespace() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        offered(READ, {"type": "namespace", "name": "a", "tools": [READ, PATCH]}, most=2)
+    assert refused.value.code == "too_many_tools"
+
+
+@pytest.mark.parametrize(
+    ("tool", "param"),
+    [
+        ({"name": "read"}, "tools[0]"),
+        ({**READ, "name": ""}, "tools[0].name"),
+        ({**READ, "parameters": []}, "tools[0].parameters"),
+        ({**PATCH, "format": {"type": "grammar"}}, "tools[0].format"),
+        ({"type": "namespace", "tools": []}, "tools[0].name"),
+        ({"type": "namespace", "name": "a"}, "tools[0].tools"),
+        ({"type": "namespace", "name": "a", "tools": [{**READ, "description": 5}]}, "tools[0].tools[0].description"),
+    ],
+)
+def test_a_malformed_tool_is_refused_with_its_place(tool: Any, param: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        offered(tool)
+    assert refused.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("choice", "read", "left"),
+    [
+        (None, ToolChoice(), ["read", "patch"]),
+        ("auto", ToolChoice(), ["read", "patch"]),
+        ("none", ToolChoice("none"), []),
+        ("required", ToolChoice("required"), ["read", "patch"]),
+        ({"type": "function", "name": "read"}, ToolChoice("function", "read"), ["read", "patch"]),
+        ({"type": "custom", "name": "patch"}, ToolChoice("function", "patch"), ["read", "patch"]),
+        (
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "custom", "name": "patch"}]},
+            ToolChoice("required"),
+            ["patch"],
+        ),
+        ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}]}, ToolChoice(), []),
+    ],
+)
+def test_a_choice_says_what_is_offered_and_what_must_be_called(choice: Any, read: ToolChoice, left: list[str]) -> None:
+    found, tools = parse_choice({"tool_choice": choice}, offered(READ, PATCH))
+    assert (found, names(tools)) == (read, left)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        5,
+        "read",
+        {"type": "web_search"},
+        {"type": "function"},
+        {"type": "function", "name": "write"},
+        {"type": "allowed_tools", "mode": "none", "tools": []},
+        {"type": "allowed_tools", "mode": "auto", "tools": "read"},
+        {"type": "allowed_tools", "mode": "required", "tools": []},
+    ],
+)
+def test_a_choice_that_no_agent_can_follow_is_refused(choice: Any) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse_choice({"tool_choice": choice}, offered(READ))
+    assert str(refused.value.param).startswith("tool_choice")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridge.errors import StoreUnavailable, UnknownResponse
+from bridge.journal.kept import LONGEST, MOST, KeptResponses
+from bridge.store.port import Store
+from bridge.store.sqlite import LocalStore
+from tests.stores import FailingStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return LocalStore(tmp_path / "shared.db")
+
+
+def test_a_response_is_read_by_the_client_that_asked_for_it(store: Store) -> None:
+    kept = KeptResponses(store)
+    kept.keep("roo", {"id": "resp_1"}, ["Hi"])
+    found = kept.read("roo", "resp_1")
+    assert (found.response, found.items) == ({"id": "resp_1"}, ["Hi"])
+    for client in ("", "codex", "roo:resp_1"):
+        with pytest.raises(UnknownResponse):
+            kept.read(client, "resp_1")
+        with pytest.raises(UnknownResponse):
+            kept.delete(client, "resp_1")
+
+
+def test_the_newest_of_a_client_are_kept(store: Store) -> None:
+    kept = KeptResponses(store)
+    kept.keep("codex", {"id": "resp_0"}, [])
+    for number in range(MOST + 2):
+        kept.keep("roo", {"id": f"resp_{number}"}, [])
+    for gone in ("resp_0", "resp_1"):
+        with pytest.raises(UnknownResponse):
+            kept.read("roo", gone)
+    assert kept.read("roo", "resp_2").response == {"id": "resp_2"}
+    assert kept.read("codex", "resp_0").response == {"id": "resp_0"}
+
+
+def test_a_very_long_response_is_not_kept(store: Store) -> None:
+    kept = KeptResponses(store)
+    kept.keep("roo", {"id": "resp_1", "text": "x" * LONGEST}, [])
+    with pytest.raises(UnknownResponse):
+        kept.read("roo", "resp_1")
+
+
+def test_a_store_that_fails_does_not_keep_the_response_from_its_client(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    KeptResponses(FailingStore(store, fault=StoreUnavailable("gone"))).keep("roo", {"id": "resp_1"}, [])
+    assert "gone" in caplog.text

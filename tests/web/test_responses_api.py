@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from bridge import errors
+from bridge.config import Settings
+from bridge.letta.events import read_run
+from bridge.letta.gateway import Results
+from bridge.shared import make_shared_parts
+from bridge.turn import AgentCall, Reasoning, Stopped, Text, Used
+from tests.actors import Chat
+from tests.fakes import FakeGateway, new_id
+from tests.responses_actor import ResponsesClient
+from tests.sse_checker import Json, check_error
+from tests.stream_cases import CASES, messages, stream
+
+READ: Json = {
+    "type": "function",
+    "name": "read",
+    "description": "Reads a file.",
+    "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+}
+PATCH: Json = {"type": "custom", "name": "apply_patch", "description": "Changes files."}
+
+
+@pytest.fixture
+def responses(client: FlaskClient) -> ResponsesClient:
+    return ResponsesClient(client)
+
+
+# --- an answer --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_agent_answers(responses: ResponsesClient, letta: FakeGateway, streamed: bool) -> None:
+    letta.will(Reasoning("hm"), Text("Hel"), Text("lo"), Used(100, 10), Stopped("end_turn"))
+    reply = responses.ask("Hi there", stream=streamed)
+    assert (reply.status, reply.text, reply.response["status"]) == (200, "Hello", "completed")
+    assert [item["type"] for item in reply.output] == ["reasoning", "message"]
+    assert (reply.response["usage"]["input_tokens"], reply.response["usage"]["output_tokens"]) == (100, 10)
+    assert letta.prompts[0].texts == ["Hi there"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_streamed_and_whole_responses_say_the_same(responses: ResponsesClient, letta: FakeGateway, case: str) -> None:
+    """For the streams of all generations of Letta: the same items, or the same error."""
+    for _ in range(2):
+        letta.will(*_steps(case))
+    whole, streamed = responses.ask(), responses.ask(stream=True)
+    assert (streamed.error is None) == (whole.error is None)
+    if whole.error is None:
+        assert streamed.comparable == whole.comparable
+    else:
+        assert streamed.error is not None
+        assert streamed.error["message"] == whole.error["message"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_agent_says_the_same_through_both_apis(
+    responses: ResponsesClient, chat: Chat, letta: FakeGateway, case: str
+) -> None:
+    for _ in range(2):
+        letta.will(*_steps(case))
+    response, completion = responses.ask(), chat.ask()
+    assert response.status == completion.status
+    if completion.error is None:
+        texts = [part["text"] for item in response.output for part in item.get("content", ())]
+        assert "\n\n".join(texts) == (completion.message["content"] or "")
+
+
+def _steps(case: str) -> list[Any]:
+    steps: list[Any] = []
+    try:
+        steps.extend(read_run(messages([stream(case)])))
+    except errors.BridgeError as failure:
+        steps.append(failure)
+    return steps
+
+
+def test_an_answer_that_a_limit_of_the_agent_cut_is_incomplete(responses: ResponsesClient, letta: FakeGateway) -> None:
+    for streamed in (False, True):
+        letta.will(Text("One, two,"), Stopped("max_steps"))
+        reply = responses.ask(stream=streamed)
+        assert reply.response["status"] == "incomplete"
+        assert reply.response["incomplete_details"] == {"reason": "max_output_tokens"}
+
+
+def test_a_failure_after_the_first_words_ends_the_stream_with_its_reason(
+    responses: ResponsesClient, letta: FakeGateway
+) -> None:
+    letta.will(Text("The beginning"), errors.LettaUnavailable("It is restarted."))
+    reply = responses.ask(stream=True)
+    assert (reply.response["status"], reply.error) == (
+        "failed",
+        {"code": "server_error", "message": "It is restarted."},
+    )
+    (item,) = reply.output
+    assert (item["status"], item["content"][0]["text"]) == ("incomplete", "The beginning")
+
+
+def test_a_failure_before_the_first_words_has_its_own_status(responses: ResponsesClient, letta: FakeGateway) -> None:
+    letta.will(errors.ModelOverloaded("Too many."))
+    reply = responses.ask(stream=True)
+    assert (reply.status, reply.error and reply.error["message"]) == (429, "Too many.")
+
+
+def test_a_quiet_stream_says_again_that_it_is_in_progress(
+    responses: ResponsesClient, letta: FakeGateway, parameters: dict[str, Any]
+) -> None:
+    reply = responses.ask(stream=True)
+    assert reply.streamed is not None
+    assert reply.streamed.pings == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "code"),
+    [
+        ({"input": "Hi"}, "model", None),
+        ({"model": "Ada"}, "input", None),
+        ({"model": "Ada", "input": 5}, "input", None),
+        ({"model": "Ada", "input": [5]}, "input[0]", None),
+        ({"model": "Ada", "input": []}, "input", None),
+        ({"model": "Ada", "input": [{"role": "boss", "content": "Hi"}]}, "input[0].role", None),
+        ({"model": "Ada", "input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id", None),
+        (
+            {"model": "Ada", "input": [{"role": "user", "content": [{"type": "input_file"}]}]},
+            "input[0].content[0]",
+            None,
+        ),
+        ({"model": "Ada", "input": "Hi", "instructions": 5}, "instructions", None),
+        ({"model": "Ada", "input": "Hi", "background": True}, "background", "unsupported_parameter"),
+        ({"model": "Ada", "input": "Hi", "prompt": {"id": "pmpt_1"}}, "prompt", "unsupported_parameter"),
+        ({"model": "Ada", "input": "Hi", "temperature": "hot"}, "temperature", None),
+        ({"model": "Ada", "input": "Hi", "text": []}, "text", None),
+        ({"model": "Ada", "input": "Hi", "text": {"format": {"type": "xml"}}}, "text.format", None),
+        ({"model": "Ada", "input": "Hi", "text": {"format": {"type": "json_schema"}}}, "text.format.schema", None),
+        ({"model": "Ada", "input": "Hi", "tools": {}}, "tools", None),
+        ({"model": "Ada", "input": "Hi", "tools": [5]}, "tools[0]", None),
+        ({"model": "Ada", "input": "Hi", "tools": [{"type": "function"}]}, "tools[0].name", None),
+        ({"model": "Ada", "input": "Hi", "tools": [READ, READ]}, "tools[1].parameters", None),
+        ({"model": "Ada", "input": "Hi", "tool_choice": "required"}, "tool_choice", None),
+        ({"model": "Ada", "input": "Hi", "tool_choice": {"type": "web_search"}}, "tool_choice", None),
+        ({"model": "Ada", "input": "Hi", "tool_choice": {"type": "function", "name": "x"}}, "tool_choice", None),
+        ({"model": "Ada", "input": "Hi", "conversation": 5}, "conversation", None),
+        ({"model": "Ada", "input": "Hi", "previous_response_id": 5}, "previous_response_id", None),
+        (
+            {"model": "Ada", "input": "Hi", "previous_response_id": "resp_" + "a" * 32},
+            "previous_response_id",
+            "previous_response_not_found",
+        ),
+    ],
+)
+def test_a_bad_request_is_refused_with_the_field(
+    responses: ResponsesClient, letta: FakeGateway, body: Json, param: str, code: str | None
+) -> None:
+    reply = responses.post(body)
+    assert (reply.status, reply.error and reply.error["param"], reply.error and reply.error["code"]) == (
+        400,
+        param,
+        code,
+    )
+    assert letta.prompts == []
+
+
+def test_a_schema_that_is_refused_is_named_by_its_place(responses: ResponsesClient) -> None:
+    reply = responses.ask(tools=[{**READ, "parameters": {"type": "object", "properties": {"x": {"type": "any"}}}}])
+    assert reply.error is not None
+    assert str(reply.error["param"]).startswith("tools[0].parameters.properties.x")
+
+
+# --- what programs send -----------------------------------------------------------------------------------
+
+# Recorded requests of programs, with their long texts cut.
+RECORDED = sorted((Path(__file__).parent.parent / "cases" / "responses").glob("*.json"))
+# What a program sends that goes on from what only its own server knows.
+UNKNOWN_HERE = {
+    "openai-agents-py-conversation": "messages",
+    "openai-agents-py-previous-response-id": "previous_response_id",
+}
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
+def test_requests_of_programs_are_answered(responses: ResponsesClient, letta: FakeGateway, file: Path) -> None:
+    body = {**json.loads(file.read_text()), "model": "Ada"}
+    letta.will_say('{"word": "swordfish"}')
+    reply = responses.post(body)
+    if file.stem in UNKNOWN_HERE:
+        assert (reply.status, reply.error is not None) == (400, True)
+        return
+    assert reply.error is None
+    assert "swordfish" in reply.text
+    asked = [tool for tool in body.get("tools", ()) if tool["type"] == "function"]
+    assert {tool["name"] for tool in asked} <= set(letta.prompts[-1].tools)
+
+
+# --- calls ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def call(responses: ResponsesClient, letta: FakeGateway) -> Callable[..., Json]:
+    """Has the agent call a tool, and returns the item of the call."""
+
+    def call(tool: str, arguments: Json, given: str = "Do it.", **fields: Any) -> Json:
+        held = AgentCall(new_id("message"), new_id("call"), tool, json.dumps(arguments), held=True)
+        letta.will(held, Stopped("requires_approval"))
+        reply = responses.ask(given, **fields)
+        assert reply.response["status"] == "completed"
+        (item,) = reply.output
+        return item
+
+    return call
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_call_and_its_output_go_to_and_fro(
+    responses: ResponsesClient, letta: FakeGateway, call: Callable[..., Json], streamed: bool
+) -> None:
+    item = call("read", {"path": "a"}, tools=[READ], stream=streamed)
+    assert (item["type"], item["name"], item["arguments"]) == ("function_call", "read", '{"path": "a"}')
+    letta.will_say("It is empty.")
+    output = {"type": "function_call_output", "call_id": item["call_id"], "output": "(nothing)"}
+    reply = responses.ask([{"role": "user", "content": "Do it."}, item, output], tools=[READ], stream=streamed)
+    assert reply.text == "It is empty."
+    (given,) = letta.prompts[-1].messages
+    assert isinstance(given, Results)
+    assert "(nothing)" in repr(given)
+
+
+def test_a_tool_of_free_text_is_offered_as_a_function_and_called_as_what_it_is(
+    responses: ResponsesClient, letta: FakeGateway, call: Callable[..., Json]
+) -> None:
+    item = call("apply_patch", {"input": "*** Begin Patch"}, tools=[PATCH], stream=True)
+    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "apply_patch", "*** Begin Patch")
+    letta.will_say("Done.")
+    parts = [{"type": "input_text", "text": "ok"}]
+    output = {"type": "custom_tool_call_output", "call_id": item["call_id"], "output": parts}
+    assert responses.ask([{"role": "user", "content": "Do it."}, item, output], tools=[PATCH]).text == "Done."
+
+
+def test_a_tool_in_a_namespace_is_called_with_it(call: Callable[..., Json]) -> None:
+    inside = {"type": "namespace", "name": "agents", "description": "Helpers.", "tools": [READ]}
+    item = call("agents__read", {"path": "a"}, tools=[inside, READ])
+    assert (item["name"], item["namespace"]) == ("read", "agents")
+
+
+def test_tools_that_openai_runs_are_passed_over(responses: ResponsesClient, letta: FakeGateway) -> None:
+    hosted = [{"type": kind} for kind in ("web_search", "image_generation", "file_search", "tool_search", "mcp")]
+    assert responses.ask(tools=[*hosted, READ]).status == 200
+    assert letta.prompts[0].tools == ("read",)
+
+
+def test_tools_that_an_item_brings_are_offered(responses: ResponsesClient, letta: FakeGateway) -> None:
+    more = {"type": "additional_tools", "role": "developer", "tools": [READ]}
+    assert responses.ask([more, {"role": "user", "content": "Hi"}]).status == 200
+    assert letta.prompts[0].tools == ("read",)
+
+
+def test_only_allowed_tools_are_offered(responses: ResponsesClient, letta: FakeGateway) -> None:
+    allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "read"}]}
+    assert responses.ask(tools=[READ, PATCH], tool_choice=allowed).status == 200
+    assert letta.prompts[0].tools == ("read",)
+
+
+# --- the answer before ------------------------------------------------------------------------------------
+
+
+def test_a_request_goes_on_from_the_newest_response_with_new_items_only(
+    responses: ResponsesClient, letta: FakeGateway, call: Callable[..., Json]
+) -> None:
+    first = responses.ask("One").response
+    second = responses.ask("Two", previous_response_id=first["id"]).response
+    assert second["previous_response_id"] == first["id"]
+    assert [prompt.texts for prompt in letta.prompts] == [["One"], ["Two"]]
+
+
+def test_an_output_alone_goes_on_from_the_response_with_its_call(
+    responses: ResponsesClient, letta: FakeGateway
+) -> None:
+    held = AgentCall(new_id("message"), new_id("call"), "read", "{}", held=True)
+    letta.will(held, Stopped("requires_approval"))
+    asked = responses.ask("Do it.", tools=[READ]).response
+    letta.will_say("It is empty.")
+    output = {"type": "function_call_output", "call_id": asked["output"][0]["call_id"], "output": "(nothing)"}
+    reply = responses.ask([output], previous_response_id=asked["id"], tools=[READ])
+    assert reply.text == "It is empty."
+
+
+def test_a_response_before_the_newest_is_refused(responses: ResponsesClient, letta: FakeGateway) -> None:
+    first = responses.ask("One").response["id"]
+    responses.ask("Two", previous_response_id=first)
+    reply = responses.ask("Another two", previous_response_id=first)
+    assert reply.status == 400
+    assert reply.error is not None
+    assert (reply.error["param"], reply.error["code"]) == ("previous_response_id", "previous_response_not_newest")
+    assert [prompt.texts for prompt in letta.prompts] == [["One"], ["Two"]]
+
+
+def test_a_request_that_comes_again_gets_the_same_response(responses: ResponsesClient, letta: FakeGateway) -> None:
+    first = responses.ask("One").response["id"]
+    headers = {"Idempotency-Key": "two"}
+    again = [responses.ask("Two", previous_response_id=first, headers=headers).response["id"] for _ in range(2)]
+    assert again[0] == again[1]
+    assert [prompt.texts for prompt in letta.prompts] == [["One"], ["Two"]]
+
+
+def test_a_response_is_known_when_the_store_has_forgotten_it(
+    responses: ResponsesClient, letta: FakeGateway, settings: Settings
+) -> None:
+    first = responses.ask("One").response["id"]
+    make_shared_parts(settings).store.remove(f"newest-turn:{letta.agents_named('Ada')[0].id}")
+    assert responses.ask("Two", previous_response_id=first).status == 200
+
+
+def test_a_request_aside_needs_the_whole_conversation(responses: ResponsesClient) -> None:
+    first = responses.ask("One").response["id"]
+    reply = responses.ask("A title?", previous_response_id=first, headers={"X-Bridge-Aside": "1"})
+    assert (reply.status, reply.error and reply.error["param"]) == (400, "previous_response_id")
+
+
+# --- responses that are kept ------------------------------------------------------------------------------
+
+
+def test_a_response_can_be_read_with_its_input_and_deleted(client: FlaskClient, responses: ResponsesClient) -> None:
+    made = responses.ask([{"role": "user", "content": "One"}, {"role": "user", "content": "Two"}], stream=True).response
+    place = f"/v1/responses/{made['id']}"
+    assert client.get(place).json == made
+    listed = client.get(f"{place}/input_items?order=asc&limit=1").json
+    assert listed is not None
+    assert [item["content"] for item in listed["data"]] == [[{"type": "input_text", "text": "One"}]]
+    assert listed["has_more"]
+    rest = client.get(f"{place}/input_items?order=asc&after={listed['last_id']}").json
+    assert rest is not None
+    assert [item["content"][0]["text"] for item in rest["data"]] == ["Two"]
+    assert client.delete(place).json == {"id": made["id"], "object": "response", "deleted": True}
+    for method in (client.get, client.delete):
+        gone = method(place)
+        assert (gone.status_code, check_error(gone.json or {})["code"]) == (404, "response_not_found")
+
+
+def test_a_response_that_is_not_to_be_kept_is_not(client: FlaskClient, responses: ResponsesClient) -> None:
+    made = responses.ask("One", store=False).response
+    assert made["store"] is False
+    assert client.get(f"/v1/responses/{made['id']}").status_code == 404
+
+
+@pytest.mark.parametrize("asked", ["order=up", "limit=0", "limit=101", "limit=x"])
+def test_a_wrong_page_is_refused(client: FlaskClient, responses: ResponsesClient, asked: str) -> None:
+    made = responses.ask("One").response
+    reply = client.get(f"/v1/responses/{made['id']}/input_items?{asked}")
+    assert (reply.status_code, check_error(reply.json or {})["param"]) == (400, asked.partition("=")[0])
