@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -268,9 +269,10 @@ def test_bodies_take_a_limited_share_of_the_memory(patient: Service, allowed: by
 
 
 def test_memory_of_large_bodies_is_returned(patient: Service) -> None:
-    ask(patient, 10)
+    with ThreadPoolExecutor() as clients:  # so that each of the worker's threads gets large bodies
+        list(clients.map(lambda _: ask(patient, 10), range(40)))
     before = private_megabytes(patient)
-    for _ in range(6):
+    for _ in range(16):
         ask(patient, 19_000_000)
     until(lambda: private_megabytes(patient) - before < 30)
 

@@ -21,6 +21,8 @@ SMALL = 64_000
 
 # The number of the option M_MMAP_THRESHOLD of glibc's mallopt().
 _MMAP_THRESHOLD = -3
+# Its first value. By default, glibc raises it with each larger block that is freed, and keeps what is below it.
+_LARGE_BLOCK = 1 << 17
 
 
 class Room:
@@ -58,8 +60,8 @@ def no_room_error() -> TooManyBytes:
 
 
 def return_large_blocks() -> None:
-    """Makes malloc() return LARGE blocks to the system when they are freed. By default, glibc keeps some after a first
-    large one. Other C libraries have no such option.
+    """Makes malloc() return large blocks to the system when they are freed, also after the first of them.
+    Other C libraries than glibc have no such option.
     """
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGE)
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
