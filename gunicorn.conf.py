@@ -61,8 +61,11 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Lets the app know by SIGTERM when this worker has to end. Turns that then take longer than BRIDGE_DRAIN fail."""
+    """Lets the app know by SIGTERM when this worker has to end. Turns that then take longer than BRIDGE_DRAIN fail.
+    Starts the heartbeat: only a worker that wrote to the store before can notice that the store lost its data.
+    """
     return_large_blocks()
+    worker.wsgi.extensions["parts"].recorder.start()
     shutdown = worker.wsgi.extensions[EXTENSION]
     stop = signal.getsignal(signal.SIGTERM)
 

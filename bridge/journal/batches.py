@@ -57,19 +57,20 @@ def _event_from_fields(kind: str, fields: Sequence[Any]) -> AgentEvent:
 class Assembly:
     """Puts the events of an attempt together from its batches in the store.
     A write that the store did not confirm is repeated. So a batch may be in the store twice, or come late, after the
-    end. If the store lost its data in between, its first batch is a later one, and the attempt has a gap.
+    end. If the store lost its data in between, its first batch may be a later one, and the attempt has a gap until the
+    earlier events are written again.
     """
 
     def __init__(self) -> None:
         self._looked_at = 0
         self._events = 0
-        self._has_gap = False
+        self._written = 0  # how many events the writer had, as far as its batches say
         self._end: End | None = None
 
     @property
     def end(self) -> End | None:
         """How the attempt ended, None while it goes on. An attempt that has a gap is "incomplete", not "well"."""
-        if self._has_gap and self._end is not None and self._end.how == "well":
+        if self._events < self._written and self._end is not None and self._end.how == "well":
             return replace(self._end, how="incomplete")
         return self._end
 
@@ -80,7 +81,7 @@ class Assembly:
             self._looked_at = 0
         for batch in map(batch_from_text, texts[self._looked_at :]):
             at = self._events + len(fresh)
-            self._has_gap = self._has_gap or batch.first > at
+            self._written = max(self._written, batch.first + len(batch.events))
             fresh += batch.events[at - batch.first :] if batch.first <= at else ()
             self._end = batch.end or self._end
         self._looked_at = len(texts)

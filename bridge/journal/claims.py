@@ -79,9 +79,12 @@ class Claims:
         """Replaces the claim `other` by ours. Returns False if `other` is not the claim of the turn any more."""
         return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
 
+    def is_claimed(self) -> bool:
+        return self._store.get(self._key) is not None
+
     def restore(self, claim: Claim) -> bool:
         """Stores our claim again if the store has lost it. Returns whether it had."""
-        return self._store.get(self._key) is None and self.take(claim) is None
+        return not self.is_claimed() and self.take(claim) is None
 
     def renew(self, claim: Claim) -> None:
         """Makes our claim expire `keep` seconds from now, if it is still the claim of the turn."""

@@ -59,6 +59,7 @@ class Heartbeat:
         self._first: tuple[int, Beat] | None = None
         self._beats = 0
         self._last_named_turns = False
+        self._last_text = ""
         self._lost_at = -math.inf
         self._hurry = threading.Event()
         self.thread = LastingThread("heartbeat", self._wait_for_beat, self.beat, "no sign of life")
@@ -78,7 +79,8 @@ class Heartbeat:
                 first = Beat(
                     f"{secrets.token_hex(8)}:{name_of_this_process()}", socket.gethostname(), os.getpid(), now, now
                 )
-                self._store.put(_beat_key(first.id), _beat_as_text(first), ALIVE)
+                self._last_text = _beat_as_text(first)
+                self._store.put(_beat_key(first.id), self._last_text, ALIVE)
                 with suppress(StoreUnavailable):  # a later beat adds the id
                     self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
                 self._first = os.getpid(), first  # before the start, because the thread may beat at once
@@ -94,17 +96,22 @@ class Heartbeat:
         """Says that a turn began. If the last beat had no attempts, the next beat then comes at once."""
         self._hurry.set()
 
-    def wait_for_lost_data(self) -> None:
-        """If the store has just lost its data, waits until the other workers have written theirs again."""
-        self._look_for_loss(self.id)
-        while time.monotonic() < self._lost_at + PULSES_TO_RESTORE * PULSE:
-            time.sleep(PULSE / 10)
-
-    def _look_for_loss(self, worker_id: str) -> None:
-        """Notes the time if the store has no beat of this worker any more: it was emptied."""
-        if self._store.get(_beat_key(worker_id)) is None:
+    def wait_for_lost_data(self, is_back: Callable[[], bool]) -> None:
+        """If the store has just lost its data, waits until the other workers have written theirs again, or `is_back`
+        says that the wanted data is there.
+        """
+        if self._store.get(_beat_key(self.id)) is None:
             self._lost_at = time.monotonic()
             self._hurry.set()
+        while time.monotonic() < self._lost_at + PULSES_TO_RESTORE * PULSE and not is_back():
+            time.sleep(PULSE / 10)
+
+    def _put_beat(self, worker_id: str, text: str, keep: float) -> None:
+        """Writes a beat. Notes the time if the store does not have the last one any more: it was emptied."""
+        if not self._store.replace_if_unchanged(_beat_key(worker_id), self._last_text, text, keep):
+            self._lost_at = time.monotonic()
+            self._store.put(_beat_key(worker_id), text, keep)
+        self._last_text = text
 
     def beat(self) -> None:
         """Writes one beat, calls `work`, and lists this worker if the store has lost it."""
@@ -112,9 +119,8 @@ class Heartbeat:
         first, turns = self._first[1], tuple(self._turns())
         self._beats += 1
         self._last_named_turns = bool(turns)
-        said = Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns)
-        self._look_for_loss(first.id)
-        self._store.put(_beat_key(first.id), _beat_as_text(said), ALIVE if turns else IDLE_ALIVE)
+        text = _beat_as_text(Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns))
+        self._put_beat(first.id, text, ALIVE if turns else IDLE_ALIVE)
         self._work()
         if not turns and first.id not in self._store.items(_LISTED):  # the store lost the id
             self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)

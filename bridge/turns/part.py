@@ -45,7 +45,7 @@ class Part:
         If the earlier attempt failed or is `lost` (joined, but without an answer), makes a new attempt.
         """
         while True:
-            self._attempts.heartbeat.wait_for_lost_data()  # the turn may be running, and its claim not restored yet
+            self._attempts.heartbeat.wait_for_lost_data(self._claims.is_claimed)  # the turn may be running
             mine = Claim.new(self._identity.body, self._attempts.heartbeat.id)
             there = self._claims.take(mine)
             if there is None:

@@ -96,3 +96,9 @@ def test_a_list_that_the_store_lost_is_read_again_from_its_start() -> None:
     assert assembly.add([batch_to_text([A]), batch_to_text([B], None, 1)]) == [A, B]
     assert assembly.add([batch_to_text([C], WELL, 2)]) == [C]
     assert assembly.end == WELL
+
+
+def test_a_gap_is_filled_by_events_that_are_written_again() -> None:
+    assembly = Assembly()
+    assert assembly.add([batch_to_text([B], None, 1), batch_to_text([A, B]), batch_to_text([C], WELL, 2)]) == [A, B, C]
+    assert assembly.end == WELL

@@ -125,7 +125,7 @@ def test_a_process_waits_for_the_beats_of_others_when_the_store_lost_its_data(
         heart.beat()
     while restored.acquire(blocking=False):
         pass
-    heart.wait_for_lost_data()
+    heart.wait_for_lost_data(lambda: False)
     assert restored.acquire(blocking=False)
 
 
@@ -135,7 +135,18 @@ def test_a_process_does_not_wait_for_a_store_that_lost_nothing(
     heart = Heartbeat(store)
     monkeypatch.setattr(module, "PULSES_TO_RESTORE", 1_000_000)
     for _ in range(2):
-        heart.wait_for_lost_data()
+        heart.wait_for_lost_data(lambda: False)
+
+
+def test_a_process_waits_no_longer_than_its_data_is_missing(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PULSES_TO_RESTORE", 1_000_000)
+    emptied = EmptiedStore(store)
+    heart = Heartbeat(emptied)
+    assert heart.id
+    emptied.empty()
+    answers = iter([False, False, True])
+    heart.wait_for_lost_data(lambda: next(answers))
+    assert list(answers) == []
 
 
 @pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone"), MemoryError("gone")])
