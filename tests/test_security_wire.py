@@ -274,7 +274,7 @@ def test_memory_of_large_bodies_is_returned(patient: Service) -> None:
     before = private_megabytes(patient)
     for _ in range(16):
         ask(patient, 19_000_000)
-    until(lambda: private_megabytes(patient) - before < 30)
+    until(lambda: private_megabytes(patient) - before < 60)
 
 
 def ask(bridge: Service, size: int) -> None:
