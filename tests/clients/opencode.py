@@ -30,11 +30,13 @@ class OpenCode:
     READ, WRITE, RUN = "read", "write", "bash"
     PATH = "filePath"
 
-    def __init__(self, url: str, model: str, scratch: Scratch, say: Progress) -> None:
+    def __init__(
+        self, url: str, model: str, scratch: Scratch, say: Progress, provider: str = "@ai-sdk/openai-compatible"
+    ) -> None:
         self._program = str(folder_of(OPENCODE, say) / "node_modules" / ".bin" / "opencode")
         self._model = model
         self._scratch = scratch
-        (scratch.work / "opencode.json").write_text(json.dumps(_settings(url, model)))
+        (scratch.work / "opencode.json").write_text(json.dumps(_settings(url, model, provider)))
 
     def prompt(self, text: str, *, goes_on: bool = False) -> str:
         """Returns its standard output. `goes_on` continues the last session."""
@@ -69,9 +71,9 @@ class OpenCode:
         raise ClientFailed(f"OpenCode's server did not answer within {SECONDS:.0f} s")
 
 
-def _settings(url: str, model: str) -> dict[str, object]:
+def _settings(url: str, model: str, package: str) -> dict[str, object]:
     provider = {
-        "npm": "@ai-sdk/openai-compatible",
+        "npm": package,
         "name": "Letta",
         "options": {"baseURL": url, "apiKey": "none"},
         "models": {model: {"name": model, "tool_call": True}},

@@ -41,6 +41,16 @@ def test_the_client_reads_writes_runs_and_continues_a_session(
     assert wire.failures() == []
 
 
+def test_opencode_reads_a_file_through_the_responses_api(agent: Agent, scratch: Scratch, wire: Wire) -> None:
+    notes = scratch.work / "notes.txt"
+    word = secret_in(notes)
+    teach(agent, call(OpenCode.READ, **{OpenCode.PATH: str(notes)}), ANSWER)
+    session = OpenCode(wire.url, agent.name, scratch, say, provider="@ai-sdk/openai")
+    assert word in session.prompt("Which word is in notes.txt?")
+    assert {call.path for call in wire.asked} == {"/v1/responses"}
+    assert wire.failures() == []
+
+
 def test_a_subagent_of_opencode_works_while_the_agent_waits_for_it(agent: Agent, scratch: Scratch, wire: Wire) -> None:
     errand = "Go and look.\n!say There is no milk."
     teach(agent, call("task", description="Look", prompt=errand, subagent_type="general"), ANSWER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from tests.faults.scale import FULL
 from tests.faults.scenarios import NEWS, SCENARIOS, Scenario
 from tests.faults.table import Cases
 from tests.real.talk import CLOCK, MEMORY_TOOL, NUDGE, OSLO, WEATHER, Talk, ask_weather, story_of
-from tests.real.world import Agent, World
+from tests.real.world import Agent, Api, World
 from tests.sse_checker import Json
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
@@ -45,12 +45,25 @@ def test_a_failure_of_any_call_changes_nothing(
     world: World, agent_type: str, scenario: str, first: int, cases: Cases
 ) -> None:
     """The faults take turns. In full, each is tried at every call of a plain call and its result."""
-    stage = Stage(world, agent_type, SCENARIOS[scenario])
+    fail_each_call(Stage(world, agent_type, SCENARIOS[scenario]), scenario, first, cases)
+
+
+@pytest.mark.fault("the n-th call to Letta fails, every n")
+@pytest.mark.one_type
+@pytest.mark.timeout(1800)
+def test_a_failure_of_any_call_changes_nothing_for_the_responses_api(
+    world: World, agent_type: str, cases: Cases
+) -> None:
+    fail_each_call(Stage(world, agent_type, SCENARIOS[PLAIN], "responses"), PLAIN, 1, cases)
+
+
+def fail_each_call(stage: Stage, scenario: str, first: int, cases: Cases) -> None:
+    """Plays the scenario with a failure at each call in turn, and expects the same as without one."""
     undisturbed = {stream: stage.play(stream) for stream in (False, True)}
     assert scenario != PLAIN or all(played == AS_EXPECTED for played in undisturbed.values())
     for turn in itertools.count():
         nth, name, stream = 1 + turn * STEP, NAMES[(first + turn) % len(NAMES)], turn % 2 == 0
-        with world.proxy.inject(FAULTS[name], nth=nth) as rule:
+        with stage.world.proxy.inject(FAULTS[name], nth=nth) as rule:
             played = stage.play(stream)
         if not rule.applied:
             assert nth > (6 if scenario == PLAIN else 2), "it takes more calls than that"
@@ -80,11 +93,12 @@ class Stage:
     world: World
     agent_type: str
     scenario: Scenario
+    api: Api = "chat_completions"
 
     def play(self, stream: bool) -> Played:
         """Plays the scenario with a new agent, which must then answer a plain message."""
         self.world.model.clear()
-        agent = self.world.agent(self.agent_type, tools=[MEMORY_TOOL])
+        agent = replace(self.world.agent(self.agent_type, tools=[MEMORY_TOOL]), api=self.api)
         talk = PersistentTalk(agent, WEATHER, CLOCK, stream=stream)
         replies = [(reply.text, reply.calls, reply.finish_reason) for reply in self.scenario(talk)]
         assert persist(lambda: agent.ask("bye")).text == "You said: bye"

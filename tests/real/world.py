@@ -24,6 +24,9 @@ from tests.real.as_responses import chat_message, responses_body
 from tests.responses_checker import check_response, read_response_stream
 from tests.sse_checker import Json, StreamedReply, check_completion, check_error, read_stream
 
+# The API in whose words a test speaks to the bridge.
+Api = Literal["chat_completions", "responses"]
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -132,7 +135,7 @@ class Agent:
     id: str
     name: str
     type: str
-    api: Literal["chat_completions", "responses"] = "chat_completions"
+    api: Api = "chat_completions"
 
     def delete(self) -> None:
         delete_agent(self.world.server.base_url, self.id)
