@@ -106,6 +106,10 @@ class Heartbeat:
         while time.monotonic() < self._lost_at + PULSES_TO_RESTORE * PULSE and not is_back():
             time.sleep(PULSE / 10)
 
+    def restore(self) -> None:
+        """Writes the last beat again if the store lost it: without one, other workers take this worker for dead."""
+        self._put_beat(self.id, self._last_text, ALIVE)
+
     def _put_beat(self, worker_id: str, text: str, keep: float) -> None:
         """Writes a beat. Notes the time if the store does not have the last one any more: it was emptied."""
         if not self._store.replace_if_unchanged(_beat_key(worker_id), self._last_text, text, keep):

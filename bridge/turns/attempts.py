@@ -129,13 +129,20 @@ class Attempts:
     def begin(self, claim: Claim, claims: Claims, *, repeated: bool) -> Attempt:
         """Returns a new attempt for a stored claim. Runs nothing yet. The next heartbeat names the attempt."""
         recording = Recording(
-            self.store, claim.token, self.keep, partial(claims.renew, claim), partial(claims.restore, claim)
+            self.store, claim.token, self.keep, partial(claims.renew, claim), partial(self._restore, claims, claim)
         )
         attempt = Attempt(claim, claims, recording, repeated=repeated)
         with self._guard:
             self._attempts[claim.token] = attempt
         self.heartbeat.beat_soon()
         return attempt
+
+    def _restore(self, claims: Claims, claim: Claim) -> bool:
+        """Stores a claim again if the store has lost it, after a beat: a repeat that finds the claim looks for that."""
+        if claims.is_claimed():
+            return False
+        self.heartbeat.restore()
+        return claims.restore(claim)
 
     def end(self, attempt: Attempt, fault: BaseException | None) -> None:
         attempt.end(fault)
