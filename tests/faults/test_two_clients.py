@@ -37,12 +37,13 @@ LONG = ("0.16.1", "letta_v1_agent")
 @pytest.fixture(params=["local", "redis"])
 def bridges(request: pytest.FixtureRequest, world: World, tmp_path: Path) -> Iterator[list[Service]]:
     """One bridge of two workers, or two bridges that share only a Redis."""
+    waiting = {"BRIDGE_TOOL_WAIT": "30"}
     with ExitStack() as stack:
         if request.param == "local":
-            yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path)))]
+            yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path), **waiting))]
             return
         redis = stack.enter_context(Redis())
-        shared = {"REDIS_URL": redis.url, "WEB_CONCURRENCY": "1"}
+        shared = {"REDIS_URL": redis.url, "WEB_CONCURRENCY": "1", **waiting}
         yield [stack.enter_context(world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path / name), **shared)) for name in "ab"]
 
 

@@ -124,6 +124,8 @@ def _on_one_line(line: str) -> str:
     if not line.startswith('user: {"type": "tool_result"'):
         return line
     quoted = json.loads(line.removeprefix("user: "))
+    if not quoted["arguments"]:
+        return line
     arguments = json.dumps(json.loads(quoted["arguments"]), ensure_ascii=False)
     return f"user: {json.dumps({**quoted, 'arguments': arguments}, ensure_ascii=False)}"
 
