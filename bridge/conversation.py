@@ -120,8 +120,9 @@ class Conversation:
             with ExitStack() as held:
                 hold = yield from self._hold_agent(held, agent_id, deadline, gone, end_earlier_turns)
                 agent = self._directory.find(turn.model)
-                others = self._open_calls.find_calls_to_wait_for(agent_id, turn)
-                if agent.id == agent_id and not others and not gone.is_set():
+                refusal = self._open_calls.find_missing_answers(agent_id, turn)
+                others = None if refusal else self._open_calls.find_calls_to_wait_for(agent_id, turn)
+                if agent.id == agent_id and not (refusal or others or gone.is_set()):
                     calls: list[ToolCall] = []
                     events = self._with_ending_call(turn, self._run_while_held(turn, hearing, agent, hold, gone))
                     for event in hearing.note(events):
@@ -133,6 +134,8 @@ class Conversation:
                     self._newest.note(agent_id, turn)
                     return
                 hold.keep_unfinished_mark()
+            if refusal:
+                raise refusal
             if others:
                 end_earlier_turns()
                 yield waiting_notice("another client's tool result")

@@ -18,6 +18,7 @@
     ├── StillRunning                504  the answer takes longer than a client is kept waiting
     ├── TurnLost                    503  the worker that ran the turn is gone
     ├── RequestConflict             409  another request prevents this one
+    ├── CallsUnanswered             409  the client has to answer the agent's open calls first
     ├── IdempotencyKeyReused        422  the Idempotency-Key came before, with another body
     ├── ContextOverflow             400  the agent's context is full
     ├── ClientGone                  499  the client closed the connection
@@ -181,6 +182,14 @@ class RequestConflict(BridgeError):
     type = "invalid_request_error"
     code = "conflict"
     retry_after = 2
+
+
+class CallsUnanswered(BridgeError):
+    """Raised by APIs whose clients answer all calls before they go on. `param`: the message with the open calls."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "PENDING_APPROVAL"
 
 
 class IdempotencyKeyReused(BridgeError):

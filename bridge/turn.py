@@ -92,8 +92,11 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
+    """A message that the agent gets. `role` is "system" if the client's API has such messages beside the user's."""
+
     text: str
     images: tuple[Image, ...] = ()
+    role: Literal["user", "system"] = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +177,10 @@ class Turn:
     - `reply_format`: the form that the agent's final text must have, None for any form.
     - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
     - `closed_calls`: the number of calls in the last assistant message of the transcript.
-    - `ends_with_result`: the transcript ends with a tool's result. The agent makes a call only once, so a second
-      request with the same results is always a repeat of the first.
+    - `comes_once`: a second request with the same content is always a repeat of the first. So it is if the transcript
+      ends with a tool's result, as the agent makes a call only once.
+    - `answers_all_calls`: the client has to answer all open calls of its conversation before it says anything else, as
+      in Letta's own API. Without the answers, the turn is refused.
     - `follows`: the id of the turn whose answer the request names as the one before, "" if it names none: then the
       transcript has only what came after that answer. `is_named`: later requests may name this turn so.
     - `methods`: the interception methods by which the calls may be caught; empty for all methods.
@@ -196,7 +201,8 @@ class Turn:
     reply_format: ReplyFormat | None = None
     known_calls: frozenset[str] = frozenset()
     closed_calls: int = 0
-    ends_with_result: bool = False
+    comes_once: bool = False
+    answers_all_calls: bool = False
     follows: str = ""
     is_named: bool = False
     call_ids: CallIds = PLAIN_CALL_IDS

@@ -66,7 +66,7 @@ class PreparedTurn:
     def messages(self) -> list[Say]:
         """The messages of this turn to send to the agent: the opening ones, the unheard ones, then the user's."""
         said = (*self.new_input.unheard, *self.new_input.user_messages)
-        messages = enumerate([*self.opening, *(Say("user", one.text, one.images) for one in said)])
+        messages = enumerate([*self.opening, *(Say(one.role, one.text, one.images) for one in said)])
         return [replace(message, otid=self._otid(str(number))) for number, message in messages]
 
     def quote_otid(self, call_id: str) -> str:

@@ -42,11 +42,14 @@ class Locker(Protocol):
 
 @dataclass(slots=True)
 class AgentHold:
-    """A lock on an agent. If not `previous_turn_ended`, that turn failed or was killed, and may be half done."""
+    """A lock on an agent. If not `previous_turn_ended`, that turn failed or was killed, and may be half done. While
+    `unfinished`, the present turn counts as half done, too, even if nothing raises.
+    """
 
     previous_turn_ended: bool
     holds: Callable[[], bool]
     keeps_unfinished_mark: bool = False
+    unfinished: bool = False
 
     def keep_unfinished_mark(self) -> None:
         """Keeps the mark of an unfinished previous turn for the next holder, because this holder does not clean up."""
@@ -105,7 +108,7 @@ class AgentLocks:
             hold, ended = AgentHold(held.previous_turn_ended, held.holds), False
             try:
                 yield hold
-                ended = hold.previous_turn_ended or not hold.keeps_unfinished_mark
+                ended = not hold.unfinished and (hold.previous_turn_ended or not hold.keeps_unfinished_mark)
             finally:
                 held.release(ended)
         finally:

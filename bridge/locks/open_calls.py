@@ -12,16 +12,21 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from bridge.errors import Busy, RequestConflict, StoreUnavailable
-from bridge.fingerprints import ConversationMark, goes_on, mark_conversation
+from bridge.errors import Busy, CallsUnanswered, InvalidRequest, RequestConflict, StoreUnavailable
+from bridge.fingerprints import MOST_CALLS, ConversationMark, goes_on, mark_conversation
 from bridge.store.port import Store
-from bridge.turn import ToolCall, Turn
+from bridge.turn import CallIds, ToolCall, Turn
 from bridge.values import ToolWait
 
 log = logging.getLogger(__name__)
 
 # A waiting turn looks so often, in seconds, whether the calls are still open.
 CHECK_INTERVAL = 0.1
+# Letta's own words, which its programs look for.
+_UNANSWERED = (
+    "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call. Please approve or deny the"
+    " pending request before continuing."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,36 @@ class OpenCalls:
             )
         return noted
 
+    def find_missing_answers(self, agent_id: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
+        """Returns the refusal of a turn that has to answer all open calls of its conversation, and does not. None if it
+        may run: also after `wait` seconds, as a call of a client that does not come back must not hold the agent.
+        """
+        if not turn.answers_all_calls or not self._wait.seconds:
+            return None
+        noted = self._store.get(_store_key(agent_id))
+        note = None if noted is None else _note_from_text(noted)
+        if note is None or (note.mark.client, note.mark.session) != (turn.client, turn.session):
+            return None
+        calls, answered = note.mark.calls, {result.call_id for result in turn.new_input.results}
+        is_complete = answered == {*calls} if len(calls) < MOST_CALLS else answered >= {*calls}
+        if is_complete or (turn.repeated and note.turn_id == turn.id):
+            return None
+        if not answered:
+            request_id, _ = turn.call_ids.message_and_index(calls[0]) or ("", 0)
+            return CallsUnanswered(_UNANSWERED, param=request_id)
+        return InvalidRequest(
+            f"Invalid tool call IDs. Expected '{[*calls]}', but received '{sorted(answered)}'.",
+            param="messages",
+            code="invalid_tool_call_ids",
+        )
+
+    def open_request(self, agent_id: str, call_ids: CallIds) -> tuple[str, str] | None:
+        """Returns the session of the agent's open calls and the id of the message that has them, None without any."""
+        noted = self._store.get(_store_key(agent_id)) if self._wait.seconds else None
+        note = None if noted is None else _note_from_text(noted)
+        place = call_ids.message_and_index(note.mark.calls[-1]) if note and note.mark.calls else None
+        return (note.mark.session, place[0]) if note and place else None
+
     def wait_until_closed(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
         """Waits until the agent's note is not `noted`, or `gone`. Raises Busy at `deadline`, by `time.monotonic`."""
         while self._store.get(_store_key(agent_id)) == noted:
@@ -72,7 +107,7 @@ class OpenCalls:
         """
         if not self._wait.seconds:
             return
-        open_calls = [call.id for call in calls if not self._is_the_answer(call, turn)]
+        open_calls = [call.id for call in calls if turn.answers_all_calls or not self._is_the_answer(call, turn)]
         try:
             if open_calls:
                 note = _Note(mark_conversation(turn, open_calls), turn.id)

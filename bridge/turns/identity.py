@@ -42,7 +42,7 @@ class Identities:
         if named:
             return Identity(_digest([self._server_id(), turn.client, named]), _digest(content), kept=True, keyed=True)
         digest = _digest([self._agent_id(turn), *content])
-        return Identity(digest, digest, kept=turn.ends_with_result)
+        return Identity(digest, digest, kept=turn.comes_once)
 
     def _server_id(self) -> str:
         known = self.server.known

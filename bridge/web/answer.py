@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from logging import Logger
@@ -13,7 +14,7 @@ from bridge.dialects.base import Dialect
 from bridge.keys import ApiKey
 from bridge.limits.gate import Slot
 from bridge.operation.background import BackgroundWork
-from bridge.turn import Turn
+from bridge.turn import JsonObject, Turn
 from bridge.turns.admission import Admission
 from bridge.turns.identity import KEY_HEADER, Identities
 from bridge.turns.stream import FORMAT_KNOWN, SHOWN
@@ -48,22 +49,48 @@ class Answers:
 
     def answer_request(self, request: Request, dialect: Dialect, key: ApiKey | None) -> Response:
         """Returns the response to a request for a turn. `key` is None if the service runs without keys.
-        The request holds its slot until the response was sent. After that, a sweep of unused stubs begins if it is due.
+        The request holds its slot until the response was sent.
         """
         with ExitStack() as until_sent:
-            slot = self.admission.enter(key)
-            until_sent.callback(slot.leave)
-            turn, listener = self._begin_turn(request, dialect, key, slot, until_sent)
-            response = self._reply_to_turn(turn, listener)
-            response.call_on_close(until_sent.pop_all().close)
+            slot = self.enter(key, until_sent)
+            return self.answer_body(
+                request, lambda: self.bodies.read(request, until_sent), dialect, key, slot, until_sent
+            )
+
+    def enter(self, key: ApiKey | None, until_sent: ExitStack) -> Slot:
+        """Takes a slot for a request that may take long. The slot is free again when `until_sent` is closed."""
+        slot = self.admission.enter(key)
+        until_sent.callback(slot.leave)
+        return slot
+
+    def answer_body(
+        self,
+        request: Request,
+        read_body: Callable[[], JsonObject],
+        dialect: Dialect,
+        key: ApiKey | None,
+        slot: Slot,
+        until_sent: ExitStack,
+    ) -> Response:
+        """Returns the response to a request that has a slot. `until_sent` is closed when the response was sent. After
+        that, a sweep of unused stubs begins if it is due.
+        """
+        turn, listener = self._begin_turn(request, read_body, dialect, key, slot)
+        response = self._reply_to_turn(turn, listener)
+        response.call_on_close(until_sent.pop_all().close)
         response.call_on_close(self.sweeps.start_if_due)
         return response
 
     def _begin_turn(
-        self, request: Request, dialect: Dialect, key: ApiKey | None, slot: Slot, until_sent: ExitStack
+        self,
+        request: Request,
+        read_body: Callable[[], JsonObject],
+        dialect: Dialect,
+        key: ApiKey | None,
+        slot: Slot,
     ) -> tuple[Turn, Listener]:
         """Begins the request's turn. The parsed body is not kept for as long as the turn takes."""
-        body = self.bodies.read(request, until_sent)
+        body = read_body()
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
         turn = self.admission.admit(replace(parsed.turn, session=_session_name(request) or parsed.turn.session), key)

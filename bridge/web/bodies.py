@@ -37,7 +37,11 @@ class Bodies:
 
     def read(self, request: Request, until_sent: ExitStack) -> JsonObject:
         """Returns the body's JSON object. What decompression adds counts as held until `until_sent` is closed."""
-        received = _receive_body(request)
+        return self.read_with_bytes(request, until_sent)[0]
+
+    def read_with_bytes(self, request: Request, until_sent: ExitStack) -> tuple[JsonObject, bytes]:
+        """Returns the body's JSON object as `read` does, and the unpacked body itself."""
+        received = receive_body(request)
         encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
         is_packed = encoding not in ("", "identity")
         with self._lock if is_packed or len(received) > SMALL else nullcontext():
@@ -45,7 +49,7 @@ class Bodies:
             added = max(0, len(body) - len(received))
             self._room.take(added)
             until_sent.callback(self._room.remove, added)
-            return parse_json_body(body, self._deepest)
+            return parse_json_body(body, self._deepest), body
 
     def _unpack(self, packed: bytes, encoding: str) -> bytes:
         if encoding not in _WINDOWS:
@@ -64,7 +68,8 @@ class Bodies:
         return body
 
 
-def _receive_body(request: Request) -> bytes:
+def receive_body(request: Request) -> bytes:
+    """Returns the body as it was sent, maybe compressed."""
     try:
         received = request.get_data(cache=False)
         # Of a body in chunks, Flask returns only as much as is allowed. One more byte shows that the body is too large.

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bridge.errors import Busy, RequestConflict, StoreUnavailable
+from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.errors import Busy, CallsUnanswered, InvalidRequest, RequestConflict, StoreUnavailable
 from bridge.locks.open_calls import OpenCalls
 from bridge.store.port import Store
 from bridge.store.sqlite import LocalStore
-from bridge.turn import Message, ToolCall, ToolChoice, ToolSpec, Turn
+from bridge.turn import Message, ToolCall, ToolChoice, ToolResult, ToolSpec, Turn
 from bridge.values import ToolWait
 from tests.asked import turn_of
 from tests.clock import Clock
@@ -230,3 +231,65 @@ def test_an_earlier_version_can_read_a_note(store: Store) -> None:
     client, tools, calls = json.loads(store.get(f"open-calls:{AGENT}") or "")
     assert client != ASKS.client
     assert (tools, calls) == ("turn-1", [CALL.id])
+
+
+# --- an API whose clients answer all calls before they go on ----------------------------------------------
+
+MESSAGE = "message-12345678-1234-1234-1234-123456789001"
+CALLS = [ToolCall(CALL_IDS.id_in_message(MESSAGE, place), "weather", "{}") for place in range(12)]
+OF_LETTA = replace(turn_of(HELLO, client="roo"), session="letta:default", answers_all_calls=True, call_ids=CALL_IDS)
+
+
+def answering(*calls: ToolCall, turn: Turn = OF_LETTA) -> Turn:
+    results = tuple(ToolResult(call.id, "12 degrees") for call in calls)
+    return replace(turn, new_input=replace(turn.new_input, results=results))
+
+
+def test_a_message_without_the_answers_is_refused_as_letta_refuses_it(store: Store) -> None:
+    calls = after_a_call(store, KEEP, OF_LETTA, *CALLS[:2])
+    refusal = calls.find_missing_answers(AGENT, OF_LETTA)
+    assert isinstance(refusal, CallsUnanswered)
+    assert (refusal.status, refusal.code, refusal.param) == (409, "PENDING_APPROVAL", MESSAGE)
+    assert calls.open_request(AGENT, CALL_IDS) == ("letta:default", MESSAGE)
+
+
+def test_answers_to_only_some_calls_are_refused_with_the_expected_ids(store: Store) -> None:
+    calls = after_a_call(store, KEEP, OF_LETTA, *CALLS[:2])
+    for given in (CALLS[:1], [*CALLS[:2], CALL]):
+        refusal = calls.find_missing_answers(AGENT, answering(*given))
+        assert isinstance(refusal, InvalidRequest)
+        assert CALLS[1].id in refusal.message
+    assert calls.find_missing_answers(AGENT, answering(*CALLS[:2])) is None
+
+
+def test_more_calls_than_a_note_has_are_all_answered(store: Store) -> None:
+    calls = after_a_call(store, KEEP, OF_LETTA, *CALLS)
+    assert calls.find_missing_answers(AGENT, answering(*CALLS)) is None
+    assert calls.find_missing_answers(AGENT, answering(CALLS[0])) is not None
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        replace(OF_LETTA, session="letta:conv-2"),
+        replace(OF_LETTA, client="other"),
+        replace(OF_LETTA, answers_all_calls=False),
+        replace(OF_LETTA, id="turn-1", repeated=True),
+    ],
+)
+def test_others_and_repeats_need_not_answer(store: Store, turn: Turn) -> None:
+    calls = after_a_call(store, KEEP, replace(OF_LETTA, id="turn-1"), CALLS[0])
+    assert calls.find_missing_answers(AGENT, turn) is None
+
+
+def test_a_call_for_the_end_of_a_task_is_to_be_answered_there(store: Store) -> None:
+    ending = replace(CALLS[0], name="attempt_completion")
+    assert after_a_call(store, KEEP, OF_LETTA, ending).find_missing_answers(AGENT, OF_LETTA) is not None
+
+
+def test_no_answer_is_missed_after_the_wait(tmp_path: Path) -> None:
+    clock = Clock(1000.0)
+    calls = after_a_call(LocalStore(tmp_path / "shared.db", clock), KEEP, OF_LETTA, CALLS[0])
+    clock.now += KEEP.seconds
+    assert calls.find_missing_answers(AGENT, OF_LETTA) is None
+    assert calls.open_request(AGENT, CALL_IDS) is None

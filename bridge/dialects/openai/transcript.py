@@ -62,14 +62,14 @@ def join_instructions(transcript: Transcript, reply_format: str = "") -> str:
 
 
 def call_fields(transcript: Transcript) -> dict[str, Any]:
-    """Returns three fields of a `Turn` by name: `known_calls`, `closed_calls` and `ends_with_result`."""
+    """Returns three fields of a `Turn` by name: `known_calls`, `closed_calls` and `comes_once`."""
     called = [call.id for message in transcript for call in message.tool_calls]
     answered = [message.tool_call_id for message in transcript if message.role == "tool"]
     last = _last_assistant_index(transcript)
     return {
         "known_calls": frozenset([*called, *answered]),
         "closed_calls": len(transcript[last].tool_calls) if last >= 0 else 0,
-        "ends_with_result": transcript[-1].role == "tool",
+        "comes_once": transcript[-1].role == "tool",
     }
 
 

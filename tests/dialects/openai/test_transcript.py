@@ -89,8 +89,8 @@ def test_a_transcript_with_nothing_new_is_refused(messages: tuple[Message, ...])
 
 def test_the_ids_of_all_calls_are_known() -> None:
     about = call_fields((user("go"), assistant("", "a", "b"), tool("a", "one"), tool("c", "three")))
-    assert about == {"known_calls": {"a", "b", "c"}, "closed_calls": 2, "ends_with_result": True}
-    assert call_fields((user("go"),)) == {"known_calls": set(), "closed_calls": 0, "ends_with_result": False}
+    assert about == {"known_calls": {"a", "b", "c"}, "closed_calls": 2, "comes_once": True}
+    assert call_fields((user("go"),)) == {"known_calls": set(), "closed_calls": 0, "comes_once": False}
 
 
 def test_the_form_of_the_reply_is_an_instruction() -> None:
