@@ -36,7 +36,7 @@ FLOORS: list[set[str]] = [
     {"bridge.offering"},
     {"bridge.aside"},
     {"bridge.conversation"},
-    {"bridge.operation", "bridge.turns"},
+    {"bridge.operation", "bridge.passthrough", "bridge.turns"},
     {"bridge.web"},
     {"bridge.cli"},
     {"app", "gunicorn.conf"},
