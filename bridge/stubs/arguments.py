@@ -47,13 +47,21 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
     """
 
     def restore(given: dict[str, Any]) -> dict[str, Any]:
-        own = {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
-        named = {stub.renamed.get(key, key): value for key, value in own.items()}
+        named = {stub.renamed.get(key, key): value for key, value in _without_letta_parameters(given).items()}
         if stub.unnamed in named:
             named = spread_unnamed_arguments(named, stub.unnamed, _parse_json)
         return _restore_values(stub.spec, named, _null_words(stub))
 
     return _change_object(arguments, restore) if arguments.strip() else "{}"
+
+
+def remove_letta_arguments(arguments: str) -> str:
+    """Returns the JSON text of a call's arguments without those that Letta itself asks the model for."""
+    return _change_object(arguments, _without_letta_parameters)
+
+
+def _without_letta_parameters(given: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if key not in LETTA_PARAMETERS}
 
 
 def remove_absent_arguments(spec: ToolSpec, arguments: str) -> str:

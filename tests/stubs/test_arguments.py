@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.stubs.arguments import remove_absent_arguments, restore_arguments
+from bridge.stubs.arguments import remove_absent_arguments, remove_letta_arguments, restore_arguments
 from bridge.stubs.converter import make_stub
 from bridge.turn import SchemaForm, ToolSpec
 from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT
@@ -31,6 +31,15 @@ def test_arguments_that_are_not_a_json_object_stay_unchanged(arguments: str, for
 def test_arguments_without_a_change_keep_their_form() -> None:
     arguments = '{ "b" :1.50,"a":"\\u00fc", "c": 12345678901234567890123456789 , "d":1E5}'
     assert restored({"a": {"type": "string"}}, ["a"], AS_SENT, arguments) == arguments
+
+
+def test_lettas_own_arguments_are_removed_and_all_others_stay() -> None:
+    arguments = (
+        '{"path": 1e400, "thinking": "hm", "inner_thoughts": "hm", "request_heartbeat": true, "x": {"thinking": 1}}'
+    )
+    assert remove_letta_arguments(arguments) == '{"path": 1e400, "x": {"thinking": 1}}'
+    for unchanged in ("", "[1]", '{"a" :1}', '{"thinking": '):
+        assert remove_letta_arguments(unchanged) == unchanged
 
 
 @pytest.mark.parametrize("number", ["1.0", "-0.0", "1e400", "0.1E-7", "9" * 5000, "12345678901234567890.123456789"])

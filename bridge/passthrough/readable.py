@@ -1,0 +1,186 @@
+"""Shows an agent's stored messages as Letta's own API shows them with client tools. Pure functions over Letta's JSON.
+
+A stub's call that still waits for its client's result is shown as Letta shows a pending call of a client tool: as an
+approval request, with the call ids that the bridge takes answers for. No value is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.interception.method import find_provisional_text
+from bridge.letta.gateway import StoredMessage
+from bridge.letta.rows import message_from_row, text_of
+from bridge.passthrough.hiding import OurTools
+from bridge.stubs.arguments import remove_letta_arguments
+from bridge.turn import CallIds, JsonObject
+
+_REQUEST = "approval_request_message"
+_RESPONSE = "approval_response_message"
+_CALL = "tool_call_message"
+_RETURN = "tool_return_message"
+_OF_TOOLS = (_REQUEST, _CALL, _RETURN)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenCalls:
+    """Calls that wait for their client: the number of their row, and that of their provisional return, if any. They
+    are shown with the id `message_id`. `numbers` are the places of the calls in their row.
+    """
+
+    row: int
+    message_id: str
+    numbers: tuple[int, ...]
+    returned: int | None = None
+
+
+def readable_messages(
+    rows: list[JsonObject],
+    ours: OurTools,
+    last_in_context: str,
+    *,
+    own_tool_names: Collection[str],
+    call_ids: CallIds,
+) -> list[JsonObject]:
+    """Returns messages of an agent, in their order, with the clients' names of tools and without Letta's own arguments.
+    `last_in_context` is the id of the last message in the agent's context, `own_tool_names` are the agent's tools: a
+    held call of any other tool is one of a client's tool that came with a message.
+
+    A denial with which the bridge itself gave a call its provisional return is left out. If the provisional return
+    of an open call is in `rows` without the call, the return is shown as it is.
+    """
+    calls_client = _client_test(ours, own_tool_names)
+    open_calls = _find_open_calls(rows, last_in_context, calls_client)
+    shown: list[JsonObject] = []
+    for number, row in enumerate(rows):
+        if open_calls is not None and number == open_calls.row:
+            shown.append(_as_request(row, open_calls, ours, call_ids))
+        elif not (_is_own_denial(row) or (open_calls is not None and number == open_calls.returned)):
+            shown.append(_with_client_names(row, ours))
+    unchanged = len(shown) == len(rows) and all(new is old for new, old in zip(shown, rows, strict=True))
+    return rows if unchanged else shown
+
+
+def with_readable_request(
+    agent: JsonObject, ours: OurTools, *, own_tool_names: Collection[str], call_ids: CallIds
+) -> JsonObject:
+    """Returns an agent with its `pending_approval`, which Letta gives when asked for it, as in `readable_messages`."""
+    request = agent.get("pending_approval")
+    if not isinstance(request, dict):
+        return agent
+    rows: list[JsonObject] = [request]
+    shown = readable_messages(rows, ours, text_of(request.get("id")), own_tool_names=own_tool_names, call_ids=call_ids)
+    return agent if shown is rows else {**agent, "pending_approval": shown[0]}
+
+
+def _client_test(ours: OurTools, own_tool_names: Collection[str]) -> Callable[[str], bool]:
+    """Returns a function that says whether a tool of this name is a client's."""
+    return lambda name: name in ours.client_names or name not in own_tool_names
+
+
+def _find_open_calls(
+    rows: list[JsonObject], last_in_context: str, calls_client: Callable[[str], bool]
+) -> _OpenCalls | None:
+    stored = [_stored(row) for row in rows]
+    for number, message in enumerate(stored):
+        if message.id == last_in_context and message.kind == _REQUEST and _are_of_client(message, calls_client):
+            return _OpenCalls(number, message.id, tuple(range(len(message.calls))))
+        if message.id == last_in_context and message.kind == _RETURN:
+            return _find_returned_calls(rows, stored, number, calls_client)
+    return None
+
+
+def _stored(row: JsonObject) -> StoredMessage:
+    """Reads a row of any server. What a tool returned is unpacked from JSON, as Letta before 0.8 needs it."""
+    return message_from_row(row, packed=True)
+
+
+def _are_of_client(message: StoredMessage, calls_client: Callable[[str], bool]) -> bool:
+    return bool(message.calls) and all(calls_client(call.name) for call in message.calls)
+
+
+def _find_returned_calls(
+    rows: list[JsonObject], stored: list[StoredMessage], number: int, calls_client: Callable[[str], bool]
+) -> _OpenCalls | None:
+    """Returns the calls whose return in the row `number` is provisional. Their row is the nearest with their ids,
+    because some models give the same ids again.
+    """
+    texts = _texts_by_call(rows[number], stored[number])
+    if not any(map(find_provisional_text, texts.values())):
+        return None
+    found = [
+        _OpenCalls(place, stored[number].id, waiting, number)
+        for place, message in enumerate(stored)
+        if message.kind in (_CALL, _REQUEST)
+        and _are_of_client(message, calls_client)
+        and (waiting := _waiting_calls(message, texts))
+    ]
+    return min(found, key=lambda one: abs(one.row - number), default=None)
+
+
+def _texts_by_call(row: JsonObject, message: StoredMessage) -> dict[str, str]:
+    """Returns what each call returned, by the server's id of the call. Older servers have no `tool_returns`."""
+    return {text_of(row.get("tool_call_id")): message.text, **message.returns}
+
+
+def _waiting_calls(message: StoredMessage, texts: dict[str, str]) -> tuple[int, ...]:
+    return tuple(call.index for call in message.calls if find_provisional_text(texts.get(call.call_id, "")))
+
+
+def _is_own_denial(row: JsonObject) -> bool:
+    is_denial = row.get("message_type") == _RESPONSE and row.get("approve") is False
+    return is_denial and find_provisional_text(text_of(row.get("reason"))) is not None
+
+
+def _as_request(row: JsonObject, open_calls: _OpenCalls, ours: OurTools, call_ids: CallIds) -> JsonObject:
+    listed = _calls_in(row)
+    calls = [
+        {**_readable_call(listed[number], ours), "tool_call_id": call_ids.id_in_message(open_calls.message_id, number)}
+        for number in open_calls.numbers
+    ]
+    changes = {"id": open_calls.message_id, "message_type": _REQUEST, "tool_call": calls[0], "tool_calls": calls}
+    return {**row, **changes}
+
+
+def _calls_in(row: JsonObject) -> list[JsonObject]:
+    """Returns the calls of a row as `message_from_row` numbers them."""
+    listed = row.get("tool_calls")
+    calls: list[JsonObject] = [call for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+    return calls or [row["tool_call"]]
+
+
+def _with_client_names(row: JsonObject, ours: OurTools) -> JsonObject:
+    """Returns a row with the client's names of tools. `name` is the tool's name only in a message of a tool."""
+    if row.get("message_type") not in _OF_TOOLS:
+        return row
+    changed: dict[str, Any] = {}
+    name = row.get("name")
+    if isinstance(name, str) and ours.client_names.get(name, name) != name:
+        changed["name"] = ours.client_names[name]
+    for member in ("tool_call", "tool_calls"):
+        value = row.get(member)
+        shown = _readable_calls(value, ours)
+        if shown is not value:
+            changed[member] = shown
+    return {**row, **changed} if changed else row
+
+
+def _readable_calls(value: Any, ours: OurTools) -> Any:
+    """Returns `tool_call`, or `tool_calls`, which is a list or, for pieces in a stream, one call."""
+    if isinstance(value, dict):
+        return _readable_call(value, ours)
+    if not isinstance(value, list):
+        return value
+    shown = [_readable_call(call, ours) if isinstance(call, dict) else call for call in value]
+    return value if all(new is old for new, old in zip(shown, value, strict=True)) else shown
+
+
+def _readable_call(call: JsonObject, ours: OurTools) -> JsonObject:
+    name, arguments = call.get("name"), call.get("arguments")
+    if not isinstance(name, str) or name not in ours.client_names:
+        return call
+    said = remove_letta_arguments(arguments) if isinstance(arguments, str) else arguments
+    client_name = ours.client_names[name]
+    return call if (client_name, said) == (name, arguments) else {**call, "name": client_name, "arguments": said}
