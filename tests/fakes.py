@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,12 +11,15 @@ from typing import Any
 
 from bridge import errors
 from bridge.letta.capabilities import ServerFeatures
+from bridge.letta.foreign import ForeignBody
 from bridge.letta.gateway import (
     HELPER_PREFIX,
     Agent,
     AgentChange,
     AgentSummary,
     Block,
+    ForeignAnswer,
+    ForeignCall,
     Outgoing,
     Results,
     Say,
@@ -26,6 +30,7 @@ from bridge.stubs.source import RELAY_COUNT, RELAY_PIECE, RELAY_PREFIX
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Message, Stopped, Stub, Text, Used
 from tests.fake_agent import StoredAgent, new_id
 
+JSON_HEADERS = (("Content-Type", "application/json"),)
 # An event is yielded, an exception is raised, and a callable is called, so that a test can wait or look.
 ScriptedStep = AgentEvent | BaseException | Callable[[], object]
 
@@ -69,10 +74,13 @@ class FakeGateway:
         self.loose_blocks: list[Block] = []
         self.cancelled: list[tuple[str, str]] = []
         self.under_way: list[str] = []
+        self.forwarded: list[ForeignCall] = []
+        self.closed_answers = 0
         self._features = features
         self._agents: dict[str, StoredAgent] = {}
         self._tools: dict[str, Tool] = {}
         self._runs: deque[tuple[ScriptedStep, ...]] = deque()
+        self._answers: deque[tuple[int, Sequence[tuple[str, str]], tuple[bytes | BaseException, ...]]] = deque()
         self._failures: list[tuple[int | str, BaseException]] = []
         self._lock = threading.RLock()
 
@@ -121,6 +129,15 @@ class FakeGateway:
     def will_say(self, *pieces: str) -> None:
         self.will(*map(Text, pieces), Used(100, 10), Stopped("end_turn"))
 
+    def will_answer(
+        self, status: int, body: Any, headers: Sequence[tuple[str, str]] = JSON_HEADERS, *more: bytes | BaseException
+    ) -> None:
+        """Dictates the next answer to a forwarded call. A `body` other than bytes is sent as JSON. `more` are further
+        pieces of the body, and an exception with which it breaks off.
+        """
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self._answers.append((status, headers, (sent, *more)))
+
     def fails(self, failure: BaseException, *, at: int | str) -> None:
         """Raises at every call of the method `at`, or at the call of that number, counted from 1 over all methods."""
         self._failures.append((at, failure))
@@ -141,6 +158,20 @@ class FakeGateway:
     def server_time(self) -> float | None:
         self._called("server_time")
         return self.time
+
+    def forward(self, call: ForeignCall, *, patient: bool = False) -> ForeignAnswer:
+        """Gives the dictated answer; without one, the row of an agent, or Letta's 404."""
+        self._called("forward")
+        self.forwarded.append(call)
+        if not self._answers:
+            kept = self._agents.get(call.path.removeprefix("/v1/agents/")) if call.verb == "GET" else None
+            row = {"id": kept.agent.id, "name": kept.agent.name} if kept else {"detail": "Not Found"}
+            self.will_answer(200 if kept else 404, row)
+        status, headers, pieces = self._answers.popleft()
+        return ForeignAnswer(status, headers, ForeignBody(_pieces_of(pieces), self._close_answer))
+
+    def _close_answer(self) -> None:
+        self.closed_answers += 1
 
     def agents(self) -> list[AgentSummary]:
         self._called("agents")
@@ -355,6 +386,13 @@ class FakeGateway:
             tools = tuple(tool if held.id == tool.id else held for held in kept.agent.tools)
             kept.agent = replace(kept.agent, tools=tools)
         return tool
+
+
+def _pieces_of(pieces: Sequence[bytes | BaseException]) -> Iterator[bytes]:
+    for piece in pieces:
+        if isinstance(piece, BaseException):
+            raise piece
+        yield piece
 
 
 def _missing(what: str) -> errors.LettaNotFound:

@@ -15,6 +15,7 @@ from bridge.letta.gateway import (
     AgentChange,
     Block,
     CallResult,
+    ForeignCall,
     Gateway,
     Results,
     Say,
@@ -197,6 +198,29 @@ class GatewayContract:
         assert "".join(event.text for event in events if isinstance(event, Text))
         assert "text of a" in [row.text for row in _rows_in_context(scene.gateway, helper.id)]
         scene.gateway.delete_agent(helper.id)
+
+    # Calls of clients
+
+    def test_a_clients_call_gets_lettas_own_answer(self, scene: PreparedTurn) -> None:
+        answer = scene.gateway.forward(ForeignCall("GET", f"/v1/agents/{scene.agent_id}"))
+        assert answer.status == 200
+        assert "application/json" in [text for name, text in answer.headers if name.lower() == "content-type"]
+        row = json.loads(answer.read(1_000_000))
+        assert (row["id"], row["name"]) == (scene.agent_id, scene.agent_name)
+
+    def test_a_status_of_letta_is_an_answer_and_not_an_error(self, scene: PreparedTurn) -> None:
+        answer = scene.gateway.forward(ForeignCall("GET", f"/v1/agents/{NOBODY}"), patient=True)
+        assert answer.status == 404
+        assert "detail" in json.loads(answer.read(1_000_000))
+
+    def test_a_clients_answer_is_not_read_beyond_its_limit(self, scene: PreparedTurn) -> None:
+        answer = scene.gateway.forward(ForeignCall("GET", f"/v1/agents/{scene.agent_id}"))
+        with pytest.raises(errors.LettaError, match="more than 10 bytes"):
+            answer.read(10)
+
+    def test_an_answer_may_be_closed_unread(self, scene: PreparedTurn) -> None:
+        scene.gateway.forward(ForeignCall("GET", f"/v1/agents/{scene.agent_id}")).close()
+        assert scene.gateway.agent(scene.agent_id).name == scene.agent_name
 
     # Messages
 

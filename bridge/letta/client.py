@@ -27,6 +27,8 @@ from bridge.letta.gateway import (
     AgentChange,
     AgentSummary,
     Block,
+    ForeignAnswer,
+    ForeignCall,
     Outgoing,
     Results,
     StoredMessage,
@@ -87,6 +89,9 @@ class LettaServer:
             return parsedate_to_datetime(date).timestamp()
         except ValueError:
             return None
+
+    def forward(self, call: ForeignCall, *, patient: bool = False) -> ForeignAnswer:
+        return self._http.forward(call, patient=patient)
 
     # --- agents ---------------------------------------------------------------------------------------
 

@@ -23,6 +23,9 @@ import urllib3
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
+from bridge.letta.foreign import ForeignBody, end_to_end_headers
+from bridge.letta.gateway import ForeignAnswer, ForeignCall
+from bridge.letta.paths import foreign_template, path_template
 from bridge.trace import Trace, current_trace
 from bridge.turn import JsonObject
 
@@ -33,13 +36,6 @@ RETRY_PAUSE = (0.05, 0.25)
 # How many bytes of Letta's answer to a refused message are read, for the reason.
 REASON_BYTES = 20_000
 PIECE_BYTES = 65_536
-# The fixed words of Letta's paths. Every other part of a path is an id or a label.
-_FIXED_WORDS = frozenset(
-    {
-        *("v1", "agents", "attach", "blocks", "cancel", "core-memory", "health", "import", "messages"),
-        *("openapi.json", "recompile", "steps", "stream", "tools", "runs"),
-    }
-)
 
 Answer = httpx.Response | requests.Response
 Observer = Callable[[str, float], None]
@@ -90,7 +86,7 @@ class Connection:
         headers = {**_request_id_headers(trace), "Content-Type": "multipart/form-data"}
 
         def send() -> httpx.Response:
-            with _translate_call_errors(self._base_url), self._measure_call(trace, "POST", path):
+            with _translate_call_errors(self._base_url), self._measure_call(trace, f"POST {path_template(path)}"):
                 return self._letta.post(
                     path,
                     cast_to=httpx.Response,
@@ -138,6 +134,27 @@ class Connection:
             raise _error_for_answer(answer.status_code, reason, failures.error_from_refused_message)
         return self._read_messages(answer, trace)
 
+    def forward(self, call: ForeignCall, *, patient: bool) -> ForeignAnswer:
+        """Sends a client's call as it is. Returns the answer, of any status, as soon as its headers have come."""
+        trace = current_trace()
+        answer = _retry_if_safe(lambda: self._send_foreign(call, patient, trace), idempotent=call.verb == "GET")
+        body = ForeignBody(_read_pieces(answer, trace, decode=False), answer.close)
+        return ForeignAnswer(answer.status_code, end_to_end_headers(answer.raw.headers.items()), body)
+
+    def _send_foreign(self, call: ForeignCall, patient: bool, trace: Trace) -> requests.Response:
+        own = {"User-Agent": urllib3.util.SKIP_HEADER, **call.headers, **_request_id_headers(trace)}
+        kind = f"{call.verb} {foreign_template(call.path)}"
+        with _translate_call_errors(self._base_url), self._measure_call(trace, kind):
+            return self._session.request(
+                call.verb,
+                self._base_url + call.path + (f"?{call.query}" if call.query else ""),
+                data=call.body,
+                headers=own,
+                timeout=self._stream_limits if patient else self._read_limits,
+                allow_redirects=False,
+                stream=True,
+            )
+
     def _call_with_retry(
         self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None
     ) -> Answer:
@@ -145,7 +162,7 @@ class Connection:
 
     def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Answer:
         trace = current_trace()
-        with _translate_call_errors(self._base_url), self._measure_call(trace, verb, path):
+        with _translate_call_errors(self._base_url), self._measure_call(trace, f"{verb} {path_template(path)}"):
             return self._send_get(path, params, trace) if verb == "GET" else self._send_change(verb, path, body, trace)
 
     def _send_get(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
@@ -173,7 +190,7 @@ class Connection:
     def _post_message(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
         """Returns the answer, of any status, as soon as its headers have come; its body is read as a stream."""
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_id_headers(trace)}
-        with _translate_call_errors(self._base_url), self._measure_call(trace, "POST", path):
+        with _translate_call_errors(self._base_url), self._measure_call(trace, f"POST {path_template(path)}"):
             return self._session.post(
                 self._base_url + path,
                 data=sent,
@@ -206,9 +223,8 @@ class Connection:
             latest = time.monotonic() + self._turn_timeout
 
     @contextmanager
-    def _measure_call(self, trace: Trace, verb: str, path: str) -> Iterator[None]:
+    def _measure_call(self, trace: Trace, call: str) -> Iterator[None]:
         """Counts and measures the call made in the `with` block, also if it fails."""
-        call = f"{verb} {path_template(path)}"
         trace.count_letta_call(call)
         begun = time.perf_counter()
         try:
@@ -288,19 +304,14 @@ def _is_failed_connect(fault: Exception) -> bool:
     return refused or isinstance(fault.__cause__, httpx.ConnectError)
 
 
-def _read_pieces(answer: requests.Response, trace: Trace) -> Iterator[bytes]:
+def _read_pieces(answer: requests.Response, trace: Trace, *, decode: bool = True) -> Iterator[bytes]:
     """Yields the bytes as they arrive; `iter_content` waits for the end of a stream that is not sent in chunks."""
     while True:
         with trace.measure_letta_call(), _translate_stream_errors():
-            piece = answer.raw.read1(PIECE_BYTES, decode_content=True)
+            piece = answer.raw.read1(PIECE_BYTES, decode_content=decode)
         if not piece:
             return
         yield piece
-
-
-def path_template(path: str) -> str:
-    """Returns the path with "{id}" in place of each id and label."""
-    return "/".join(word if word in _FIXED_WORDS or not word else "{id}" for word in path.split("/"))
 
 
 def _request_id_headers(trace: Trace) -> dict[str, str]:

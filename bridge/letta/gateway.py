@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from bridge import errors
 from bridge.letta.capabilities import AgentModel, ServerFeatures
 from bridge.turn import AgentCall, AgentEvent, Image, JsonObject, Message, Stub
 
@@ -121,6 +122,50 @@ class Results:
 Outgoing = Say | Results
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A client's request in Letta's own API, passed on as it is. `path` begins with "/v1/" and is percent-encoded,
+    `query` is as the client sent it, and `headers` has only those that may be passed on.
+    """
+
+    verb: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+class ClosableIterator(Iterator[bytes], Protocol):
+    def close(self) -> None:
+        """Ends what the bytes come from. They may have been read to their end, in part, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignAnswer:
+    """Letta's answer to a ForeignCall, whatever its status. `headers` are without those of the connection itself.
+    `pieces` is the body as it arrives, not decoded. Who gets an answer reads it to its end or closes it.
+    """
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    pieces: ClosableIterator
+
+    def read(self, limit: int) -> bytes:
+        """Returns the whole body. Raises LettaError if it has more than `limit` bytes."""
+        found = bytearray()
+        try:
+            for piece in self.pieces:
+                found += piece
+                if len(found) > limit:
+                    raise errors.LettaError(f"The Letta server's answer has more than {limit} bytes.")
+        finally:
+            self.close()
+        return bytes(found)
+
+    def close(self) -> None:
+        self.pieces.close()
+
+
 class Gateway(Protocol):
     """One Letta server. Every method raises a LettaError when the server can't be reached or refuses the call."""
 
@@ -134,6 +179,11 @@ class Gateway(Protocol):
 
     def server_time(self) -> float | None:
         """Returns the server's time, in seconds since 1970; None when the server does not send its time."""
+
+    def forward(self, call: ForeignCall, *, patient: bool = False) -> ForeignAnswer:
+        """Passes a client's call on as it is. Any status is an answer, not an error. `patient`: the answer may take as
+        long as a turn.
+        """
 
     # --- agents ---------------------------------------------------------------------------------------
 

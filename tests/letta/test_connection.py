@@ -22,7 +22,7 @@ from bridge.errors import BridgeError
 from bridge.letta import connection as module
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
-from bridge.letta.gateway import AgentChange, Say
+from bridge.letta.gateway import AgentChange, ForeignCall, Say
 from bridge.turn import AgentEvent, Stopped, Text
 from tests.letta_server import LettaServerStub
 from tests.raw_server import WAIT, RawServer
@@ -475,6 +475,131 @@ def test_an_answer_that_is_not_compressed_as_it_says_makes_the_server_unreachabl
     answer = OK.replace(b"\r\n", b"\r\nContent-Encoding: gzip\r\n", 1)
     with RawServer([answer]) as server, pytest.raises(errors.LettaUnreachable, match="can't be reached"):
         call(server_at(server.url))
+
+
+# --- calls of clients that are passed on ------------------------------------------------------------------
+
+HEADERS = {"Content-Type": "multipart/form-data; boundary=x", "Accept": "*/*"}
+UPLOAD = ForeignCall("POST", "/v1/sources/source-1/upload", "a=%20b&c", HEADERS, b"--x\r\n\x00\xff")
+READ = ForeignCall("GET", f"/v1/agents/{ID}/core-memory/blocks/my%20label")
+
+
+def forward(server: LettaServer) -> object:
+    return server.forward(READ).read(1_000_000)
+
+
+def test_a_clients_call_is_sent_as_it_is() -> None:
+    with RawServer([OK]) as server:
+        assert server_at(server.url).forward(UPLOAD).read(1_000_000) == AGENT
+    head, body = head_and_body(server)
+    assert head[0] == b"post /v1/sources/source-1/upload?a=%20b&c http/1.1"
+    assert body == UPLOAD.body
+    names = [line.partition(b":")[0] for line in head[1:]]
+    own = [b"authorization", b"accept-encoding", b"connection", b"content-length", b"host", b"x-request-id"]
+    assert sorted(names) == sorted([b"accept", b"content-type", *own])
+    wanted = {b"accept-encoding: identity", b"authorization: bearer canary-secret", b"accept: */*"}
+    assert {*wanted, b"content-type: multipart/form-data; boundary=x"} <= set(head)
+
+
+def test_the_name_of_the_clients_program_reaches_letta() -> None:
+    """Letta answers in the form that this version of its SDK expects."""
+    with RawServer([OK]) as server:
+        server_at(server.url).forward(replace(READ, headers={"User-Agent": "letta-client/1.2"})).close()
+    assert b"user-agent: letta-client/1.2" in head_and_body(server)[0]
+
+
+@pytest.mark.parametrize(
+    "status", [b"204 x", b"302 x\r\nLocation: /v1/agents/", b"401 x", b"404 x", b"500 x", b"503 x"]
+)
+def test_any_status_of_letta_is_an_answer(status: bytes) -> None:
+    with RawServer([b"HTTP/1.1 %s\r\nContent-Length: 0\r\nX-One: 1\r\n\r\n" % status]) as server:
+        answer = server_at(server.url).forward(UPLOAD)
+        assert (answer.status, answer.read(10)) == (int(status[:3]), b"")
+        assert ("X-One", "1") in answer.headers
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("head", [CHUNKED, CLOSING])
+def test_the_answer_to_a_client_is_passed_on_as_it_arrives(head: bytes) -> None:
+    with RawServer([head, chunk(HELLO) if head == CHUNKED else HELLO, WAIT]) as server:
+        answer = server_at(server.url).forward(READ, patient=True)
+        assert next(answer.pieces) == HELLO
+        answer.close()
+
+
+def test_the_answer_to_a_client_is_not_decoded() -> None:
+    packed = gzip.compress(AGENT)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    with RawServer([head + packed]) as server:
+        answer = server_at(server.url).forward(READ)
+        assert ("Content-Encoding", "gzip") in answer.headers
+        assert answer.read(1_000_000) == packed
+
+
+@pytest.mark.parametrize("read_first", [False, True])
+def test_closing_an_answer_to_a_client_closes_the_connection(read_first: bool) -> None:
+    left = threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(CHUNKED + chunk(HELLO))
+            with suppress(ConnectionResetError):
+                while connection.recv(65536):
+                    pass
+            left.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,), daemon=True)
+        thread.start()
+        answer = server_at(f"http://127.0.0.1:{listening.getsockname()[1]}").forward(READ)
+        if read_first:
+            next(answer.pieces)
+        answer.close()
+        assert left.wait(SOON)
+        thread.join(SOON)
+
+
+def test_an_answer_that_was_read_leaves_its_connection_for_the_next_call() -> None:
+    with CountingLetta() as letta:
+        bridge = server_at(letta.url)
+        forward(bridge)
+        forward(bridge)
+        assert letta.connections == 1
+
+
+@pytest.mark.fault("the stream of Letta breaks at any place")
+@pytest.mark.parametrize("pieces", [[CHUNKED, chunk(HELLO)], [HEAD + b"Content-Length: 9999\r\n\r\n", HELLO]])
+def test_a_broken_answer_to_a_client_is_reported(pieces: list[bytes]) -> None:
+    seen: list[bytes] = []
+    with RawServer(pieces) as server, pytest.raises(errors.LettaUnreachable, match="broke before"):
+        seen.extend(server_at(server.url).forward(READ).pieces)
+    assert seen == [HELLO]
+
+
+@pytest.mark.fault("the stream of Letta breaks at any place")
+@pytest.mark.parametrize("call", [READ, UPLOAD, replace(READ, verb="DELETE"), replace(READ, verb="PUT", body=b"{}")])
+def test_only_a_read_of_a_client_is_tried_again(call: ForeignCall) -> None:
+    with RawServer([]) as server, pytest.raises(errors.LettaUnreachable):
+        server_at(server.url).forward(call)
+    assert len(server.requests) == (2 if call is READ else 1)
+
+
+@pytest.mark.fault("Letta takes a request and never answers")
+@pytest.mark.parametrize("pieces", [[WAIT], [CHUNKED, chunk(HELLO), WAIT]])
+@pytest.mark.parametrize("patient", [False, True])
+def test_silence_after_a_clients_call_becomes_a_timeout(pieces: list[bytes | threading.Event], patient: bool) -> None:
+    short: dict[str, Any] = {"turn_timeout" if patient else "letta_timeout": 0.05}
+    with RawServer(pieces) as server, pytest.raises(errors.LettaTimeout):
+        server_at(server.url, **short).forward(READ, patient=patient).read(1_000_000)
+
+
+def test_a_clients_calls_are_counted_without_ids() -> None:
+    calls: list[str] = []
+    with RawServer([OK]) as server:
+        server_at(server.url, calls).forward(UPLOAD).close()
+    assert calls == ["POST /v1/sources/{id}/{id}"]
 
 
 # --- the environment --------------------------------------------------------------------------------------
