@@ -12,7 +12,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
-from bridge.keys import ApiKey, parse_api_keys
+from bridge.keys import ApiKey, LettaRight, parse_api_keys
 from bridge.logs import LogLevel
 from bridge.turn import SystemPromptMode
 from bridge.values import (
@@ -103,6 +103,13 @@ class Settings:
     )
     allow_anonymous: bool = setting(
         "BRIDGE_ALLOW_ANONYMOUS", "0", "1: serve without any key. Only where nobody else can reach the port", parse_flag
+    )
+    letta_api: LettaRight = setting(
+        "BRIDGE_LETTA_API",
+        "off",
+        "Letta's own API below `/letta`: `off`, `agents` (messages, memory and state of agents) or `all` (everything"
+        " that the Letta server can do). Keys may differ; a key for certain agents never has `all`",
+        choice_parser(LettaRight),
     )
     admin_password: str = setting(
         "BRIDGE_ADMIN_PASSWORD", "", "Password of the admin page; without one the page is off", parse_text, True

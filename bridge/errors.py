@@ -134,6 +134,10 @@ class UnknownPath(BridgeError):
     type = "invalid_request_error"
     code = "not_found"
 
+    @classmethod
+    def no_such_route(cls) -> UnknownPath:
+        return cls("There is no such route. The API is at /v1/models, /v1/chat/completions and /v1/responses.")
+
 
 class WrongMethod(BridgeError):
     status = 405

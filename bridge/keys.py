@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import unquote
 
 from bridge.turn import Method
+
+# What a client may do in Letta's own API: nothing, what its agents need, or everything.
+LettaRight = Literal["off", "agents", "all"]
 
 _HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})(?::([^:]*))?(?::([^:]*))?")
 _ALMOST_HASHED = re.compile(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}(:.*)?")
@@ -19,6 +22,7 @@ MIN_LENGTH = 8
 class ApiKey:
     """A client's key: its name for logs and limits, and its SHA-256, never the key itself. `agents` (names or ids) and
     `methods`: what it allows, empty for all. `rate` (a minute), `turns` (at once): None: see Settings, 0: no limit.
+    `letta`: None: see Settings.
     """
 
     name: str
@@ -27,6 +31,7 @@ class ApiKey:
     methods: frozenset[Method] = frozenset()
     rate: int | None = None
     turns: int | None = None
+    letta: LettaRight | None = None
 
 
 def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
@@ -76,6 +81,10 @@ def _parse_options(text: str, number: int) -> dict[str, Any]:
             found[name] = int(value)
         elif name == "methods" and value and set(value.split("|")) <= set(get_args(Method)) - {"auto"}:
             found[name] = frozenset(value.split("|"))
+        elif name == "letta" and value in get_args(LettaRight):
+            found[name] = value
         else:
-            raise ValueError(f"key {number} has an unknown option; options are rate=60;turns=4;methods=native|relay")
+            raise ValueError(
+                f"key {number} has an unknown option; options are rate=60;turns=4;methods=native|relay;letta=agents"
+            )
     return found

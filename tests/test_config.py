@@ -49,6 +49,8 @@ BAD = [
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::speed=1", "key 1 has an unknown option"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::methods=auto", "key 1 has an unknown option"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + ":a:rate=1:b", "key 1 looks like `name:sha256["),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::letta=some", "key 1 has an unknown option"),
+    ("BRIDGE_LETTA_API", "on", "must be one of off, agents, all"),
     ("BRIDGE_PROXIES", "-1", "must be a whole number from 0 to 10"),
     ("BRIDGE_DRAIN", "-1", "seconds from 0 to 3600"),
     ("BRIDGE_LOG_LEVEL", "loud", "must be one of debug, info, warning, error"),
@@ -150,6 +152,7 @@ def test_the_defaults_are_those_of_the_table() -> None:
     assert (settings.port, settings.host, settings.workers) == (8080, "0.0.0.0", 2)
     assert (settings.threads, settings.turns_at_once) == (64, 56)
     assert (settings.methods.for_agent("agent-1", "Ada"), settings.system_prompt) == ("auto", "block")
+    assert settings.letta_api == "off"
     assert (settings.api_keys, settings.admin_password, settings.redis_url) == ((), "", "")
     assert settings.data_dir == Path(".bridge")
     assert settings.ignored_variables == ()
@@ -186,7 +189,7 @@ def test_a_flag_can_be_switched_off_in_several_words(value: str) -> None:
 def test_the_settings_are_few_and_each_has_its_own_variable() -> None:
     names = [row["variable"] for row in variable_rows()]
     assert len(names) == len(set(names))
-    assert len(names) <= 31
+    assert len(names) <= 32
 
 
 @pytest.mark.parametrize(("turns", "threads"), [("1", 64), ("56", 64), ("57", 66), ("100", 115), ("896", 1024)])

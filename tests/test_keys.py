@@ -25,6 +25,9 @@ def test_of_a_plain_key_only_the_hash_is_kept() -> None:
         (f"roo:{DIGEST}:Ada%20Lovelace|a%2Cb%3A%7C", ApiKey("roo", DIGEST, frozenset({"Ada Lovelace", "a,b:|"}))),
         (f"roo:{DIGEST}::rate=60;turns=4", ApiKey("roo", DIGEST, rate=60, turns=4)),
         (f"roo:{DIGEST}::rate=0", ApiKey("roo", DIGEST, rate=0)),
+        (f"roo:{DIGEST}::letta=off", ApiKey("roo", DIGEST, letta="off")),
+        (f"roo:{DIGEST}:Ada:turns=4;letta=agents", ApiKey("roo", DIGEST, frozenset({"Ada"}), turns=4, letta="agents")),
+        (f"roo:{DIGEST}::letta=all", ApiKey("roo", DIGEST, letta="all")),
         (
             f"roo:{DIGEST}:Ada:methods=prompt|native",
             ApiKey("roo", DIGEST, frozenset({"Ada"}), frozenset({"prompt", "native"})),
@@ -63,7 +66,20 @@ def test_two_keys_may_belong_to_one_client() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", ["rate", "rate=", "rate=x", "rate=-1", "turns=1e3", "methods=", "methods=best", "x=1"]
+    "options",
+    [
+        "rate",
+        "rate=",
+        "rate=x",
+        "rate=-1",
+        "turns=1e3",
+        "methods=",
+        "methods=best",
+        "x=1",
+        "letta",
+        "letta=",
+        "letta=ALL",
+    ],
 )
 def test_an_unknown_option_is_refused_without_showing_the_key(options: str) -> None:
     with pytest.raises(ValueError, match="key 2 has an unknown option") as caught:

@@ -58,7 +58,7 @@ def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
     if isinstance(fault, RequestEntityTooLarge):
         return BodyTooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
-        return UnknownPath("There is no such route. The API is at /v1/models, /v1/chat/completions and /v1/responses.")
+        return UnknownPath.no_such_route()
     if isinstance(fault, MethodNotAllowed):
         return WrongMethod(f"This route takes {', '.join(fault.valid_methods or ())} only.")
     if isinstance(fault, SecurityError):
