@@ -138,7 +138,7 @@ class Connection:
         """Sends a client's call as it is. Returns the answer, of any status, as soon as its headers have come."""
         trace = current_trace()
         answer = _retry_if_safe(lambda: self._send_foreign(call, patient, trace), idempotent=call.verb == "GET")
-        body = ForeignBody(_read_pieces(answer, trace, decode=False), answer.close)
+        body = ForeignBody(_read_pieces(answer, trace, decode=False), answer.close, lambda: _abort(answer))
         return ForeignAnswer(answer.status_code, end_to_end_headers(answer.raw.headers.items()), body)
 
     def _send_foreign(self, call: ForeignCall, patient: bool, trace: Trace) -> requests.Response:
@@ -312,6 +312,12 @@ def _read_pieces(answer: requests.Response, trace: Trace, *, decode: bool = True
         if not piece:
             return
         yield piece
+
+
+def _abort(answer: requests.Response) -> None:
+    """Ends a read in another thread. close() would wait for that read."""
+    with suppress(OSError, ValueError, RuntimeError):  # all was read, or the answer was closed
+        answer.raw.shutdown()
 
 
 def _request_id_headers(trace: Trace) -> dict[str, str]:

@@ -21,11 +21,19 @@ def end_to_end_headers(fields: Iterable[tuple[str, str]]) -> list[tuple[str, str
 
 
 class ForeignBody:
-    """A body as it arrives. `close` also works before the first piece was read, which a generator's does not."""
+    """A body as it arrives. `close` also works before the first piece was read, which a generator's does not. `abort`
+    is for other threads than the one that reads.
+    """
 
-    def __init__(self, pieces: Iterable[bytes], close: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        pieces: Iterable[bytes],
+        close: Callable[[], object] = lambda: None,
+        abort: Callable[[], object] = lambda: None,
+    ) -> None:
         self._pieces = iter(pieces)
         self._close = close
+        self._abort = abort
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -35,3 +43,6 @@ class ForeignBody:
 
     def close(self) -> None:
         self._close()
+
+    def abort(self) -> None:
+        self._abort()

@@ -135,9 +135,14 @@ class ForeignCall:
     body: bytes | None = None
 
 
-class ClosableIterator(Iterator[bytes], Protocol):
+class Pieces(Iterator[bytes], Protocol):
+    """The pieces of a body as it arrives."""
+
     def close(self) -> None:
-        """Ends what the bytes come from. They may have been read to their end, in part, or not at all."""
+        """Ends the connection unless the body was read to its end."""
+
+    def abort(self) -> None:
+        """Makes a read that waits in another thread end soon. The answer must be closed all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,7 @@ class ForeignAnswer:
 
     status: int
     headers: Sequence[tuple[str, str]]
-    pieces: ClosableIterator
+    pieces: Pieces
 
     def read(self, limit: int) -> bytes:
         """Returns the whole body. Raises LettaError if it has more than `limit` bytes."""
@@ -164,6 +169,9 @@ class ForeignAnswer:
 
     def close(self) -> None:
         self.pieces.close()
+
+    def abort(self) -> None:
+        self.pieces.abort()
 
 
 class Gateway(Protocol):

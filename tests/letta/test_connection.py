@@ -561,6 +561,19 @@ def test_closing_an_answer_to_a_client_closes_the_connection(read_first: bool) -
         thread.join(SOON)
 
 
+def test_aborting_an_answer_ends_a_read_in_another_thread() -> None:
+    with RawServer([CHUNKED, chunk(HELLO), WAIT]) as server:
+        answer = server_at(server.url).forward(READ, patient=True)
+        assert next(answer.pieces) == HELLO
+        other = threading.Timer(0.05, answer.abort)
+        other.start()
+        with pytest.raises(errors.LettaUnreachable):
+            next(answer.pieces)
+        answer.close()
+        answer.abort()
+        other.join(SOON)
+
+
 def test_an_answer_that_was_read_leaves_its_connection_for_the_next_call() -> None:
     with CountingLetta() as letta:
         bridge = server_at(letta.url)
