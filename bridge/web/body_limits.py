@@ -10,14 +10,14 @@ from werkzeug.routing import Map
 
 from bridge.config import Settings
 from bridge.errors import Unauthorized
+from bridge.passthrough.rights import right_of
+from bridge.web.api_paths import is_api_path, is_letta_path
 from bridge.web.prefix import path_without_prefix
 from bridge.web.room import SMALL
 from bridge.web.security import client_key
 
 # The name of the extension by which the worker finds the app's BodyLimits.
 BODY_LIMITS = "letta-tool-bridge-body-limits"
-# The routes below this path need a client's key, and take large bodies.
-_API = "/v1/"
 
 
 class BodyLimits:
@@ -31,23 +31,25 @@ class BodyLimits:
         """Returns the most bytes of a body that are read after this head: SMALL if the app will refuse the request."""
         line, *fields = head.decode("latin-1").split("\r\n")
         method, _, target = line.partition(" ")
-        allowed = self._is_route(method, target.partition(" ")[0]) and self._has_key(fields)
-        return self._settings.max_body if allowed else SMALL
+        path = self._api_path(method, target.partition(" ")[0])
+        return self._settings.max_body if path and self._may_use(path, fields) else SMALL
 
-    def _is_route(self, method: str, target: str) -> bool:
+    def _api_path(self, method: str, target: str) -> str:
+        """Returns the path of a request to a route of an API; "" for all others."""
         try:
             path = path_without_prefix(unquote(urlsplit(target).path), self._settings.url_prefix)
             self._routes.match(path, method)
         except (HTTPException, ValueError):
-            return False
-        return path.startswith(_API)
+            return ""
+        return path if is_api_path(path) else ""
 
-    def _has_key(self, fields: list[str]) -> bool:
+    def _may_use(self, path: str, fields: list[str]) -> bool:
+        """Returns whether the head has a valid key, and for Letta's own API one that has any right there."""
         shown = [
             value for name, _, value in (field.partition(":") for field in fields) if name.lower() == "authorization"
         ]
         try:
-            client_key(Request({"HTTP_AUTHORIZATION": ",".join(shown).strip()}), self._settings.api_keys)
+            key = client_key(Request({"HTTP_AUTHORIZATION": ",".join(shown).strip()}), self._settings.api_keys)
         except Unauthorized:
             return False
-        return True
+        return not is_letta_path(path) or right_of(key, self._settings.letta_api) != "off"

@@ -9,6 +9,7 @@ from typing import Any
 from flask import Flask, Response, request
 
 from bridge.trace import Trace, current_trace, set_current_trace
+from bridge.web.api_paths import is_api_path
 from bridge.web.metrics import Metrics
 
 log = logging.getLogger("bridge.request")
@@ -32,7 +33,7 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
     def report_trace(response: Response) -> Response:
         trace = current_trace()
         response.headers["X-Request-Id"] = trace.request_id
-        if request.path.startswith("/v1"):
+        if is_api_path(request.path):
             response.headers["X-Bridge-Letta-Calls"] = str(trace.letta_calls)
             response.headers["Server-Timing"] = _server_timing(trace)
         streamed = response.mimetype == "text/event-stream"

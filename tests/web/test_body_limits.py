@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from flask import Flask
+from werkzeug.routing import Rule
 
 from bridge.config import Settings
 from bridge.keys import parse_api_keys
@@ -54,6 +56,32 @@ def test_a_client_with_a_key_may_send_a_large_body(limits: BodyLimits, settings:
 )
 def test_for_a_request_that_the_app_refuses_little_is_read(limits: BodyLimits, head: bytes) -> None:
     assert limits.largest_body(head) == SMALL
+
+
+LETTA_LINE = LINE.replace(b"/v1/chat/completions", b"/letta/v1/agents/agent-1/messages")
+
+
+@pytest.fixture
+def letta_limits(app: Flask, settings: Settings) -> Callable[..., BodyLimits]:
+    """Makes the limits of a service that has a route for Letta's own API."""
+    app.url_map.add(Rule("/letta/<path:path>", endpoint="letta", methods=["POST"]))
+    return lambda **changes: BodyLimits(replace(settings, **changes), app.url_map)
+
+
+def test_a_client_with_a_right_may_send_a_large_body_to_letta(
+    letta_limits: Callable[..., BodyLimits], settings: Settings
+) -> None:
+    assert letta_limits(letta_api="agents").largest_body(LETTA_LINE) == settings.max_body
+    key = replace(parse_api_keys(KEY)[0], letta="all")
+    assert letta_limits(api_keys=(key,)).largest_body(LETTA_LINE + ALLOWED) == settings.max_body
+
+
+def test_for_a_client_without_a_right_little_is_read(letta_limits: Callable[..., BodyLimits]) -> None:
+    keys = parse_api_keys(KEY)
+    assert letta_limits().largest_body(LETTA_LINE) == SMALL
+    assert letta_limits(letta_api="all", api_keys=keys).largest_body(LETTA_LINE) == SMALL
+    off = (replace(keys[0], letta="off"),)
+    assert letta_limits(letta_api="all", api_keys=off).largest_body(LETTA_LINE + ALLOWED) == SMALL
 
 
 def test_without_keys_everybody_may_send_a_large_body(app: Flask, settings: Settings) -> None:

@@ -58,6 +58,11 @@ def test_a_reply_says_how_many_calls_and_how_much_time_it_took(over_http: FlaskC
     assert TIMING.fullmatch(reply.headers["Server-Timing"])
 
 
+def test_replies_below_lettas_path_say_it_too(over_http: FlaskClient) -> None:
+    assert over_http.get("/letta/v1/nowhere").headers["X-Bridge-Letta-Calls"] == "0"
+    assert "X-Bridge-Letta-Calls" not in over_http.get("/letta").headers
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_reply_of_a_turn_says_it_too(chat: Chat, letta: FakeGateway, streamed: bool) -> None:
     letta.will(Text("Hello"), Stopped("end_turn"))
