@@ -5,7 +5,10 @@ A test of several modules is named after the behaviour and listed here, with the
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -92,3 +95,8 @@ def test_every_test_is_named_after_a_module_or_listed_with_a_reason() -> None:
 def test_the_list_names_only_tests_of_behaviour_that_exist() -> None:
     behaviours = {str(path) for path in files_with_tests() if not module_of(path).exists()}
     assert sorted(BEHAVIOURS.keys() - behaviours) == []
+
+
+@pytest.mark.parametrize("file", sorted((TESTS / "clients").glob("*.py")), ids=lambda file: file.stem)
+def test_the_modules_that_only_make_test_clients_runs_can_be_imported(file: Path) -> None:
+    import_module(f"tests.clients.{file.stem}")

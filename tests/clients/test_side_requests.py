@@ -13,7 +13,7 @@ from tests.clients.opencode import OpenCode
 from tests.clients.process import Scratch
 from tests.clients.qwen_code import QwenCode
 from tests.clients.task import ANSWER, call, secret_in, teach, what_is_kept
-from tests.clients.wire import COMPLETIONS, Wire, first_words, last_words
+from tests.clients.wire import Wire, first_words, last_words
 from tests.real.conftest import say
 from tests.real.world import Agent
 
@@ -30,7 +30,7 @@ def heard(agent: Agent) -> str:
 def send_again(agent: Agent, sent: ProxiedCall) -> requests.Response:
     """Sends a recorded request of the client to the bridge."""
     headers = {name: value for name, value in sent.headers.items() if name.lower() not in ("host", "connection")}
-    return requests.post(agent.world.bridge.url + COMPLETIONS, data=sent.raw, headers=headers, timeout=60)
+    return requests.post(agent.world.bridge.url + sent.path, data=sent.raw, headers=headers, timeout=60)
 
 
 def test_opencode_gets_a_title(agent: Agent, scratch: Scratch, wire: Wire) -> None:
