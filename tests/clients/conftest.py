@@ -1,4 +1,4 @@
-"""Real Letta servers for the clients, with one type of agent each."""
+"""Real Letta servers for the clients."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ USUAL = ("0.11.7", "0.16.1")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests get the newest type of agent of each server; with the mark `each_loop`, one type for each agent loop."""
     if "agent_type" in metafunc.fixturenames:
         versions = wanted_versions() if os.environ.get("TEST_LETTA") else USUAL
-        pairs = [(version, agent_types(version)[-1]) for version in versions]
+        # The oldest type runs in the loop of the second.
+        first = 1 if metafunc.definition.get_closest_marker("each_loop") else -1
+        pairs = [(version, kind) for version in versions for kind in agent_types(version)[first:]]
         metafunc.parametrize(("world", "agent_type"), pairs, indirect=["world"], scope="session")
 
 

@@ -11,7 +11,7 @@ from tests.clients.wire import Wire
 from tests.real.conftest import say
 from tests.real.world import Agent
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.each_loop, pytest.mark.timeout(600)]
 
 
 def test_codex_runs_commands_writes_and_continues_a_session(agent: Agent, scratch: Scratch, wire: Wire) -> None:

@@ -41,6 +41,7 @@ def test_the_client_reads_writes_runs_and_continues_a_session(
     assert wire.failures() == []
 
 
+@pytest.mark.each_loop
 def test_opencode_reads_a_file_through_the_responses_api(agent: Agent, scratch: Scratch, wire: Wire) -> None:
     notes = scratch.work / "notes.txt"
     word = secret_in(notes)

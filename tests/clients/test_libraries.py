@@ -1,4 +1,4 @@
-"""Agents of LangChain, pydantic-ai and the Vercel AI SDK read a file; these and instructor answer in forms."""
+"""Agents of libraries read a file, through both APIs; some of them, and instructor, answer in forms."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ from tests.real.world import Agent
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
+# Programs that speak the Responses API.
+RESPONSES = (
+    "agents_node",
+    "agents_python",
+    "langchain_agent",
+    "pydantic_ai_agent",
+    "responses_node",
+    "responses_python",
+    "vercel_responses",
+)
+
 
 @pytest.mark.parametrize("how", ["whole", "stream"])
 @pytest.mark.parametrize("program", ["langchain_agent", "pydantic_ai_agent", "vercel_ai"])
@@ -24,10 +35,9 @@ def test_the_library_reads_a_file_and_answers_with_its_word(
     check_that_it_reads(program, how, agent, scratch)
 
 
+@pytest.mark.each_loop
 @pytest.mark.parametrize("how", ["whole", "stream"])
-@pytest.mark.parametrize(
-    "program", ["agents_python", "agents_node", "langchain_agent", "pydantic_ai_agent", "vercel_responses"]
-)
+@pytest.mark.parametrize("program", RESPONSES)
 def test_the_library_does_the_same_through_the_responses_api(
     agent: Agent, scratch: Scratch, program: str, how: str
 ) -> None:

@@ -32,7 +32,7 @@ def agent(world: World) -> Iterator[Agent]:
 
 
 @pytest.mark.parametrize("how", ["whole", "stream"])
-@pytest.mark.parametrize("program", ["openai_python", "openai_node", "responses_python", "responses_node"])
+@pytest.mark.parametrize("program", ["openai_python", "openai_node"])
 def test_the_package_reads_a_file_and_answers_with_its_word(
     agent: Agent, tmp_path: Path, program: str, how: str
 ) -> None:
