@@ -54,9 +54,9 @@ class Offering:
         """Returns a stub for each tool, in the form that the Letta server and the agent's model need."""
         method = chosen.method
         form = schema_form(chosen.features, chosen.loop, agent.model, runs_stubs=method.runs_stubs)
+        places = (spec.place.removesuffix(".parameters") for spec in specs)
         return [
-            self._stubs.stub(spec, form, method.stub_kind, f"tools[{index}].function")
-            for index, spec in enumerate(specs)
+            self._stubs.stub(spec, form, method.stub_kind, place) for spec, place in zip(specs, places, strict=True)
         ]
 
     def offer_stubs(

@@ -55,7 +55,7 @@ class StubCache:
                 tool.work = work.spent - before
         except InvalidRequest as fault:
             raise fault.about_tool(spec.name) from None
-        return tool.spec
+        return replace(tool.spec, place=spec.place)
 
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
         tool = self._find_or_check(spec, f"{where}.parameters")

@@ -26,6 +26,7 @@ READ: Json = {
     "description": "Reads a file.",
     "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
 }
+USER: Json = {"role": "user", "content": "Hi"}
 PATCH: Json = {"type": "custom", "name": "apply_patch", "description": "Changes files."}
 
 
@@ -172,6 +173,22 @@ def test_a_schema_that_is_refused_is_named_by_its_place(responses: ResponsesClie
     reply = responses.ask(tools=[{**READ, "parameters": {"type": "object", "properties": {"x": {"type": "any"}}}}])
     assert reply.error is not None
     assert str(reply.error["param"]).startswith("tools[0].parameters.properties.x")
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"tools": [{**READ, "name": "a b"}]}, "tools[0].name"),
+        ({"tools": [{"type": "namespace", "name": "a b", "tools": [READ]}]}, "tools[0].tools[0].name"),
+        ({"given": [{"type": "additional_tools", "tools": [{**READ, "name": "a b"}]}, USER]}, "input[0].tools[0].name"),
+    ],
+)
+def test_a_name_that_is_refused_is_named_by_its_place(
+    responses: ResponsesClient, chat: Chat, fields: dict[str, Any], param: str
+) -> None:
+    chat.ask(tools=[{"type": "function", "function": {**READ, "name": "a b"}}])  # is known by another place from now on
+    reply = responses.ask(**fields)
+    assert (reply.status, reply.error and reply.error["param"]) == (400, param)
 
 
 # --- what programs send -----------------------------------------------------------------------------------

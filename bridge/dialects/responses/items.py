@@ -41,10 +41,19 @@ def input_items(body: JsonObject) -> list[Any]:
     return given
 
 
-def added_tools(items: list[Any]) -> list[Any]:
-    """Returns the tools that items of the type `additional_tools` bring."""
-    found = [item.get("tools") for item in items if isinstance(item, dict) and item.get("type") == "additional_tools"]
-    return [tool for tools in found if isinstance(tools, list) for tool in tools]
+def added_tools(items: list[Any]) -> list[tuple[str, Any]]:
+    """Returns the tools that items of the type `additional_tools` bring, with their places in the request."""
+    bringing = [
+        (f"input[{index}].tools", item.get("tools"))
+        for index, item in enumerate(items)
+        if isinstance(item, dict) and item.get("type") == "additional_tools"
+    ]
+    return [
+        (f"{where}[{index}]", tool)
+        for where, tools in bringing
+        if isinstance(tools, list)
+        for index, tool in enumerate(tools)
+    ]
 
 
 def read_transcript(body: JsonObject, items: list[Any], tools: OfferedTools, rules: RequestRules) -> list[Message]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,6 +13,10 @@ from bridge.turn import JsonObject, ToolChoice, ToolSpec
 
 # The kinds of tools that are offered to the agent. OpenAI itself runs those of all others.
 KINDS = ("function", "custom", "namespace")
+_CALLED = ("function", "custom")
+# In characters: a tool's name, and how much of the description of its namespace each tool has.
+LONGEST_NAME = 128
+LONGEST_ABOUT = 1_000
 # The one argument of a tool that takes free text.
 FREE_TEXT = "input"
 # Between the name of a namespace and the name of a tool in it.
@@ -41,68 +46,105 @@ class OfferedTools:
     def spec_name(self, name: str, namespace: str) -> str:
         """Returns the agent's name of a tool that the client names; a tool need not be offered any more."""
         known = (key for key, tool in self.by_spec_name.items() if (tool.name, tool.namespace) == (name, namespace))
-        return next(known, f"{namespace}{_BETWEEN}{name}" if namespace else name)
+        return next(known, _name_in(namespace, name) if namespace else name)
 
     def only(self, names: set[str]) -> OfferedTools:
         return OfferedTools({name: tool for name, tool in self.by_spec_name.items() if name in names})
 
 
-def parse_offered_tools(body: JsonObject, added: Sequence[Any], most: int) -> OfferedTools:
-    """Returns the tools in the field `tools`, then those `added` by items of the input. Tools that OpenAI itself runs,
-    such as `web_search`, are passed over: clients send them always, and no agent needs them.
+def parse_offered_tools(body: JsonObject, added: Sequence[tuple[str, Any]], most: int) -> OfferedTools:
+    """Returns the tools in the field `tools`, then those `added` by items of the input, which come with their places.
+    Tools that OpenAI itself runs, such as `web_search`, are passed over: clients send them always, and no agent needs
+    them.
     """
     tools = body.get("tools")
     if tools is not None and not isinstance(tools, list):
         raise InvalidRequest("`tools` must be an array.", param="tools")
     given = [(f"tools[{index}]", item) for index, item in enumerate(tools or ())]
-    given += [("input", item) for item in added]
-    found: dict[str, OfferedTool] = {}
-    for where, item in given:
-        for tool in _parse_item(item, where):
-            _add_tool(found, tool)
-    if len(found) > most:
+    sent = [tool for where, item in [*given, *added] for tool in _tools_in(item, where)]
+    if len(sent) > most:
         raise InvalidRequest(
-            f"The request has {len(found)} tools; the limit is {most}.", param="tools", code="too_many_tools"
+            f"The request has {len(sent)} tools; the limit is {most}.", param="tools", code="too_many_tools"
         )
-    return OfferedTools(found)
+    return OfferedTools({tool.spec.name: tool for tool in _with_own_names(map(_parse_sent, sent))})
 
 
-def _add_tool(found: dict[str, OfferedTool], tool: OfferedTool) -> None:
-    """Adds a tool. Two tools with names that only together are equal, such as `a__b` and `b` of `a`, get a number."""
-    if any((other.name, other.namespace) == (tool.name, tool.namespace) for other in found.values()):
-        raise InvalidRequest(
-            f"`{tool.spec.place}` is of a tool {tool.name!r:.160}, which an earlier tool is called already.",
-            param=tool.spec.place,
-        )
-    name, number = tool.spec.name, 2
-    while name in found:
-        name, number = f"{tool.spec.name}_{number}", number + 1
-    found[name] = replace(tool, spec=replace(tool.spec, name=name))
+@dataclass(frozen=True, slots=True)
+class _SentTool:
+    """A tool as the client sent it, and its place in the request. `about` describes its namespace."""
+
+    value: JsonObject
+    where: str
+    namespace: str = ""
+    about: str = ""
 
 
-def _parse_item(value: Any, where: str) -> Iterator[OfferedTool]:
+def _tools_in(value: Any, where: str) -> Iterator[_SentTool]:
     """Yields the tools of one item: of a namespace several, of a kind that OpenAI runs itself none."""
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
-    if value["type"] != "namespace":
-        if value["type"] in ("function", "custom"):
-            yield refused_by_name(_parse_tool, value, where)
+    kind = _kind_of(value, where)
+    if kind in _CALLED:
+        yield _SentTool(value, where)
+    if kind != "namespace":
         return
-    namespace, inner = value.get("name"), value.get("tools")
-    if not isinstance(namespace, str) or not namespace:
-        raise InvalidRequest(f"`{where}.name` must be a string.", param=f"{where}.name")
+    name, inner, about = value.get("name"), value.get("tools"), value.get("description")
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
+        raise InvalidRequest(
+            f"`{where}.name` must be a string of 1 to {LONGEST_NAME} characters.", param=f"{where}.name"
+        )
     if not isinstance(inner, list):
         raise InvalidRequest(f"`{where}.tools` must be an array.", param=f"{where}.tools")
-    about = value.get("description")
     for index, item in enumerate(inner):
-        for tool in _parse_item(item, f"{where}.tools[{index}]"):
-            yield _put_into(tool, namespace, about if isinstance(about, str) else "")
+        place = f"{where}.tools[{index}]"
+        if _kind_of(item, place) in _CALLED:
+            yield _SentTool(item, place, name, about if isinstance(about, str) else "")
 
 
-def _put_into(tool: OfferedTool, namespace: str, about: str) -> OfferedTool:
-    described = "\n\n".join(filter(None, [tool.spec.description, about and f"Part of {namespace}: {about}"]))
-    spec = replace(tool.spec, name=f"{namespace}{_BETWEEN}{tool.spec.name}", description=described)
-    return replace(tool, spec=spec, namespace=namespace)
+def _kind_of(value: Any, where: str) -> str:
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise InvalidRequest(f"`{where}` must be an object with `type`.", param=where)
+    kind: str = value["type"]
+    return kind
+
+
+def _parse_sent(sent: _SentTool) -> OfferedTool:
+    tool = refused_by_name(_parse_tool, sent.value, sent.where)
+    if not sent.namespace:
+        return tool
+    spec, about = tool.spec, sent.about
+    if len(about) > LONGEST_ABOUT:  # each tool of the namespace repeats it
+        about = f"{about[:LONGEST_ABOUT]} [...]"
+    described = "\n\n".join(filter(None, [spec.description, about and f"Part of {sent.namespace}: {about}"]))
+    spec = replace(spec, name=_name_in(sent.namespace, spec.name), description=described)
+    return replace(tool, spec=spec, namespace=sent.namespace)
+
+
+def _name_in(namespace: str, name: str) -> str:
+    """Returns the agent's name of a tool in a namespace. Of a very long one, the end is a digest of the whole."""
+    whole = f"{namespace}{_BETWEEN}{name}"
+    if len(whole) <= LONGEST_NAME:
+        return whole
+    digest = hashlib.sha256(whole.encode(errors="replace")).hexdigest()[:8]
+    return f"{whole[: LONGEST_NAME - len(digest) - 1]}_{digest}"
+
+
+def _with_own_names(tools: Iterable[OfferedTool]) -> Iterator[OfferedTool]:
+    """Yields the tools, each with a name of its own for the agent. Two tools with names that only together are equal,
+    such as `a__b` and `b` of `a`, get a number. Refuses two that the client calls the same.
+    """
+    known: set[tuple[str, str]] = set()
+    taken: set[str] = set()
+    for tool in tools:
+        if (tool.name, tool.namespace) in known:
+            raise InvalidRequest(
+                f"`{tool.spec.place}` is of a tool {tool.name!r:.160}, which an earlier tool is called already.",
+                param=tool.spec.place,
+            )
+        known.add((tool.name, tool.namespace))
+        name, number = tool.spec.name, 2
+        while name in taken:
+            name, number = f"{tool.spec.name}_{number}", number + 1
+        taken.add(name)
+        yield replace(tool, spec=replace(tool.spec, name=name))
 
 
 def _parse_tool(value: Any, where: str) -> OfferedTool:

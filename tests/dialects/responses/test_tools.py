@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -65,6 +66,34 @@ def test_each_tool_counts_also_in_a_namespace() -> None:
     assert refused.value.code == "too_many_tools"
 
 
+def test_too_many_tools_are_refused_before_they_are_read() -> None:
+    began = time.process_time()
+    with pytest.raises(InvalidRequest, match="100000 tools"):
+        offered(*({**READ, "name": f"read{number}"} for number in range(100_000)))
+    assert time.process_time() - began < 5
+
+
+def test_the_description_of_a_namespace_is_cut_because_each_tool_repeats_it() -> None:
+    inside = [{**READ, "name": name} for name in ("read", "write")]
+    tools = offered({"type": "namespace", "name": "files", "description": "x" * 1_000_000, "tools": inside})
+    assert [len(spec.description) < 1_100 for spec in tools.specs] == [True, True]
+
+
+def test_a_tool_with_two_long_names_has_a_name_of_its_own_for_the_agent() -> None:
+    inside = [{**READ, "name": f"{'b' * 63}{number}"} for number in range(2)]
+    tools = offered({"type": "namespace", "name": "a" * 64, "tools": inside})
+    assert [len(name) for name in names(tools)] == [128, 128]
+    assert [tools.spec_name(tool["name"], "a" * 64) for tool in inside] == names(tools)
+    assert offered().spec_name(inside[0]["name"], "a" * 64) == names(tools)[0]
+
+
+def test_a_namespace_within_a_namespace_is_passed_over() -> None:
+    inside = {"type": "namespace", "name": "b", "tools": [READ]}
+    assert names(offered({"type": "namespace", "name": "a", "tools": [inside, {"type": "web_search"}, READ]})) == [
+        "a__read"
+    ]
+
+
 @pytest.mark.parametrize(
     ("tool", "param"),
     [
@@ -73,6 +102,8 @@ def test_each_tool_counts_also_in_a_namespace() -> None:
         ({**READ, "parameters": []}, "tools[0].parameters"),
         ({**PATCH, "format": {"type": "grammar"}}, "tools[0].format"),
         ({"type": "namespace", "tools": []}, "tools[0].name"),
+        ({"type": "namespace", "name": "a" * 129, "tools": [READ]}, "tools[0].name"),
+        ({"type": "namespace", "name": "a", "tools": [5]}, "tools[0].tools[0]"),
         ({"type": "namespace", "name": "a"}, "tools[0].tools"),
         ({"type": "namespace", "name": "a", "tools": [{**READ, "description": 5}]}, "tools[0].tools[0].description"),
     ],
