@@ -59,8 +59,10 @@ class Dialect(Protocol):
         header says that the request must not reach the agent's memory.
         """
 
-    def identity_fields(self, body: JsonObject) -> JsonObject:
-        """Returns the fields that stay the same in a repeated request, so that the bridge recognises the repeat."""
+    def identity_fields(self, body: JsonObject, turn: Turn) -> JsonObject:
+        """Returns the fields that stay the same in a repeated request, so that the bridge recognises the repeat. `turn`
+        is what `parse` made of the body.
+        """
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:
         """Translates the `stop_reason` of Letta's run, for the turn's record. `called`: the reply has tool calls."""

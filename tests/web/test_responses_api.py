@@ -16,7 +16,7 @@ from bridge.shared import make_shared_parts
 from bridge.turn import AgentCall, Reasoning, Stopped, Text, Used
 from tests.actors import Chat
 from tests.fakes import FakeGateway, new_id
-from tests.responses_actor import ResponsesClient
+from tests.responses_actor import ResponseReply, ResponsesClient
 from tests.sse_checker import Json, check_error
 from tests.stream_cases import CASES, messages, stream
 
@@ -282,6 +282,51 @@ def test_only_allowed_tools_are_offered(responses: ResponsesClient, letta: FakeG
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "read"}]}
     assert responses.ask(tools=[READ, PATCH], tool_choice=allowed).status == 200
     assert letta.prompts[0].tools == ("read",)
+
+
+# --- a stream that failed ---------------------------------------------------------------------------------
+
+
+def done_items(reply: ResponseReply) -> list[Json]:
+    """Returns the items of a stream that were finished when it failed. Codex sends them when it asks again."""
+    assert reply.streamed is not None
+    assert reply.response["status"] == "failed"
+    return [event["item"] for event in reply.streamed.events if event["type"] == "response.output_item.done"]
+
+
+@pytest.mark.parametrize("begun", [[Reasoning("hm"), Text("Hel")], [Text("Let me see.", "m1"), Reasoning("hm", "m2")]])
+def test_a_request_that_comes_again_with_the_beginning_of_its_answer_is_the_same(
+    responses: ResponsesClient, letta: FakeGateway, begun: list[Any]
+) -> None:
+    letta.will(*begun, errors.LettaUnavailable("It is restarted."))
+    first = responses.ask([USER], stream=True)
+    letta.will_say("Hello")
+    again = responses.ask([USER, *done_items(first)], stream=True)
+    assert len(done_items(first)) == 1
+    assert (again.text, again.response["id"]) == ("Hello", first.response["id"])
+    assert [prompt.texts.count("Hi") for prompt in letta.prompts] == [1, 0]
+
+
+def test_an_output_that_comes_again_with_the_beginning_of_its_answer_is_given_once(
+    responses: ResponsesClient, letta: FakeGateway, call: Callable[..., Json]
+) -> None:
+    item = call("read", {"path": "a"}, tools=[READ], stream=True)
+    output = {"type": "function_call_output", "call_id": item["call_id"], "output": "(nothing)"}
+    given = [{"role": "user", "content": "Do it."}, item, output]
+    letta.will(Reasoning("hm"), Text("It"), errors.LettaUnavailable("It is restarted."))
+    first = responses.ask(given, tools=[READ], stream=True)
+    letta.will_say("It is empty.")
+    assert responses.ask([*given, *done_items(first)], tools=[READ], stream=True).text == "It is empty."
+    assert sum(isinstance(message, Results) for prompt in letta.prompts for message in prompt.messages) == 1
+
+
+def test_a_request_aside_for_more_of_an_answer_is_one_of_its_own(
+    responses: ResponsesClient, letta: FakeGateway
+) -> None:
+    answers = [{"role": "assistant", "content": text} for text in ("One.", "Two.")]
+    for answer in answers:
+        assert responses.ask([USER, answer], headers={"X-Bridge-Aside": "1"}).status == 200
+    assert [prompt.history[-1].text for prompt in letta.prompts] == ["One.", "Two."]
 
 
 # --- the answer before ------------------------------------------------------------------------------------

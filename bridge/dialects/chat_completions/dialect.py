@@ -8,7 +8,7 @@ from bridge.dialects.chat_completions.request import parse_chat_request, wants_u
 from bridge.dialects.openai.errors import error_object
 from bridge.dialects.openai.finish import finish_reason
 from bridge.errors import BridgeError
-from bridge.turn import JsonObject
+from bridge.turn import JsonObject, Turn
 
 # Fields of a request that change the form of the reply, but not what the agent is asked.
 _FORM = ("stream", "stream_options")
@@ -24,7 +24,7 @@ class ChatCompletions:
         turn = parse_chat_request(body, self._rules, aside=aside)
         return ParsedRequest(turn, ChatReply(turn.model, include_usage=wants_usage(body)))
 
-    def identity_fields(self, body: JsonObject) -> JsonObject:
+    def identity_fields(self, body: JsonObject, turn: Turn) -> JsonObject:
         """Leaves out `stream` and `stream_options`: sent again without a stream, a request gets the same turn."""
         return {name: value for name, value in body.items() if name not in _FORM}
 

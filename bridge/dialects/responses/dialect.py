@@ -8,12 +8,12 @@ from typing import Any
 from bridge.dialects.base import ParsedRequest, RequestRules
 from bridge.dialects.openai.errors import error_object
 from bridge.dialects.openai.finish import finish_reason
-from bridge.dialects.responses.items import input_items
+from bridge.dialects.responses.items import input_items, items_before_answer
 from bridge.dialects.responses.reply import ResponsesReply
 from bridge.dialects.responses.request import parse_request
 from bridge.dialects.responses.response import ResponseObject
 from bridge.errors import BridgeError
-from bridge.turn import JsonObject
+from bridge.turn import JsonObject, Turn
 
 # Fields of a request that change the form of the reply, or whether it is kept, but not what the agent is asked.
 _FORM = ("stream", "stream_options", "store", "include")
@@ -34,8 +34,10 @@ class Responses:
         finished = _keeper(self._keep, input_items(body)) if body.get("store") is not False else _forget
         return ParsedRequest(turn, ResponsesReply(ResponseObject(body, turn.model), tools, finished))
 
-    def identity_fields(self, body: JsonObject) -> JsonObject:
-        return {name: value for name, value in body.items() if name not in _FORM}
+    def identity_fields(self, body: JsonObject, turn: Turn) -> JsonObject:
+        """Leaves out the beginning of a broken answer, too: with it, Codex sends a request again that failed."""
+        fields = {name: value for name, value in body.items() if name not in _FORM}
+        return fields if turn.aside else {**fields, "input": items_before_answer(input_items(body))}
 
     def finish_reason(self, stop_reason: str, called: bool) -> str:
         return finish_reason(stop_reason, called)

@@ -41,6 +41,24 @@ def input_items(body: JsonObject) -> list[Any]:
     return given
 
 
+def items_before_answer(items: list[Any]) -> list[Any]:
+    """Returns the items without those of an answer at their end, which is unfinished, or would not be the last."""
+    end = len(items)
+    while end and _is_said(items[end - 1]):
+        end -= 1
+    return items[:end]
+
+
+def _is_said(item: Any) -> bool:
+    """Returns whether an item is of an answer, but no call."""
+    kind = _kind_of(item) if isinstance(item, dict) else ""
+    return kind in _UNTOLD or (kind == "message" and item.get("role") == "assistant")
+
+
+def _kind_of(item: JsonObject) -> Any:
+    return item.get("type") or ("message" if "role" in item else "item_reference")
+
+
 def added_tools(items: list[Any]) -> list[tuple[str, Any]]:
     """Returns the tools that items of the type `additional_tools` bring, with their places in the request."""
     bringing = [
@@ -82,7 +100,7 @@ def _read_items(items: list[Any], tools: OfferedTools, rules: RequestRules) -> I
         where = f"input[{index}]"
         if not isinstance(item, dict):
             raise InvalidRequest(f"`{where}` must be an object.", param=where)
-        kind = item.get("type") or ("message" if "role" in item else "item_reference")
+        kind = _kind_of(item)
         if kind == "message":
             yield _read_message(item, where, rules)
         elif kind in _CALLS:

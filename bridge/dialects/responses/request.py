@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from bridge.dialects.base import RequestRules
 from bridge.dialects.openai.parameters import parse_flag, parse_model
+from bridge.dialects.openai.side_requests import find_side_rule
 from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.dialects.responses.ids import turn_of_response
 from bridge.dialects.responses.items import added_tools, input_items, read_transcript
 from bridge.dialects.responses.parameters import check_parameters, conversation_name, parse_reply_format
 from bridge.dialects.responses.tools import OfferedTools, parse_choice, parse_offered_tools
 from bridge.errors import InvalidRequest
-from bridge.turn import ASIDE_SUFFIX, JsonObject, Turn
+from bridge.turn import ASIDE_SUFFIX, JsonObject, Message, Turn
 
 
 def parse_request(body: JsonObject, rules: RequestRules, *, aside: bool = False) -> tuple[Turn, OfferedTools]:
@@ -25,12 +26,13 @@ def parse_request(body: JsonObject, rules: RequestRules, *, aside: bool = False)
     items = input_items(body)
     tools = parse_offered_tools(body, added_tools(items), rules.most_tools)
     choice, offered = parse_choice(body, tools)
+    transcript = read_transcript(body, items, tools, rules)
+    has_tools = bool(offered.by_spec_name)
+    aside = aside or model.endswith(ASIDE_SUFFIX)
+    if not aside and find_side_rule(transcript, has_tools, rules.side_rules) is None:
+        transcript = _without_broken_answer(transcript)
     fields = transcript_fields(
-        read_transcript(body, items, tools, rules),
-        rules.side_rules,
-        aside=aside or model.endswith(ASIDE_SUFFIX),
-        has_tools=bool(offered.by_spec_name),
-        reply_format=parse_reply_format(body),
+        transcript, rules.side_rules, aside=aside, has_tools=has_tools, reply_format=parse_reply_format(body)
     )
     if follows and fields["aside"]:
         raise InvalidRequest(
@@ -51,6 +53,14 @@ def parse_request(body: JsonObject, rules: RequestRules, *, aside: bool = False)
         **fields,
     )
     return turn, tools
+
+
+def _without_broken_answer(transcript: list[Message]) -> list[Message]:
+    """Returns the transcript without an answer at its end. When a stream fails, Codex sends its request again with the
+    items of the answer that had come until then: the agent is asked for the whole answer, as by the first request.
+    """
+    is_broken = bool(transcript) and transcript[-1].role == "assistant" and not transcript[-1].tool_calls
+    return transcript[:-1] if is_broken else transcript
 
 
 def _parse_turn_before(body: JsonObject) -> str:
