@@ -87,7 +87,7 @@ class Conversation:
         if turn.aside:
             return chain(kept, hearing.note(self._answer_aside(turn, hearing, gone)))
         if not turn.new_input.results and not turn.new_input.user_messages:
-            return chain(kept, events_without_agent())
+            return chain(kept, self._run_without_agent(turn))
         return chain(kept, self._run_when_agent_is_free(turn, hearing, gone))
 
     def cancel(self, turn: Turn, run_id: str) -> None:
@@ -105,6 +105,11 @@ class Conversation:
         """
         if not turn.aside:
             self._lingering.note(self._directory.find_id(turn.model), turn, token, began)
+
+    def _run_without_agent(self, turn: Turn) -> Iterator[TurnEvent]:
+        yield from events_without_agent()
+        if turn.is_named:
+            self._newest.note_without_agent(self._directory.find_id(turn.model), turn)
 
     def _run_when_agent_is_free(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Waits until the agent has no other turn, and no open call of another conversation for which the settings tell

@@ -18,7 +18,7 @@ KEEP = 30 * 86_400.0
 
 
 class NewestTurns:
-    """The newest such turn of each agent. Use it only while the agent is locked."""
+    """The newest such turn of each agent. Use `check` and `note` only while the agent is locked."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,6 +42,17 @@ class NewestTurns:
             return
         try:
             self._store.put(_key(agent_id), turn.id, KEEP)
+        except StoreUnavailable as fault:
+            log.warning("the newest turn of an agent could not be noted: %s", fault.message)
+
+    def note_without_agent(self, agent_id: str, turn: Turn) -> None:
+        """Notes that the turn, in which the agent was not asked, stands for the newest, if it came after that one. The
+        agent need not be locked.
+        """
+        try:
+            before = turn.follows or self._store.get(_key(agent_id))
+            if turn.is_named and before is not None:
+                self._store.replace_if_unchanged(_key(agent_id), before, turn.id, KEEP)
         except StoreUnavailable as fault:
             log.warning("the newest turn of an agent could not be noted: %s", fault.message)
 

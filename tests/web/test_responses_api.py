@@ -353,6 +353,18 @@ def test_an_output_alone_goes_on_from_the_response_with_its_call(
     assert reply.text == "It is empty."
 
 
+def test_a_request_goes_on_from_a_response_for_which_the_agent_was_not_asked(
+    responses: ResponsesClient, letta: FakeGateway
+) -> None:
+    text = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+    tools = [{"type": "function", "name": "attempt_completion", "parameters": text}]
+    ended = responses.ask("Do it.", tools=tools)
+    receipt = {"type": "function_call_output", "call_id": ended.output[0]["call_id"], "output": "The user is content."}
+    noted = responses.ask([receipt], tools=tools, previous_response_id=ended.response["id"])
+    assert responses.ask("More", tools=tools, previous_response_id=noted.response["id"]).status == 200
+    assert [prompt.texts for prompt in letta.prompts] == [["Do it."], ["More"]]
+
+
 def test_a_response_before_the_newest_is_refused(responses: ResponsesClient, letta: FakeGateway) -> None:
     first = responses.ask("One").response["id"]
     responses.ask("Two", previous_response_id=first)
