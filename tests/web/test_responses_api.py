@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from bridge.letta.events import read_run
 from bridge.letta.gateway import Results
 from bridge.shared import make_shared_parts
 from bridge.turn import AgentCall, Reasoning, Stopped, Text, Used
+from bridge.web import listener
 from tests.actors import Chat
 from tests.fakes import FakeGateway, new_id
 from tests.responses_actor import ResponseReply, ResponsesClient
@@ -111,12 +114,35 @@ def test_a_failure_before_the_first_words_has_its_own_status(responses: Response
     assert (reply.status, reply.error and reply.error["message"]) == (429, "Too many.")
 
 
+@pytest.fixture
+def often(parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sends the headers at once, and a sign of life every few milliseconds."""
+    parameters.update(ping_interval=0.01, header_wait=0.0)
+    monkeypatch.setattr(listener, "TICK", 0.005)
+
+
 def test_a_quiet_stream_says_again_that_it_is_in_progress(
-    responses: ResponsesClient, letta: FakeGateway, parameters: dict[str, Any]
+    often: None, responses: ResponsesClient, letta: FakeGateway
 ) -> None:
+    quiet = partial(time.sleep, 0.5)
+    letta.will(quiet, Text("Hel"), quiet, Text("lo"), Stopped("end_turn"))
     reply = responses.ask(stream=True)
     assert reply.streamed is not None
-    assert reply.streamed.pings == 0
+    kinds = [event["type"] for event in reply.streamed.events]
+    words = kinds.index("response.output_text.delta")
+    assert kinds[:3] == ["response.created", "response.in_progress", "response.in_progress"]
+    assert "response.in_progress" in kinds[words:]
+    assert reply.text == "Hello"
+    assert "ping" not in reply.streamed.comments
+
+
+def test_a_failure_after_signs_of_life_ends_the_stream(
+    often: None, responses: ResponsesClient, letta: FakeGateway
+) -> None:
+    letta.will(partial(time.sleep, 0.2), errors.ContextOverflow("It is full."))
+    reply = responses.ask(stream=True)
+    assert (reply.response["status"], reply.output) == ("failed", [])
+    assert reply.error == {"code": "context_length_exceeded", "message": "It is full."}
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,9 @@ _USUAL: JsonObject = {
     "user": None,
 }
 
+# The statuses of requests that fail each time.
+_NEVER_RIGHT = (400, 404, 413, 422)
+
 
 class ResponseObject:
     """The object of one response, in whatever state. The fields of the request stand in it as they were sent."""
@@ -66,10 +69,7 @@ class ResponseObject:
         return {**self._in_state("incomplete", output, used), "incomplete_details": details}
 
     def failed(self, output: Sequence[JsonObject], failure: BridgeError) -> JsonObject:
-        code = "rate_limit_exceeded" if failure.status == 429 else "server_error"
-        if failure.code == "context_length_exceeded":
-            code = failure.code
-        return {**self._in_state("failed", output), "error": {"code": code, "message": failure.message}}
+        return {**self._in_state("failed", output), "error": {"code": _error_code(failure), "message": failure.message}}
 
     def _in_state(self, status: str, output: Sequence[JsonObject], used: Used | None = None) -> dict[str, Any]:
         return {
@@ -85,6 +85,15 @@ class ResponseObject:
             "output": [*output],
             "usage": None if used is None else _usage_object(used),
         }
+
+
+def _error_code(failure: BridgeError) -> str:
+    """Returns OpenAI's code for a failure. By it, Codex decides whether it sends the request again."""
+    if failure.code == "context_length_exceeded":
+        return failure.code
+    if failure.status == 429:
+        return "rate_limit_exceeded"
+    return "invalid_prompt" if failure.status in _NEVER_RIGHT else "server_error"
 
 
 def _shown_tool(tool: JsonObject) -> JsonObject:

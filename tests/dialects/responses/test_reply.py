@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridge import errors
 from bridge.dialects.responses.reply import ResponsesReply
 from bridge.dialects.responses.response import ResponseObject
 from bridge.dialects.responses.tools import OfferedTools, parse_offered_tools
-from bridge.errors import ModelFailed
 from bridge.turn import AgentEvent, JsonObject, Reasoning, RunStarted, Stopped, Text, ToolCall, Used
 from tests.responses_checker import check_response, read_response_stream
 
@@ -62,9 +63,25 @@ def test_a_stream_that_fails_says_so_at_its_end_and_is_not_kept(events: list[Age
     finished: list[JsonObject] = []
     reply = reply_to(finished)
     frames = [frame for event in events for frame in reply.frames(event)]
-    streamed = read_response_stream(b"".join([*frames, *reply.failure(ModelFailed("It failed."))]))
+    streamed = read_response_stream(b"".join([*frames, *reply.failure(errors.ModelFailed("It failed."))]))
     assert streamed.response["error"] == {"code": "server_error", "message": "It failed."}
     assert finished == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (errors.ModelFailed("It failed."), "server_error"),
+        (errors.RequestConflict("Wait."), "server_error"),
+        (errors.Busy("Wait."), "rate_limit_exceeded"),
+        (errors.ContextOverflow("It is full."), "context_length_exceeded"),
+        (errors.InvalidRequest("No.", code="previous_response_not_newest"), "invalid_prompt"),
+        (errors.UnknownModel("No agent."), "invalid_prompt"),
+    ],
+)
+def test_a_failure_says_whether_the_same_request_may_succeed_later(failure: errors.BridgeError, code: str) -> None:
+    streamed = read_response_stream(b"".join(reply_to().failure(failure)))
+    assert streamed.response["error"] == {"code": code, "message": failure.message}
 
 
 def test_a_ping_before_the_first_event_begins_the_stream() -> None:
