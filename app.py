@@ -26,6 +26,7 @@ from bridge.limits.allowance import Allowance
 from bridge.offering import Offering
 from bridge.operation.actions import Operator
 from bridge.operation.background import BackgroundWork
+from bridge.operation.codex_names import warn_of_name
 from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
@@ -79,7 +80,7 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     allowance = Allowance(make_private_folder(settings.data_dir / "keys"))
     admission = Admission(settings, parts.directory, allowance, parts.stubs)
     attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat, settings.repeat_wait)
-    turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn])
+    turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn, warn_of_name])
     sweeps = _make_sweeps(settings, parts)
     identities = Identities(parts.directory, parts.server)
     bodies = Bodies(settings, app.extensions[ROOM])

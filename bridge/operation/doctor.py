@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -75,6 +76,7 @@ def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
         return
     yield _check_clock(parts)
     yield from _check_methods(parts, listed)
+    yield _check_turns(parts)
     if agent_id or listed:
         yield _check_round_trip(parts, agent_id or listed[0].id)
     else:
@@ -167,6 +169,16 @@ def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
             yield Check(name, "good", f"{agent.type}: {row.method}")
     if len(agents) > MOST_AGENTS_NAMED:
         yield Check("agents", "good", f"and {len(agents) - MOST_AGENTS_NAMED} more")
+
+
+def _check_turns(parts: Parts) -> Check:
+    """Says by which APIs the newest turns came."""
+    try:
+        counts = Counter(turn.dialect for turn in parts.activity.newest_turns())
+    except BridgeError as failure:
+        return Check("turns", "warning", failure.message)
+    by_api = ", ".join(f"{count} by {api.replace('_', ' ')}" for api, count in sorted(counts.items()) if api)
+    return Check("turns", "good", f"the newest: {by_api}" if by_api else "none yet")
 
 
 # --- the round trip ---------------------------------------------------------------------------------------

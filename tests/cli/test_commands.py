@@ -295,6 +295,25 @@ def test_the_doctor_checks_everything_and_leaves_nothing_behind(run: Run, letta:
     assert [tool.name for tool in letta.tools()] == ["theirs"]
 
 
+def test_the_doctor_says_by_which_apis_turns_came(run: Run, letta: SharedLetta, app: Flask, chat: Chat) -> None:
+    round_trip(letta)
+    assert "✓ turns: none yet" in run("doctor").output.splitlines()
+    client, headers = app.test_client(), {"Authorization": "Bearer canary-key-1"}
+    client.post("/v1/responses", json={"model": "Ada", "input": "Hi"}, headers=headers)
+    for _ in range(2):
+        chat.ask()
+    round_trip(letta)
+    assert "✓ turns: the newest: 2 by chat completions, 1 by responses" in run("doctor").output.splitlines()
+
+
+def test_the_doctor_warns_of_an_agent_that_codex_takes_for_a_model_of_its_own(run: Run, letta: SharedLetta) -> None:
+    letta.has_agent("gpt-5.5")
+    round_trip(letta)
+    done = run("doctor")
+    assert done.exit_code == 0
+    assert "! agent gpt-5.5: letta_v1_agent: Codex has a model of that name\n    Give the agent" in done.output
+
+
 def test_the_doctor_forces_a_call_that_the_model_does_not_make(run: Run, letta: SharedLetta) -> None:
     letta.will_say("I'd rather not.")
     round_trip(letta)

@@ -28,6 +28,11 @@ def test_names_are_cut_and_limited_in_number() -> None:
     assert fields["calls"] == ["x" * LONGEST_NAME] * MOST_NAMES
 
 
+@pytest.mark.parametrize("api", ["chat_completions", "responses"])
+def test_the_line_names_the_api_by_which_the_turn_came(api: str) -> None:
+    assert log_fields(TurnRecord("t1", 0.0, "Ada", dialect=api))["dialect"] == api
+
+
 def test_times_are_in_milliseconds_and_add_up() -> None:
     fields = log_fields(TurnRecord("t1", 0.0, "Ada", seconds=1.5, letta_seconds=1.0, waited_seconds=0.25))
     assert [fields[name] for name in ("ms", "letta_ms", "waited_ms", "bridge_ms")] == [1500.0, 1000.0, 250.0, 250.0]

@@ -17,6 +17,7 @@ from bridge.store.sqlite import LocalStore
 from bridge.turn import AgentCall, Text
 from tests.actors import Chat
 from tests.admin import PASSWORD, Operator, RecordedChat
+from tests.responses_actor import ResponsesClient
 from tests.test_complaints import HELLO, Json, held, result, tool
 from tests.toolsets import SharedLetta
 
@@ -275,6 +276,17 @@ def test_an_agents_page_says_what_a_turn_waited_for(
     page = operator.text(f"agents/{ada.id}")
     assert "Note waiting for another client's tool result" in page
     assert re.search(r"waiting for another client's tool result \d", page)
+
+
+def test_a_turn_shows_the_api_by_which_it_came(
+    app: Flask, operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    ResponsesClient(app.test_client()).ask("Hi")
+    chat.ask("Hello")
+    assert [turn["dialect"] for turn in operator.data(f"agents/{ada.id}")["turns"]] == ["chat_completions", "responses"]
+    for page in (operator.text(f"agents/{ada.id}"), operator.text("activity")):
+        assert "chat completions" in page
+        assert "responses" in page
 
 
 def test_an_unknown_agent_is_not_found(operator: Operator) -> None:
