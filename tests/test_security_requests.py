@@ -105,8 +105,32 @@ ADDRESSES = [
 ]
 
 
-def naming(address: str) -> list[dict[str, Any]]:
-    """Returns requests with the address in every place where it could be followed."""
+def naming(address: str) -> list[tuple[str, dict[str, Any]]]:
+    """Returns requests, by their paths, with the address in every place where it could be followed."""
+    return [
+        *(("/v1/chat/completions", body) for body in chat_requests_naming(address)),
+        *(("/v1/responses", body) for body in responses_requests_naming(address)),
+    ]
+
+
+def responses_requests_naming(address: str) -> list[dict[str, Any]]:
+    parts = [{"type": "input_image", "image_url": address}]
+    form = {"type": "json_schema", "name": "x", "schema": {"$ref": address}}
+    hosted = [{"type": "mcp", "server_label": "x", "server_url": address}, {"type": "web_search", "url": address}]
+    asked = {"model": "Ada", "input": address}
+    return [
+        {"model": "Ada", "input": [{"role": "user", "content": parts}]},
+        {"model": "Ada", "input": [{"type": "function_call_output", "call_id": "call_1", "output": parts}]},
+        {"model": "Ada", "input": [{"role": "user", "content": [{"type": "input_file", "file_url": address}]}]},
+        {"model": address, "input": address, "instructions": address},
+        {**asked, "metadata": {"url": address}, "user": address, "conversation": address, "prompt_cache_key": address},
+        {**asked, "previous_response_id": address},
+        {**asked, "tools": hosted},
+        {**asked, "text": {"format": form}},
+    ]
+
+
+def chat_requests_naming(address: str) -> list[dict[str, Any]]:
     picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": address}}]}
     text: dict[str, Any] = {"role": "user", "content": address}
     tool = {
@@ -134,9 +158,9 @@ def test_no_address_of_a_request_is_ever_fetched(
 ) -> None:
     host = "{}:{}".format(*trap.getsockname())
     with LettaServerStub(["ok"]) as letta, bridge_client(letta, {**environment, "BRIDGE_IMAGE_URLS": images}) as client:
-        for body in naming(address.format(trap=host)):
+        for path, body in naming(address.format(trap=host)):
             headers = {"Host": host, "X-Forwarded-Host": host, "Referer": f"http://{host}/", "Origin": f"http://{host}"}
-            assert client.post("/v1/chat/completions", json=body, headers=headers).status_code != 500
+            assert client.post(path, json=body, headers=headers).status_code != 500
     assert not was_called(trap)
 
 

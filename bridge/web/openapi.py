@@ -149,9 +149,9 @@ DESCRIPTION: Schema = {
             }
         },
         "/v1/responses/{response_id}": {
-            "parameters": [_RESPONSE_ID],
             "get": {
                 "summary": "A response that is kept.",
+                "parameters": [_RESPONSE_ID],
                 "responses": {
                     "200": {"description": "The response.", **_json_content(_ANY_OBJECT)},
                     "default": _ERROR,
@@ -159,13 +159,14 @@ DESCRIPTION: Schema = {
             },
             "delete": {
                 "summary": "Forget a response.",
+                "parameters": [_RESPONSE_ID],
                 "responses": {"200": {"description": "Done.", **_json_content(_ANY_OBJECT)}, "default": _ERROR},
             },
         },
         "/v1/responses/{response_id}/input_items": {
-            "parameters": [_RESPONSE_ID],
             "get": {
                 "summary": "The input of a response that is kept.",
+                "parameters": [_RESPONSE_ID],
                 "responses": {
                     "200": {"description": "The items, in pages.", **_json_content(_ANY_OBJECT)},
                     "default": _ERROR,
