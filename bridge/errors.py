@@ -12,6 +12,7 @@
     ├── UnknownResponse             404  no response with that id is kept for the client
     ├── UnknownPath                 404  no route, page or action has that address
     ├── WrongMethod                 405  the route exists, but not for this HTTP method
+    ├── NoWebSocket                 426  the route exists, but not for web sockets
     ├── Busy                        429  the agent is in another turn, or a limit is reached; try again later
     ├── TooManyTurns                503  this worker already runs as many turns as it can
     ├── TooManyBytes                503  this worker already holds as many bytes of requests as it can
@@ -143,6 +144,12 @@ class WrongMethod(BridgeError):
     status = 405
     type = "invalid_request_error"
     code = "method_not_allowed"
+
+
+class NoWebSocket(BridgeError):
+    status = 426
+    type = "invalid_request_error"
+    code = "no_websocket"
 
 
 class Busy(BridgeError):

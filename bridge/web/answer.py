@@ -93,7 +93,8 @@ class Answers:
         body = read_body()
         aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
         parsed = dialect.parse(body, aside=aside)
-        turn = self.admission.admit(replace(parsed.turn, session=_session_name(request) or parsed.turn.session), key)
+        session = (_session_name(request) or parsed.turn.session)[:LONGEST_SESSION]
+        turn = self.admission.admit(replace(parsed.turn, session=session), key)
         identity = self.identities.identify(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)
         parsed.reply.begin(part.turn_id)
@@ -125,4 +126,4 @@ class Answers:
 def _session_name(request: Request) -> str:
     """Returns the client's name for its conversation, "" if it sends none."""
     names = (request.headers.get(header, "") for header in SESSION_HEADERS)
-    return next((name[:LONGEST_SESSION] for name in names if name), "")
+    return next(filter(None, names), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Flask, Response, request
 
-METHODS = "GET, POST, HEAD, OPTIONS"
+METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
 HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, traceparent, X-Bridge-Aside"
 EXPOSED = (
     "X-Bridge-Method, X-Bridge-Told, X-Bridge-Format, X-Bridge-Letta-Calls, Server-Timing, X-Request-Id, Retry-After"

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from logging import Logger
 
-from flask import Flask, Response, g, jsonify
+from flask import Flask, Response, g, jsonify, request
 from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge, SecurityError
 
 from bridge.dialects.base import Dialect
 from bridge.dialects.openai.errors import error_object
-from bridge.errors import BodyTooLarge, BridgeError, InternalFailure, InvalidRequest, UnknownPath, WrongMethod
+from bridge.errors import (
+    BodyTooLarge,
+    BridgeError,
+    InternalFailure,
+    InvalidRequest,
+    NoWebSocket,
+    UnknownPath,
+    WrongMethod,
+)
 from bridge.trace import current_trace
 
 
@@ -60,13 +68,22 @@ def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
     if isinstance(fault, NotFound):
         return UnknownPath.no_such_route()
     if isinstance(fault, MethodNotAllowed):
-        return WrongMethod(f"This route takes {', '.join(fault.valid_methods or ())} only.")
+        return _error_from_method(", ".join(fault.valid_methods or ()))
     if isinstance(fault, SecurityError):
         return InvalidRequest(
             "This service is not known by that host name. To use it, add it to BRIDGE_TRUSTED_HOSTS.",
             code="unknown_host",
         )
     return InvalidRequest(fault.description or fault.name)
+
+
+def _error_from_method(valid: str) -> BridgeError:
+    """Returns the error for a method that a route does not take. Codex asks for a web socket first if its
+    settings say so, and sends its requests with POST after the status 426.
+    """
+    if request.headers.get("Upgrade", "").lower() == "websocket":
+        return NoWebSocket(f"There is no web socket here; this route takes {valid}.")
+    return WrongMethod(f"This route takes {valid} only.")
 
 
 def _error_response(failure: BridgeError) -> Response:

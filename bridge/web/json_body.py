@@ -23,7 +23,7 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
     """
     if not body or body.isspace():
         raise InvalidRequest(
-            "The request body is empty; send a JSON object with `model` and `messages`.", code="invalid_json"
+            "The request body is empty; send a JSON object with `model` and what to tell it.", code="invalid_json"
         )
     if _has_more_values(body, MOST_VALUES):
         raise InvalidRequest(

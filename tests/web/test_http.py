@@ -110,6 +110,7 @@ class TestBrowsers:
         assert response.headers["Access-Control-Allow-Origin"] == "https://chat.example"
         assert "Authorization" in response.headers["Access-Control-Allow-Headers"]
         assert "Access-Control-Allow-Credentials" not in response.headers
+        assert response.headers["Access-Control-Allow-Methods"] == "GET, POST, DELETE, HEAD, OPTIONS"
 
     def test_a_page_may_send_the_headers_of_openais_client(self, client: FlaskClient) -> None:
         sends = "authorization,content-type,x-stainless-lang,x-stainless-retry-count,x-stainless-runtime"

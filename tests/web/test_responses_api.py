@@ -164,6 +164,12 @@ def test_a_failure_after_signs_of_life_ends_the_stream(
         ({"model": "Ada", "input": "Hi", "background": True}, "background", "unsupported_parameter"),
         ({"model": "Ada", "input": "Hi", "prompt": {"id": "pmpt_1"}}, "prompt", "unsupported_parameter"),
         ({"model": "Ada", "input": "Hi", "temperature": "hot"}, "temperature", None),
+        ({"model": "Ada", "input": "Hi", "presence_penalty": "high"}, "presence_penalty", None),
+        ({"model": "Ada", "input": "Hi", "prompt_cache_key": [1]}, "prompt_cache_key", None),
+        ({"model": "Ada", "input": "Hi", "safety_identifier": 5}, "safety_identifier", None),
+        ({"model": "Ada", "input": "Hi", "metadata": []}, "metadata", None),
+        ({"model": "Ada", "input": "Hi", "reasoning": "high"}, "reasoning", None),
+        ({"model": "Ada", "input": "Hi", "store": "no"}, "store", None),
         ({"model": "Ada", "input": "Hi", "text": []}, "text", None),
         ({"model": "Ada", "input": "Hi", "text": {"format": {"type": "xml"}}}, "text.format", None),
         ({"model": "Ada", "input": "Hi", "text": {"format": {"type": "json_schema"}}}, "text.format.schema", None),
@@ -193,6 +199,27 @@ def test_a_bad_request_is_refused_with_the_field(
         code,
     )
     assert letta.prompts == []
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"max_output_tokens": 4096.0, "max_tool_calls": 3.0, "top_logprobs": 0.0},
+        {"text": {"format": None, "verbosity": "low"}},
+        {"text": {"format": {"type": "json_schema", "schema": {"type": "object"}}}},
+        {"metadata": {"a": "b"}, "prompt_cache_key": "c", "safety_identifier": "d", "presence_penalty": 1.5},
+        {"reasoning": {"effort": "low", "summary": "auto"}, "conversation": {"id": "conv_1"}, "user": ""},
+        {name: None for name in ("metadata", "text", "tools", "tool_choice", "reasoning", "store", "background")},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_what_a_response_says_of_its_request_fits_openais_types(
+    responses: ResponsesClient, letta: FakeGateway, fields: Json, streamed: bool
+) -> None:
+    """The client of these tests checks that."""
+    letta.will_say("{}")
+    assert responses.ask(stream=streamed, **fields).status == 200
 
 
 def test_a_schema_that_is_refused_is_named_by_its_place(responses: ResponsesClient) -> None:
@@ -240,6 +267,19 @@ def test_requests_of_programs_are_answered(responses: ResponsesClient, letta: Fa
     assert "swordfish" in reply.text
     asked = [tool for tool in body.get("tools", ()) if tool["type"] == "function"]
     assert {tool["name"] for tool in asked} <= set(letta.prompts[-1].tools)
+
+
+def test_a_web_socket_is_refused_with_the_status_after_which_codex_posts(client: FlaskClient) -> None:
+    asks = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "pO//TqEZE8aSq95g+hl3IA==",
+        "OpenAI-Beta": "responses_websockets=2026-02-06",
+    }
+    refused = client.get("/v1/responses", headers=asks)
+    assert (refused.status_code, check_error(refused.json or {})["code"]) == (426, "no_websocket")
+    assert "POST" in refused.headers["Allow"]
 
 
 # --- calls ------------------------------------------------------------------------------------------------
@@ -389,6 +429,29 @@ def test_a_request_goes_on_from_a_response_for_which_the_agent_was_not_asked(
     noted = responses.ask([receipt], tools=tools, previous_response_id=ended.response["id"])
     assert responses.ask("More", tools=tools, previous_response_id=noted.response["id"]).status == 200
     assert [prompt.texts for prompt in letta.prompts] == [["Do it."], ["More"]]
+
+
+def test_an_output_alone_goes_on_in_its_conversation(
+    responses: ResponsesClient, letta: FakeGateway, call: Callable[..., Json]
+) -> None:
+    item = call("read", {"path": "a"}, tools=[READ], conversation="conv_1")
+    letta.will_say("It is empty.")
+    output = {"type": "function_call_output", "call_id": item["call_id"], "output": "(nothing)"}
+    reply = responses.ask([output], conversation={"id": "conv_1"}, tools=[READ])
+    assert (reply.text, reply.response["conversation"]) == ("It is empty.", {"id": "conv_1"})
+
+
+class TestAnAgentThatWaitsForAResult:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_TOOL_WAIT": "refuse=60"}
+
+    @pytest.mark.parametrize(("name", "status"), [("c" * 300, 200), ("conv_2", 409)])
+    def test_the_name_of_a_conversation_tells_it_from_others(
+        self, responses: ResponsesClient, call: Callable[..., Json], name: str, status: int
+    ) -> None:
+        call("read", {"path": "a"}, tools=[READ], conversation="c" * 300)
+        assert responses.ask("Go on without it.", tools=[READ], conversation=name).status == status
 
 
 def test_a_response_before_the_newest_is_refused(responses: ResponsesClient, letta: FakeGateway) -> None:

@@ -25,6 +25,14 @@ def is_string(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def check_types(body: JsonObject, types: FieldTypes) -> None:
     """Raises InvalidRequest for a field of the wrong JSON type. null counts as a missing field."""
     for fields, fits, wanted in types:

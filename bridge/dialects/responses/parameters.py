@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bridge.dialects.openai.parameters import check_types, is_number, is_string, is_whole_number, refuse_field
+from bridge.dialects.openai.parameters import (
+    check_types,
+    is_flag,
+    is_number,
+    is_object,
+    is_string,
+    is_whole_number,
+    refuse_field,
+)
 from bridge.dialects.openai.reply_format import any_object, value_of_schema
 from bridge.errors import InvalidRequest
 from bridge.turn import JsonObject, ReplyFormat
@@ -37,9 +45,12 @@ PARAMETERS = (
 )
 
 _TYPES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
-    (("temperature", "top_p"), is_number, "a number"),
+    (("temperature", "top_p", "presence_penalty", "frequency_penalty"), is_number, "a number"),
     (("max_output_tokens", "max_tool_calls", "top_logprobs"), is_whole_number, "a whole number"),
     (("user", "truncation", "service_tier", "previous_response_id"), is_string, "a string"),
+    (("prompt_cache_key", "safety_identifier"), is_string, "a string"),
+    (("metadata", "reasoning"), is_object, "an object"),
+    (("store",), is_flag, "true or false"),
 )
 
 

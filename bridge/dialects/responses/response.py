@@ -33,6 +33,8 @@ _USUAL: JsonObject = {
     "user": None,
 }
 
+# Some clients send these as 4096.0, and no client reads them so.
+_WHOLE = ("max_output_tokens", "max_tool_calls", "top_logprobs")
 # The statuses of requests that fail each time.
 _NEVER_RIGHT = (400, 404, 413, 422)
 
@@ -43,14 +45,13 @@ class ResponseObject:
     def __init__(self, body: JsonObject, model: str) -> None:
         self.id = ""
         asked = {name: body[name] if body.get(name) is not None else usual for name, usual in _USUAL.items()}
-        text = {"format": {"type": "text"}, **asked["text"]}
-        reasoning = body.get("reasoning")
         self._created = int(time.time())
         self._asked = {
             **asked,
+            **{name: int(asked[name]) for name in _WHOLE if asked[name] is not None},
             "model": model,
-            "text": {name: value for name, value in text.items() if value is not None},
-            "reasoning": {"effort": None, "summary": None, **(reasoning if isinstance(reasoning, dict) else {})},
+            "text": _shown_text(asked["text"]),
+            "reasoning": {"effort": None, "summary": None, **(body.get("reasoning") or {})},
             "tools": [_shown_tool(tool) for tool in body.get("tools") or () if tool["type"] in KINDS],
         }
         if isinstance(body.get("conversation"), (str, dict)):
@@ -85,6 +86,13 @@ class ResponseObject:
             "output": [*output],
             "usage": None if used is None else _usage_object(used),
         }
+
+
+def _shown_text(text: JsonObject) -> JsonObject:
+    """Returns `text` with its format, which has a name if it has a schema."""
+    form = text.get("format") or {"type": "text"}
+    named = {"name": "answer", **form} if form["type"] == "json_schema" else form
+    return {**{name: value for name, value in text.items() if value is not None}, "format": named}
 
 
 def _error_code(failure: BridgeError) -> str:
