@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,10 @@ class KeptResponses:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    def keeper(self, client: str, items: list[Any]) -> Callable[[JsonObject], None]:
+        """Returns a function that keeps the response to this input. It does not hold an input that is too long."""
+        return _keep_nothing if _is_longer(items, LONGEST) else lambda response: self.keep(client, response, items)
+
     def keep(self, client: str, response: JsonObject, items: list[Any]) -> None:
         """Keeps a response with the items of its input. Only logs a fault of the store: the client has the response."""
         text = json.dumps([response, items])
@@ -56,6 +61,23 @@ class KeptResponses:
     def delete(self, client: str, response_id: str) -> None:
         self.read(client, response_id)
         self._store.remove(_key(client, response_id))
+
+
+def _keep_nothing(response: JsonObject) -> None:
+    """Keeps nothing."""
+
+
+def _is_longer(value: Any, most: int) -> bool:
+    """Returns whether the JSON of a value certainly has more characters. It reads only as much as that takes."""
+    waiting, length = [value], 0
+    while waiting and length <= most:
+        item = waiting.pop()
+        length += len(item) if isinstance(item, str) else 1
+        if isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            waiting += item
+    return length > most
 
 
 def _key(client: str, response_id: str) -> str:

@@ -19,7 +19,7 @@ def add_response_routes(api: Blueprint, answers: Answers, rules: RequestRules, k
 
     @api.post("/responses")
     def create_response() -> Response:
-        g.dialect = dialect = Responses(rules, partial(kept.keep, _client()))
+        g.dialect = dialect = Responses(rules, partial(kept.keeper, _client()))
         return answers.answer_request(request, dialect, g.client_key)
 
     @api.get("/responses/<response_id>")

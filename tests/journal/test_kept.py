@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +47,30 @@ def test_a_very_long_response_is_not_kept(store: Store) -> None:
     kept.keep("roo", {"id": "resp_1", "text": "x" * LONGEST}, [])
     with pytest.raises(UnknownResponse):
         kept.read("roo", "resp_1")
+
+
+@pytest.mark.parametrize(
+    "items", [["x" * (LONGEST + 1)], ["x"] * (LONGEST + 1), [{"x" * LONGEST: 1}], [[{"a": ["x" * LONGEST]}]]]
+)
+def test_an_input_that_is_too_long_is_not_held_until_the_response_is_there(store: Store, items: list[Any]) -> None:
+    class Input(list[Any]):
+        """A list that can be referred to weakly."""
+
+    given = Input(items)
+    held = weakref.ref(given)
+    kept = KeptResponses(store)
+    keep = kept.keeper("roo", given)
+    del given
+    assert held() is None
+    keep({"id": "resp_1"})
+    with pytest.raises(UnknownResponse):
+        kept.read("roo", "resp_1")
+
+
+def test_a_response_is_kept_with_its_input(store: Store) -> None:
+    kept = KeptResponses(store)
+    kept.keeper("roo", [{"role": "user"}, 5, None, "x" * (LONGEST // 2)])({"id": "resp_1"})
+    assert kept.read("roo", "resp_1").items[:3] == [{"role": "user"}, 5, None]
 
 
 def test_a_store_that_fails_does_not_keep_the_response_from_its_client(

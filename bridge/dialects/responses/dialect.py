@@ -18,20 +18,21 @@ from bridge.turn import JsonObject, Turn
 # Fields of a request that change the form of the reply, or whether it is kept, but not what the agent is asked.
 _FORM = ("stream", "stream_options", "store", "include")
 
-Keep = Callable[[JsonObject, list[Any]], None]
+# What gets the items of a request's input, and returns what gets the finished response.
+Keep = Callable[[list[Any]], Callable[[JsonObject], None]]
 
 
 class Responses:
     name = "responses"
 
-    def __init__(self, rules: RequestRules, keep: Keep = lambda response, items: None) -> None:
-        """`keep` gets each finished response that the client wants to be kept, with the items of its input."""
+    def __init__(self, rules: RequestRules, keep: Keep = lambda items: _forget) -> None:
+        """`keep` is called for each request whose response the client wants to be kept."""
         self._rules = rules
         self._keep = keep
 
     def parse(self, body: JsonObject, *, aside: bool = False) -> ParsedRequest:
         turn, tools = parse_request(body, self._rules, aside=aside)
-        finished = _keeper(self._keep, input_items(body)) if body.get("store") is not False else _forget
+        finished = self._keep(input_items(body)) if body.get("store") is not False else _forget
         return ParsedRequest(turn, ResponsesReply(ResponseObject(body, turn.model), tools, finished))
 
     def identity_fields(self, body: JsonObject, turn: Turn) -> JsonObject:
@@ -48,10 +49,6 @@ class Responses:
         if body["error"]["param"] != "messages":
             return body
         return {"error": {**body["error"], "param": "input"}}
-
-
-def _keeper(keep: Keep, items: list[Any]) -> Callable[[JsonObject], None]:
-    return lambda response: keep(response, items)
 
 
 def _forget(response: JsonObject) -> None:
