@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from app import create_app
 from bridge import errors
 from bridge.config import Settings
 from bridge.letta.events import read_run
@@ -248,25 +249,68 @@ def test_a_name_that_is_refused_is_named_by_its_place(
 
 # Recorded requests of programs, with their long texts cut.
 RECORDED = sorted((Path(__file__).parent.parent / "cases" / "responses").glob("*.json"))
-# What a program sends that goes on from what only its own server knows.
-UNKNOWN_HERE = {
-    "openai-agents-py-conversation": "messages",
-    "openai-agents-py-previous-response-id": "previous_response_id",
+# What a program sends that goes on from what only its own server knows, and what is wrong with it elsewhere.
+ELSEWHERE = {
+    "openai-agents-py-conversation": ("input", "no_pending_call"),
+    "openai-agents-py-previous-response-id": ("previous_response_id", "previous_response_not_found"),
 }
 
 
-@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
-def test_requests_of_programs_are_answered(responses: ResponsesClient, letta: FakeGateway, file: Path) -> None:
-    body = {**json.loads(file.read_text()), "model": "Ada"}
+def recorded(name: str) -> Json:
+    (file,) = (file for file in RECORDED if file.stem == name)
+    return {**json.loads(file.read_text()), "model": "Ada"}
+
+
+def offered_names(body: Json) -> set[str]:
+    """Returns the agent's names of the tools that a recorded request offers."""
+    items = [item for item in body["input"] if isinstance(item, dict)]
+    tools = [*body.get("tools", ()), *(tool for item in items for tool in item.get("tools", ()))]
+    plain = [tool["name"] for tool in tools if tool["type"] in ("function", "custom")]
+    spaces = [tool for tool in tools if tool["type"] == "namespace"]
+    return {*plain, *(f"{space['name']}__{tool['name']}" for space in spaces for tool in space["tools"])}
+
+
+def said_last(body: Json) -> str:
+    """Returns the words of the last item: a user's, or a tool's."""
+    if isinstance(body["input"], str):
+        return body["input"]
+    last = body["input"][-1]
+    content = last["output"] if "output" in last else last["content"]
+    return content if isinstance(content, str) else str(content[-1]["text"])
+
+
+@pytest.mark.parametrize("name", sorted({file.stem for file in RECORDED} - ELSEWHERE.keys()))
+def test_requests_of_programs_are_answered(responses: ResponsesClient, letta: FakeGateway, name: str) -> None:
+    body = recorded(name)
     letta.will_say('{"word": "swordfish"}')
     reply = responses.post(body)
-    if file.stem in UNKNOWN_HERE:
-        assert (reply.status, reply.error is not None) == (400, True)
-        return
     assert reply.error is None
     assert "swordfish" in reply.text
-    asked = [tool for tool in body.get("tools", ()) if tool["type"] == "function"]
-    assert {tool["name"] for tool in asked} <= set(letta.prompts[-1].tools)
+    (prompt,) = letta.prompts
+    assert set(prompt.tools) == offered_names(body)
+    last = prompt.texts[-1]
+    told = json.loads(last)["result"] if last.startswith('{"type": "earlier_tool_result"') else last
+    assert told.endswith(said_last(body))
+    assert (prompt.agent_id == letta.agents_named("Ada")[0].id) == ("compaction" not in name)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_requests_that_go_on_from_elsewhere_are_refused_and_from_here_answered(
+    responses: ResponsesClient, letta: FakeGateway, call: Callable[..., Json], name: str
+) -> None:
+    body = recorded(name)
+    error = responses.post(body).error
+    assert error is not None
+    assert (error["param"], error["code"]) == ELSEWHERE[name]
+    began = {field: body[field] for field in ("tools", "conversation") if field in body}
+    held = AgentCall(new_id("message"), new_id("call"), "read_file", '{"path": "README.md"}', held=True)
+    letta.will(held, Stopped("requires_approval"))
+    first = responses.ask("Read README.md.", **began).response
+    letta.will_say("swordfish")
+    output = {**body["input"][0], "call_id": first["output"][0]["call_id"]}
+    before = {"previous_response_id": first["id"]} if "previous_response_id" in body else {}
+    assert responses.post({**body, **before, "input": [output]}).text == "swordfish"
+    assert any(isinstance(message, Results) for message in letta.prompts[-1].messages)
 
 
 def test_a_web_socket_is_refused_with_the_status_after_which_codex_posts(client: FlaskClient) -> None:
@@ -510,6 +554,33 @@ def test_a_response_that_is_not_to_be_kept_is_not(client: FlaskClient, responses
     made = responses.ask("One", store=False).response
     assert made["store"] is False
     assert client.get(f"/v1/responses/{made['id']}").status_code == 404
+
+
+class TestKeys:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_API_KEYS": "the-key-of-roo the-key-of-codex"}
+
+    def test_a_response_is_only_for_the_key_that_made_it(self, client: FlaskClient, responses: ResponsesClient) -> None:
+        roo, codex = ({"Authorization": f"Bearer the-key-of-{name}"} for name in ("roo", "codex"))
+        made = responses.ask("One", headers=roo).response
+        place = f"/v1/responses/{made['id']}"
+        for method in (client.get, client.delete):
+            assert method(place).status_code == 401
+            assert check_error(method(place, headers=codex).json or {})["code"] == "response_not_found"
+        assert client.get(f"{place}/input_items", headers=codex).status_code == 404
+        assert client.get(place, headers=roo).json == made
+        assert client.delete(place, headers=roo).status_code == 200
+
+
+def test_a_bridge_that_was_started_again_knows_its_responses(
+    responses: ResponsesClient, letta: FakeGateway, settings: Settings
+) -> None:
+    made = responses.ask("One").response
+    again = create_app(settings, letta).test_client()
+    assert again.get(f"/v1/responses/{made['id']}").json == made
+    assert ResponsesClient(again).ask("Two", previous_response_id=made["id"]).status == 200
+    assert [prompt.texts for prompt in letta.prompts] == [["One"], ["Two"]]
 
 
 @pytest.mark.parametrize("asked", ["order=up", "limit=0", "limit=101", "limit=x"])
