@@ -84,6 +84,23 @@ def test_a_failure_says_whether_the_same_request_may_succeed_later(failure: erro
     assert streamed.response["error"] == {"code": code, "message": failure.message}
 
 
+def test_events_come_in_the_order_that_programs_expect() -> None:
+    """The order that eleven clients accepted; helpers of OpenAI's packages and the AI SDK need each of the events."""
+    reply = reply_to()
+    events: list[AgentEvent] = [Reasoning("hm", "m"), Text("Let ", "m"), Text("me.", "m"), CALLS[0]]
+    frames = [*(frame for event in events for frame in reply.frames(event)), *reply.end()]
+    found = [event["type"].removeprefix("response.") for event in read_response_stream(b"".join(frames)).events]
+    assert found == [
+        *("created", "in_progress"),
+        *("output_item.added", "reasoning_summary_part.added", "reasoning_summary_text.delta"),
+        *("reasoning_summary_text.done", "reasoning_summary_part.done", "output_item.done"),
+        *("output_item.added", "content_part.added", "output_text.delta", "output_text.delta"),
+        *("output_text.done", "content_part.done", "output_item.done"),
+        *("output_item.added", "function_call_arguments.delta", "function_call_arguments.done", "output_item.done"),
+        "completed",
+    ]
+
+
 def test_a_ping_before_the_first_event_begins_the_stream() -> None:
     reply = reply_to()
     streamed = read_response_stream(b"".join([*reply.ping(), *reply.ping(), *reply.end()]))
