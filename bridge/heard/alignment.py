@@ -39,6 +39,7 @@ class Alignment:
     - `found_calls`: the agent's calls of which only its stored messages tell.
     - `told_since`: digests of what the agent was told in this conversation after the last message here that it said.
       `attempted_since`: the same for turns that were broken off, so that it may have been told.
+    - `told`: digests of all that the agent was told, in whatever conversation.
     - `attempted`: digests of all that the agent may have been told in turns that were broken off.
     - `transcript`: the digest of the whole transcript, with `newer`.
     """
@@ -49,6 +50,7 @@ class Alignment:
         self.unmatched = {at for at, message in enumerate(messages) if not _is_known_by_itself(message, call_ids)}
         self.standing: set[int] = set()
         self.told_since: set[str] = set()
+        self.told: set[str] = set()
         self.attempted: set[str] = set()
         self.attempted_since: set[str] = set()
         self.found_calls: list[str] = []
@@ -59,7 +61,9 @@ class Alignment:
         self._lengths = {digest: length for length, digest in enumerate(beginnings, 1)}
         self._passages: list[Passage] = []
         self._summaries: list[Passage] = []
+        self._asides: list[Passage] = []
         self._all_summaries = Passages(())
+        self._all_asides = Passages(())
         self._parent: HeardTurn | None = None
         self._history = ""
         self._history_place = (-1, False, False)
@@ -159,6 +163,7 @@ class Alignment:
             self.attempted_since |= set(turn.told if since else ())
             self._attempted_history = self._attempted_history or turn.history
             return
+        self.told |= set(turn.told)
         self.told_since |= set(turn.told if since else ())
         place, is_sure = self._place_after(turn)
         if turn.kind == "ended" and (place, turn.history != "", is_sure) > self._history_place:
@@ -190,6 +195,8 @@ class Alignment:
         if turn.said is None or (turn.kind in ("aside", "summary") and turn.said.length < SHORTEST_SUMMARY):
             return
         (self._summaries if turn.kind == "summary" else self._passages).append(turn.said)
+        if turn.kind == "aside":
+            self._asides.append(turn.said)
 
     def _match_words(self, turn: HeardTurn) -> None:
         for digest in turn.told:
@@ -214,7 +221,7 @@ class Alignment:
 
     def _match_passages(self) -> None:
         """Matches texts that are mostly the agent's words, and messages that are mostly a summary."""
-        self._all_summaries = Passages(self._summaries)
+        self._all_summaries, self._all_asides = Passages(self._summaries), Passages(self._asides)
         own = Passages([*self._passages, *self._summaries] if self.unmatched else ())
         for place in sorted(self.unmatched):
             message = self.messages[place]
@@ -228,6 +235,10 @@ class Alignment:
     def is_summary(self, message: Message) -> bool:
         """Returns whether the message is mostly a summary that the agent gave aside."""
         return self._all_summaries.last_in(spoken_bytes(message)) is not None
+
+    def is_answer_aside(self, message: Message) -> bool:
+        """Returns whether the message is mostly an answer that the agent gave aside, such as a summary."""
+        return self.is_summary(message) or self._all_asides.last_in(spoken_bytes(message)) is not None
 
 
 def _is_known_by_itself(message: Message, call_ids: CallIds) -> bool:

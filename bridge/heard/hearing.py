@@ -77,10 +77,19 @@ class Hearing:
         return self._new_input
 
     def _heard_before(self, older: Alignment) -> list[Message]:
-        """Returns the newer messages that the agent has heard, never the last: to repeat it is to ask again."""
-        users = [message for message in self._newer[:-1] if message.role == "user"]
+        """Returns the newer messages that the agent has heard, never the last: to repeat it is to ask again. Codex
+        sends the user's old messages again, before a summary that it asked for.
+        """
         since = older.told_since if older.is_continued else set()
-        return [message for message in users if message_digest(message) in since or older.is_summary(message)]
+        asides = (one.role == "user" and older.is_answer_aside(one) for one in self._newer)
+        summed_up = max((at for at, is_aside in enumerate(asides) if is_aside), default=0)
+
+        def has_heard(at: int, message: Message) -> bool:
+            digest = message_digest(message)
+            return (at < summed_up and digest in older.told) or digest in since or older.is_summary(message)
+
+        users = [(at, message) for at, message in enumerate(self._newer[:-1]) if message.role == "user"]
+        return [message for at, message in users if has_heard(at, message)]
 
     def _read_stored(self, gateway: Gateway, agent: Agent) -> StoredTalk:
         if len(agent.message_ids) <= 1:  # only the system prompt: a stored message is of a failed run, or was removed

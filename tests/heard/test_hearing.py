@@ -265,6 +265,31 @@ def test_a_compacted_conversation_is_known(letta: FakeGateway, told: Told) -> No
     assert told(said(summary), user("And now?")) == ["And now?"]
 
 
+CODEX_SUMS_UP = user("You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary.")
+CODEX_GOES_ON = "Another language model started to solve this problem and produced a summary: "
+
+
+def test_old_messages_that_come_again_before_a_summary_are_known(told: Told) -> None:
+    summary = "The user counted, and the assistant agreed. " * 20
+    talk = [user("One"), said("Yes."), user("Two")]
+    told(talk[0])
+    told(*talk)
+    told(*talk, said("Yes."), CODEX_SUMS_UP, answer=summary)
+    compacted = [user("One"), user("Imported"), user("Two"), user(CODEX_GOES_ON + summary)]
+    assert told(*compacted, user("Two"), user("Three")) == ["Imported", "Two", "Three"]
+    assert told(*compacted, user("Two"), user("Three"), said("Yes."), user("Four")) == ["Four"]
+
+
+def test_old_messages_before_a_summary_of_a_result_are_known_and_the_summary_is_told(
+    letta: FakeGateway, ask: Ask, told: Told
+) -> None:
+    call = calls_read(letta, ask)
+    called, result = Message("assistant", tool_calls=(call,)), Message("tool", "one", tool_call_id=call.id)
+    summary = "The file says one, and nothing else. " * 20
+    told(user("Read"), called, result, CODEX_SUMS_UP, answer=summary)
+    assert told(user("Read"), user(CODEX_GOES_ON + summary)) == [CODEX_GOES_ON + summary]
+
+
 def test_words_around_another_answer_aside_are_told(told: Told) -> None:
     answer = "A better prompt is this. " * 20
     told(user("Better?"), answer=answer, aside=True)
