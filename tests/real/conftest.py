@@ -19,6 +19,7 @@ from testbed.server import running
 from testbed.service import NO_PARAMETERS, Service
 from tests.real.choice import Choice, choice_for
 from tests.real.matrix import table
+from tests.real.talk import MEMORY_TOOL
 from tests.real.toolsets import delete_tool, stubs_on, unique
 from tests.real.world import Agent, World
 
@@ -104,6 +105,16 @@ def agent(world: World, agent_type: str) -> Iterator[Agent]:
     """A new agent. The scripted model must not have refused any request in the end, unless the test expected it."""
     world.model.clear()
     made = world.agent(agent_type)
+    yield made
+    made.delete()
+    assert not world.model.refusals
+
+
+@pytest.fixture
+def remembering(world: World, agent_type: str) -> Iterator[Agent]:
+    """A new agent with a tool of its own, which the server runs."""
+    world.model.clear()
+    made = world.agent(agent_type, tools=[MEMORY_TOOL])
     yield made
     made.delete()
     assert not world.model.refusals

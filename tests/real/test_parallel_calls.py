@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from bridge.interception.approval import ONE_AT_A_TIME
@@ -139,16 +137,12 @@ def test_the_setting_of_the_owner_is_kept(world: World, agent: Agent) -> None:
 
 
 @pytest.fixture
-def noting(world: World, agent_type: str) -> Iterator[Agent]:
+def noting(remembering: Agent) -> Agent:
     """An agent with a tool of its own that can be called together with others."""
-    world.model.clear()
-    made = world.agent(agent_type, tools=[MEMORY_TOOL])
-    if can_call_in_parallel(made):
+    if can_call_in_parallel(remembering):
         # Letta makes no parallel calls for an agent with the rules that come with the tool.
-        world.letta("PATCH", f"/v1/agents/{made.id}", {"tool_rules": []})
-    yield made
-    assert not world.model.refusals
-    made.delete()
+        remembering.world.letta("PATCH", f"/v1/agents/{remembering.id}", {"tool_rules": []})
+    return remembering
 
 
 def test_a_step_that_also_calls_a_tool_of_the_agent_runs_it(noting: Agent, stream: bool) -> None:

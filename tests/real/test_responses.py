@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import pytest
+from openai import BadRequestError
 
 from tests.real import (
     test_conversations,
@@ -19,19 +21,31 @@ from tests.real import (
     test_tool_turns,
 )
 from tests.real.talk import ANSWER, CLOCK, WEATHER, Talk, calling
+from tests.real.test_parallel_calls import noting
 from tests.real.world import Agent, World
 
+__all__ = ["noting"]
+
 pytestmark = [pytest.mark.real, pytest.mark.strict]
+
+
+# The fixtures with an agent that these tests may need.
+AGENTS = {"agent", "remembering", "noting"}
 
 
 def _scenarios(*modules: ModuleType) -> list[Callable[..., None]]:
     """Returns the tests of these modules that need only an agent, and perhaps whether to stream."""
     found = [one for module in modules for name, one in vars(module).items() if name.startswith("test_")]
-    return [one for one in found if inspect.isfunction(one) and _parameters(one) <= {"agent", "stream"}]
+    return [one for one in found if inspect.isfunction(one) and _agent_of(one) and not _others(one)]
 
 
-def _parameters(test: Callable[..., None]) -> set[str]:
-    return set(inspect.signature(test).parameters)
+def _agent_of(scenario: Callable[..., None]) -> str:
+    """Returns the name of the scenario's agent, "" if it has none."""
+    return next((name for name in inspect.signature(scenario).parameters if name in AGENTS), "")
+
+
+def _others(scenario: Callable[..., None]) -> set[str]:
+    return set(inspect.signature(scenario).parameters) - {_agent_of(scenario), "stream"}
 
 
 SCENARIOS = _scenarios(
@@ -41,9 +55,46 @@ SCENARIOS = _scenarios(
 
 @pytest.mark.one_type
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_a_scenario_is_the_same_here(agent: Agent, scenario: Callable[..., None]) -> None:
-    more: dict[str, Any] = {"stream": True} if "stream" in _parameters(scenario) else {}
-    scenario(agent=replace(agent, api="responses"), **more)
+def test_a_scenario_is_the_same_here(
+    world: World, agent_type: str, scenario: Callable[..., None], request: pytest.FixtureRequest
+) -> None:
+    agent: Agent = request.getfixturevalue(_agent_of(scenario))
+    more: dict[str, Any] = {"stream": True} if "stream" in inspect.signature(scenario).parameters else {}
+    scenario(**{_agent_of(scenario): replace(agent, api="responses")}, **more)
+
+
+@pytest.mark.one_type
+def test_a_large_result_is_the_same_here(agent: Agent) -> None:
+    test_results.test_a_large_result_is_complete_up_to_the_part_that_letta_shows(
+        replace(agent, api="responses"), 1_000_000
+    )
+
+
+@pytest.mark.one_type
+def test_tools_of_other_kinds_come_back_in_the_words_of_the_client(world: World, agent: Agent) -> None:
+    """Only the new items are sent, after the id of the response before."""
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    read = {"type": "function", "name": "read", "parameters": parameters}
+    tools: list[Any] = [
+        {"type": "web_search"},
+        {"type": "custom", "name": "patch", "description": "Changes files.", "format": {"type": "text"}},
+        {"type": "namespace", "name": "files", "description": "Works with files.", "tools": [read]},
+    ]
+    script = f"Go.\n{calling('patch*', input='*** Begin Patch')}\n!next\n{calling('files__read*', path='a')}\n{ANSWER}"
+    with world.openai() as client:
+        ask = partial(client.responses.create, model=agent.name, tools=tools)
+        first = ask(input=script)
+        (patch,) = (item for item in first.output if item.type == "custom_tool_call")
+        assert (patch.name, patch.input) == ("patch", "*** Begin Patch")
+        done: Any = {"type": "custom_tool_call_output", "call_id": patch.call_id, "output": "Done."}
+        second = ask(input=[done], previous_response_id=first.id)
+        (call,) = (item for item in second.output if item.type == "function_call")
+        assert (call.name, call.namespace, call.arguments) == ("read", "files", '{"path": "a"}')
+        found: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "swordfish"}
+        assert ask(input=[found], previous_response_id=second.id).output_text == "swordfish"
+        with pytest.raises(BadRequestError) as refused:
+            ask(input="Once more.", previous_response_id=first.id)
+    assert refused.value.code == "previous_response_not_newest"
 
 
 def test_the_model_is_shown_the_same_through_both_apis(world: World, agent_type: str, stream: bool) -> None:

@@ -20,7 +20,7 @@ from tests.real.talk import (
     nudge,
     tool,
 )
-from tests.real.world import Agent, World
+from tests.real.world import Agent
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
 
@@ -82,23 +82,19 @@ def test_text_and_reasoning_before_a_call_are_passed_on(agent: Agent, stream: bo
     assert talk.give("12 degrees").text == "12 degrees"
 
 
-def test_the_servers_own_tools_run_before_and_after_a_call(world: World, agent_type: str, stream: bool) -> None:
-    world.model.clear()
-    agent = world.agent(agent_type, tools=[MEMORY_TOOL])
-    talk = Talk(agent, WEATHER, stream=stream)
+def test_the_servers_own_tools_run_before_and_after_a_call(remembering: Agent, stream: bool) -> None:
+    talk = Talk(remembering, WEATHER, stream=stream)
     note = [f'!call {MEMORY_TOOL} {{"label": "human", "content": "{text}"}}' for text in ("tea", "rain")]
     reply = talk.say(f"Weather?\n{note[0]}\n!next\n{calling(city='Oslo')}\n!next\n{note[1]}\n{ANSWER}")
     assert reply.calls == [("weather", {"city": "Oslo"})]
     answer = talk.give("12 degrees")
     assert answer.calls == []
     assert answer.finish_reason == "stop"
-    assert dict(agent.fingerprint()["blocks"])["human"] == "Nothing known.\ntea\nrain"
+    assert dict(remembering.fingerprint()["blocks"])["human"] == "Nothing known.\ntea\nrain"
     calls = [line.split()[1] for line in talk.story() if line.startswith("call ")]
     assert calls == [MEMORY_TOOL, "weather", MEMORY_TOOL]
     assert [line for line in talk.story() if line.startswith("result of weather")] == ["result of weather: 12 degrees"]
-    assert agent.ask("bye").text == "You said: bye"
-    assert not world.model.refusals
-    agent.delete()
+    assert remembering.ask("bye").text == "You said: bye"
 
 
 def test_falsy_arguments_are_kept(agent: Agent, stream: bool) -> None:
