@@ -47,17 +47,24 @@ def add_other_results(
 ) -> GivenResults:
     """Returns `given`, what became of the results of waiting calls, with what becomes of the `others` added. A result
     that the agent has got is not sent again. A second one for a call, or one without a call of the bridge, is ignored.
-    Any other is late. Refuses the turn if it brings only results, no call waited for any, and the agent has got none.
+    Any other is late. Refuses the turn if it brings only results, no call waited for any, and one of them is late or
+    the agent has got none.
     """
     if others:
         stored.read_further()
-    known = [row for row in map(stored.find_row_of_result, others) if row is not None]
-    late = [one for one in others if turn.call_ids.message_and_index(one.call_id) and not stored.has_result(one)]
+    rows = [(one, stored.find_row_of_result(one)) for one in others]
+    known = [row for _, row in rows if row is not None]
+    late = [one for one, row in rows if row is None and _is_late(turn, stored, one)]
     is_alone = not given.is_new and not turn.new_input.user_messages
-    if others and is_alone and not known and not turn.delivered:
-        raise _no_call_waits(turn)
+    if others and is_alone and not turn.delivered and (late or not known):
+        raise _no_call_waits(late or others)
     quoted = () if is_alone else (*given.quoted, *late)
     return replace(given, quoted=quoted, row=max(known, default=given.row))
+
+
+def _is_late(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> bool:
+    """Returns whether a result that no call waits for is of a call of the bridge, and the agent has no result of it."""
+    return turn.call_ids.message_and_index(result.call_id) is not None and not stored.has_result(result)
 
 
 def answer_without_run(
@@ -68,12 +75,12 @@ def answer_without_run(
     """
     missed = stored.missed_answer(given.row, called_by_return=called_by_return)
     if not missed and given.row and not turn.delivered and stored.has_gone_on_after(given.row):
-        raise _no_call_waits(turn)
+        raise _no_call_waits(turn.new_input.results)
     return missed
 
 
-def _no_call_waits(turn: PreparedTurn) -> InvalidRequest:
-    named = ", ".join(repr(result.call_id)[:60] for result in turn.new_input.results[:5])
+def _no_call_waits(results: Sequence[ToolResult]) -> InvalidRequest:
+    named = ", ".join(repr(result.call_id)[:60] for result in results[:5])
     return InvalidRequest(
         f"No call is waiting for the result of {named}: it has been answered or given up, or it was never made by this"
         " agent. Send a user message to go on.",

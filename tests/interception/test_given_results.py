@@ -125,6 +125,15 @@ def test_a_late_result_alone_is_refused_and_changes_nothing(agent: Agent) -> Non
     agent.refuses(turn_with(2, results=[late(agent)]))
 
 
+def test_a_late_result_is_refused_also_beside_one_that_the_agent_has_got(agent: Agent) -> None:
+    result = late(agent)
+    turn = agent.call(turn_with(2, "Weather?"))
+    agent.say(turn, "Sunny.")
+    agent.refuses(turn_with(3, results=[result, *turn.new_input.results]))
+    agent.say(turn_with(4, "Well?", results=[result, *turn.new_input.results]), "Well.")
+    assert agent.was_sent() == ["quote: sun", "Well?"]
+
+
 def test_a_late_result_does_not_close_the_call_of_another_conversation(agent: Agent) -> None:
     result = late(agent)
     other = agent.call(turn_with(2, "Weather?"))
