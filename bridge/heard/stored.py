@@ -43,6 +43,7 @@ class StoredTalk:
 
     def __init__(self, agent: Agent, rows: Sequence[StoredMessage], call_ids: CallIds) -> None:
         self._call_ids = call_ids
+        self._row_ids = {row.id for row in rows}
         self._turns = _turns_of(_rows_that_the_agent_knows(agent, rows))
         self._turns_of_ids = {one: at for at, turn in enumerate(self._turns) for one in turn.ids}
         self._turns_that_said: defaultdict[str, list[int]] = defaultdict(list)
@@ -59,7 +60,7 @@ class StoredTalk:
         """Matches messages that are still unmatched. The agent knows them from now on as standing in the transcript."""
         before = set(alignment.unmatched)
         replies = self._match_replies(alignment)
-        self._notes_are_lost = not alignment.has_notes or not before.isdisjoint(replies)
+        self._notes_are_lost = not alignment.has_notes or before != alignment.unmatched
         self._newest_reply = max(replies.values(), default=self._newest_reply)
         self._left = Counter(told for turn in self._turns for told in turn.told)
         self._left.subtract(
@@ -79,7 +80,8 @@ class StoredTalk:
 
     def _match_replies(self, alignment: Alignment) -> dict[int, int]:
         """Matches what the agent said. Returns for each place of an assistant message the turn in which it did. Of
-        equal replies, the newest is of the newest turn.
+        equal replies, the newest is of the newest turn. A call that was given up may be in no turn, because the method
+        `relay` removes it from the context.
         """
         replies = {}
         for place in reversed(range(len(alignment.messages))):
@@ -87,9 +89,13 @@ class StoredTalk:
             turn = self._turn_that_said(message) if message.role == "assistant" else None
             if turn is not None:
                 replies[place] = turn
-                if place in alignment.unmatched:
-                    alignment.note_said(place)
+            if place in alignment.unmatched and (turn is not None or self._has_stored_call(message)):
+                alignment.note_said(place)
         return replies
+
+    def _has_stored_call(self, message: Message) -> bool:
+        places = (self._call_ids.message_and_index(call.id) for call in message.tool_calls)
+        return any(place is not None and place[0] in self._row_ids for place in places)
 
     def _is_known(self, alignment: Alignment, place: int, answer: int | None) -> bool:
         """Returns whether the agent got an unmatched message; `answer` is the turn of the assistant message after it.

@@ -31,7 +31,7 @@ from bridge.turn import (
 )
 from tests.asked import turn_of
 from tests.fake_agent import new_id
-from tests.fakes import FakeGateway
+from tests.fakes import FEATURES, FakeGateway
 
 Ask = Callable[..., list[AgentEvent]]
 
@@ -378,6 +378,30 @@ def test_after_the_loss_of_the_store_the_agents_own_messages_tell(
     talk = [files, OK, user("one"), said("The first."), user("two"), said("The second.")]
     assert told(*talk, user("three")) == ["three"]
     assert "newest_messages" not in letta.calls
+
+
+def test_a_call_that_was_given_up_and_removed_stays_the_agents(environment: dict[str, str]) -> None:
+    letta = FakeGateway(replace(FEATURES, version=(0, 16, 8), message_rewrite=False, client_tools=True))
+    letta.has_agent("Ada", "memgpt_v2_agent")  # relay
+
+    def ask(*messages: Message) -> list[AgentEvent]:
+        letta.prompts.clear()
+        conversation = assemble_parts(read_settings(environment), letta).conversation
+        return list(conversation.events(turn_of(*messages, tools=(READ,), id=f"turn-{len(messages)}"), Signal()))
+
+    letta.will(AgentCall(new_id("message"), "server-call", "read", "{}", held=True), Stopped("requires_approval"))
+    call = call_of(ask(user("Read")))
+    talk = [user("Read"), Message("assistant", "", tool_calls=(call,)), user("Never mind")]
+    ask(*talk)
+    talk.append(said("You said: Never mind"))
+    late = Message("tool", "one", tool_call_id=call.id)
+    environment["BRIDGE_DATA_DIR"] += "/second"
+    ask(*talk, late, user("And now?"))
+    quote, question = letta.prompts[0].texts
+    assert (json.loads(quote)["result"], question) == ("one", "And now?")
+    environment["BRIDGE_DATA_DIR"] += "/third"
+    ask(*talk, late, user("And now?"), said("You said: And now?"), user("And then?"))
+    assert letta.prompts[0].texts == ["And then?"]
 
 
 def test_json_that_was_taken_out_of_the_agents_words_stays_the_agents(told: Told, forget: Callable[[], None]) -> None:
