@@ -10,6 +10,7 @@ from typing import Any
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # JSON text may also have a surrogate as an escape.
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_LONGEST_PLACE = 200
 
 
 def storable_text(text: str) -> str:
@@ -26,15 +27,17 @@ def storable_json(text: str) -> str:
 
 
 def find_lone_surrogate(value: Any, where: str) -> str:
-    """Returns the place of a text in a JSON value with half a surrogate pair, such as `where.title`; "" without one."""
+    """Returns the place of a text in a JSON value with half a surrogate pair, such as `where.title`; "" without one.
+    Of a long place, only the beginning: there are as many places as values, and names may have any length.
+    """
     waiting = [(value, where)]
     while waiting:
         item, place = waiting.pop()
         if isinstance(item, str) and _LONE_SURROGATE.search(item):
             return place
         if isinstance(item, dict):
-            waiting.extend((inner, f"{place}.{name}") for name, inner in item.items())
+            waiting.extend((inner, f"{place}.{name}"[:_LONGEST_PLACE]) for name, inner in item.items())
             waiting.extend((name, place) for name in item)
         elif isinstance(item, list):
-            waiting.extend((inner, f"{place}[{index}]") for index, inner in enumerate(item))
+            waiting.extend((inner, f"{place}[{index}]"[:_LONGEST_PLACE]) for index, inner in enumerate(item))
     return ""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from bridge.json_text import find_lone_surrogate, storable_json
@@ -24,3 +26,11 @@ def test_escaped_halves_of_surrogate_pairs_become_storable(text: str, stored: st
 
 def test_whole_characters_are_no_lone_surrogates() -> None:
     assert find_lone_surrogate({"a": ["\U0001f600", 1, None, True]}, "x") == ""
+
+
+def test_the_places_of_values_take_little_memory_whatever_the_names_are() -> None:
+    tracemalloc.start()
+    assert find_lone_surrogate({"x" * 20_000: [0] * 2_000}, "x") == ""
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 2_000_000  # it was 40 MB

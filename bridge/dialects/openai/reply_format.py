@@ -24,8 +24,8 @@ def value_of_schema(schema: Any, field: str) -> ReplyFormat:
     place = find_lone_surrogate(schema, field)
     if place:
         raise InvalidRequest(
-            f"`{place:.200}` has a text with half a surrogate pair, which is not a character. Send whole characters.",
-            param=place[:200],
+            f"`{place}` has a text with half a surrogate pair, which is not a character. Send whole characters.",
+            param=place,
         )
     text = json.dumps(schema, ensure_ascii=False)
     return ReplyFormat(f"Answer with one valid JSON value that fits this JSON Schema, {_ALONE}\n{text}", text, field)

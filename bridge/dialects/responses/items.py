@@ -7,8 +7,9 @@ so the agent is told the same, whichever API its client speaks.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, Literal
 
 from bridge.dialects.base import RequestRules
@@ -82,17 +83,15 @@ def read_transcript(body: JsonObject, items: list[Any], tools: OfferedTools, rul
         raise InvalidRequest("`instructions` must be a string.", param="instructions")
     if instructions:
         found.append(Message("system", storable_text(instructions)))
-    for message in _read_items(items, tools, rules):
-        if message.role == "assistant" and found and found[-1].role == "assistant":
-            found[-1] = _join(found[-1], message)
-        else:
-            found.append(message)
+    for role, group in groupby(_read_items(items, tools, rules), lambda message: message.role):
+        messages = [*group]
+        found += [_join(messages)] if role == "assistant" else messages
     return found
 
 
-def _join(one: Message, other: Message) -> Message:
-    text = "\n\n".join(filter(None, [one.text, other.text]))
-    return replace(one, text=text, tool_calls=(*one.tool_calls, *other.tool_calls))
+def _join(parts: Sequence[Message]) -> Message:
+    text = "\n\n".join(part.text for part in parts if part.text)
+    return replace(parts[0], text=text, tool_calls=tuple(call for part in parts for call in part.tool_calls))
 
 
 def _read_items(items: list[Any], tools: OfferedTools, rules: RequestRules) -> Iterator[Message]:

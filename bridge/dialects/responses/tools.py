@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from bridge.dialects.openai.tools import parse_function, refused_by_name
@@ -33,7 +34,7 @@ class OfferedTool:
     namespace: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OfferedTools:
     """The tools of a request, by the names that the agent calls them by."""
 
@@ -45,8 +46,13 @@ class OfferedTools:
 
     def spec_name(self, name: str, namespace: str) -> str:
         """Returns the agent's name of a tool that the client names; a tool need not be offered any more."""
-        known = (key for key, tool in self.by_spec_name.items() if (tool.name, tool.namespace) == (name, namespace))
-        return next(known, _name_in(namespace, name) if namespace else name)
+        known = self._spec_names.get((name, namespace))
+        return known or (_name_in(namespace, name) if namespace else name)
+
+    @cached_property
+    def _spec_names(self) -> Mapping[tuple[str, str], str]:
+        """The agent's names, by the client's words: a transcript may have many calls."""
+        return {(tool.name, tool.namespace): name for name, tool in self.by_spec_name.items()}
 
     def only(self, names: set[str]) -> OfferedTools:
         return OfferedTools({name: tool for name, tool in self.by_spec_name.items() if name in names})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,18 @@ def test_messages_of_each_role_are_read_in_each_form(kind: Any, role: str, told:
 
 def test_instructions_come_before_all_items() -> None:
     assert transcript({"role": "user", "content": "Hi"}, instructions="Be short.")[0] == Message("system", "Be short.")
+
+
+def test_the_items_of_one_answer_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: list[Message] = []
+
+    def join(message: Message, **changes: Any) -> Message:
+        joined.append(message)
+        return replace(message, **changes)
+
+    monkeypatch.setattr("bridge.dialects.responses.items.replace", join)
+    found = transcript({"role": "user", "content": "Hi"}, *[CALL] * 1_000, {"role": "user", "content": "Hi"})
+    assert (len(found), len(found[1].tool_calls), len(joined)) == (3, 1_000, 1)
 
 
 def test_items_of_one_answer_are_one_message() -> None:
