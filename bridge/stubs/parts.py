@@ -7,16 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridge.stubs.in_words import compact_json
+from bridge.stubs.joining import NOTES, SchemaJoiner
 from bridge.stubs.normalise import declared_types
 from bridge.stubs.references import Definitions
 from bridge.stubs.subschemas import ALTERNATIVES, Schema
 from bridge.stubs.work import Work
 
-# Keywords that say nothing about an object's members.
-NOTES = frozenset(
-    {"description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$defs", "definitions"}
-)
 _NO_SUBSTANCE = NOTES | {"type", "$ref", "allOf"}
 # Keywords that are merged in other ways than by keeping the first.
 _MERGED_BY_NAME = frozenset(
@@ -60,7 +56,11 @@ class PartReader:
     work: Work
     where: str
     missing: dict[str, None] = field(default_factory=dict)
+    joiner: SchemaJoiner = field(init=False)
     _known: dict[int, tuple[Any, list[Schema]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.joiner = SchemaJoiner(self.work, self.where)
 
     def parts_of(self, schema: Any) -> list[Schema]:
         """Returns a schema and all schemas that its values must fit, too, without those that say nothing."""
@@ -114,7 +114,7 @@ class PartReader:
                 elif key == "unevaluatedProperties" and not is_outermost:
                     merged.quoted.append({name: inner for name, inner in part.items() if name not in NOTES})
                 elif key not in _MERGED_BY_NAME:
-                    _merge_keyword(merged, key, part)
+                    self._merge_keyword(merged, key, part)
             is_outermost = is_outermost and part.keys() <= _NO_SUBSTANCE and "allOf" not in part
         merged.required = list(dict.fromkeys(merged.required))
         return merged
@@ -129,7 +129,7 @@ class PartReader:
             for pattern, schema in part.get("patternProperties", {}).items():
                 patterns.setdefault(pattern, []).append(schema)
         if patterns:
-            merged.rest["patternProperties"] = {pattern: join_schemas(found) for pattern, found in patterns.items()}
+            merged.rest["patternProperties"] = {pattern: self.joiner.join(found) for pattern, found in patterns.items()}
         rules: list[Any] = []
         for part in merged.parts:
             if "additionalProperties" in part:
@@ -137,7 +137,7 @@ class PartReader:
                 self._apply_rule(merged, part, len(patterns))
         if rules:
             limits = [rule for rule in rules if rule is not True]
-            merged.rest["additionalProperties"] = False not in limits and (join_schemas(limits) or True)
+            merged.rest["additionalProperties"] = False not in limits and (self.joiner.join(limits) or True)
 
     def _apply_rule(self, merged: Merged, part: Schema, patterns: int) -> None:
         rule, own = part["additionalProperties"], part.get("properties", {})
@@ -152,36 +152,28 @@ class PartReader:
             for name in others:
                 merged.names[name].append(rule)
 
+    def _merge_keyword(self, merged: Merged, key: str, part: Schema) -> None:
+        """Merges a keyword of a part; of notes, the first wins."""
+        value, known = part[key], merged.rest.get(key)
+        if key == "if":
+            if not part.keys() & {"then", "else"}:
+                return
+            value = {name: part[name] for name in _CONDITION if name in part}
+            known = {name: merged.rest[name] for name in _CONDITION if name in merged.rest}
+        if not known and key not in merged.rest:
+            merged.rest |= value if key == "if" else {key: value}
+        elif key in _LIMITS:
+            merged.rest[key] = _LIMITS[key](known, value)
+        elif key == "type":
+            if "object" not in declared_types(part):
+                merged.rest["not"] = {}
+        elif key in _ASSERTIONS and not self._is_same(key, value, known):
+            merged.quoted.append(value if key == "if" else {key: value})
 
-def join_schemas(schemas: list[Any], keyword: str = "allOf") -> Schema:
-    """Returns one schema for several. `keyword`: "allOf" if a value must fit each, or "anyOf" if it must fit one."""
-    found: dict[str, Schema] = {}
-    for schema in schemas:
-        for inner in schema[keyword] if list(schema) == [keyword] else [schema]:
-            found.setdefault(compact_json(inner), inner)
-    if keyword == "allOf":
-        found.pop("{}", None)
-    unique = list(found.values())
-    return unique[0] if len(unique) == 1 else {keyword: unique} if unique else {}
-
-
-def _merge_keyword(merged: Merged, key: str, part: Schema) -> None:
-    """Merges a keyword of a part; of notes, the first wins."""
-    value, known = part[key], merged.rest.get(key)
-    if key == "if":
-        if not part.keys() & {"then", "else"}:
-            return
-        value = {name: part[name] for name in _CONDITION if name in part}
-        known = {name: merged.rest[name] for name in _CONDITION if name in merged.rest}
-    if not known and key not in merged.rest:
-        merged.rest |= value if key == "if" else {key: value}
-    elif key in _LIMITS:
-        merged.rest[key] = _LIMITS[key](known, value)
-    elif key == "type":
-        if "object" not in declared_types(part):
-            merged.rest["not"] = {}
-    elif key in _ASSERTIONS and compact_json(value) != compact_json(known):
-        merged.quoted.append(value if key == "if" else {key: value})
+    def _is_same(self, key: str, value: Any, known: Any) -> bool:
+        if key != "if":
+            return self.joiner.is_same(value, known)
+        return value.keys() == known.keys() and all(self.joiner.is_same(value[name], known[name]) for name in value)
 
 
 def _about_names(part: Schema) -> Schema:

@@ -11,8 +11,9 @@ from typing import Any
 
 from bridge.errors import InvalidRequest
 from bridge.stubs.in_words import compact_json
+from bridge.stubs.joining import NOTES
 from bridge.stubs.normalise import declared_types
-from bridge.stubs.parts import NOTES, SAID_IN_WORDS, Merged, PartReader, join_schemas
+from bridge.stubs.parts import SAID_IN_WORDS, Merged, PartReader
 from bridge.stubs.subschemas import ALTERNATIVES, Schema, is_impossible
 
 # OpenAI refuses these keywords beside the properties.
@@ -57,7 +58,7 @@ def make_top_level(parameters: Schema, reader: PartReader) -> TopLevel:
         top.quoted.insert(0, moved)
         top.changes.append(f"{', '.join(moved)} at the top of the schema is said in the tool's description.")
     _describe_missing(top, reader)
-    properties = {name: join_schemas(schemas) for name, schemas in merged.names.items()}
+    properties = {name: reader.joiner.join(schemas) for name, schemas in merged.names.items()}
     shape = {"type": "object", "properties": properties, "required": merged.required}
     top.schema = {**shape, **top.schema, "type": "object"}
     return top
@@ -124,17 +125,17 @@ def _describe_forms(top: TopLevel, merged: Merged, keyword: str, forms: _Forms, 
         top.changes.append(f"{keyword} at the top of the schema can't be met.")
         return
     in_forms = _schemas_by_name(forms, reader)
-    different = {name for name, schemas in in_forms.items() if len({compact_json(_bare(one)) for one in schemas}) > 1}
+    different = {name for name, schemas in in_forms.items() if len(set(map(reader.joiner.bare_text, schemas))) > 1}
     for name, schemas in in_forms.items():
         if name not in merged.names:
-            merged.names[name] = [join_schemas(schemas, "anyOf")]
+            merged.names[name] = [reader.joiner.join(schemas, "anyOf")]
         elif len(schemas) == len(forms.found) and not forms.is_cut:
-            merged.names[name].append(join_schemas(schemas, "anyOf"))
+            merged.names[name].append(reader.joiner.join(schemas, "anyOf"))
         else:
             different.add(name)
     common = set.intersection(*(set(form.required) for form in forms.found)) if not forms.is_cut else set()
     merged.required = list(dict.fromkeys([*merged.required, *(n for n in forms.found[0].required if n in common)]))
-    shapes = dict.fromkeys(_form_text(form, merged, different) for form in forms.found)
+    shapes = dict.fromkeys(_form_text(form, merged, different, reader) for form in forms.found)
     end = "; or in others" if forms.is_cut else ""
     top.sentences.append(f"The arguments come in one of these forms ('?': may be left out): {'; '.join(shapes)}{end}.")
     top.changes.append(f"{keyword} at the top of the schema is said in the tool's description.")
@@ -150,7 +151,7 @@ def _schemas_by_name(forms: _Forms, reader: PartReader) -> dict[str, list[Schema
         names = found if is_for_others else form.names
         reader.work.spend(len(names), reader.where)
         for name in names:
-            found[name].append(join_schemas(form.names.get(name, [rule])))
+            found[name].append(reader.joiner.join(form.names.get(name, [rule])))
     return found
 
 
@@ -159,10 +160,10 @@ def _allows_others(schema: Schema) -> bool:
     return bool(schema.get("patternProperties")) or schema.get("additionalProperties", False) is not False
 
 
-def _form_text(form: Merged, around: Merged, different: set[str]) -> str:
+def _form_text(form: Merged, around: Merged, different: set[str], reader: PartReader) -> str:
     """Returns an alternative as the model reads it, such as `{kind: "file", path, mode?}`. Required names are first."""
     names = sorted({*form.names, *form.required}, key=lambda name: (name not in form.required, name))
-    texts = [_argument_text(name, join_schemas(form.names.get(name, [])), form, different) for name in names]
+    texts = [_argument_text(name, form, different, reader) for name in names]
     text = "{" + ", ".join(texts) + "}"
     says = {key: value for key, value in form.rest.items() if key in SAID_IN_WORDS}
     if says.get("additionalProperties") is False and not says.get("patternProperties"):
@@ -172,19 +173,19 @@ def _form_text(form: Merged, around: Merged, different: set[str]) -> str:
         del says["additionalProperties"]
         text += " and any others"
     quoted = [*([says] if says else []), *form.quoted]
-    return text + "".join(f" fitting the JSON Schema {compact_json(one)}" for one in quoted)
+    text += "".join(f" fitting the JSON Schema {compact_json(one)}" for one in quoted)
+    reader.work.spend_text(text, reader.where)
+    return text
 
 
-def _argument_text(name: str, schema: Schema, form: Merged, different: set[str]) -> str:
+def _argument_text(name: str, form: Merged, different: set[str], reader: PartReader) -> str:
     """Returns a name with what only this form says of the value."""
+    schema = reader.joiner.join(form.names.get(name, []))
     if is_impossible(schema):
         return f"no {name}"
-    bare = _bare(schema)
-    value = compact_json(schema["const"]) if "const" in schema else compact_json(bare) if name in different else ""
-    if "$ref" in value and "const" not in schema:
-        value = ""  # the property itself shows what the reference leads to
+    value = ""
+    if "const" in schema:
+        value = reader.joiner.text(schema["const"])
+    elif name in different and "$ref" not in reader.joiner.bare_text(schema):
+        value = reader.joiner.bare_text(schema)  # the property itself shows what a reference leads to
     return name + ("" if name in form.required else "?") + (f": {value}" if value not in ("", "{}") else "")
-
-
-def _bare(schema: Schema) -> Schema:
-    return {key: value for key, value in schema.items() if key not in NOTES}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bridge.stubs.in_words import describe_schema
-from bridge.stubs.parts import SAID_IN_WORDS, PartReader, join_schemas
+from bridge.stubs.parts import SAID_IN_WORDS, PartReader
 from bridge.stubs.subschemas import Schema, is_impossible
 from bridge.stubs.top_level import TopLevel
 from bridge.turn import SchemaForm
@@ -112,7 +112,7 @@ def _conditional_arguments(top: TopLevel, reader: PartReader) -> Schema:
         for name, schema in part.get("properties", {}).items():
             found.setdefault(name, []).append(schema)
     named = top.schema["properties"]
-    return {name: join_schemas(schemas, "anyOf") for name, schemas in found.items() if name not in named}
+    return {name: reader.joiner.join(schemas, "anyOf") for name, schemas in found.items() if name not in named}
 
 
 def _conditional_parts(top: TopLevel, reader: PartReader) -> Iterator[Schema]:

@@ -12,6 +12,8 @@ from bridge.errors import InvalidRequest
 # How many schemas and properties are read for all tools of a request, each as often as its tool leads to it. Five
 # hundred tools with a hundred properties each come to two thirds of this. All of it takes a second or two.
 MAX_WORK = 150_000
+# How many characters of JSON are written in the time in which one schema is read.
+_CHARACTERS = 100
 
 
 @dataclass(slots=True)
@@ -30,3 +32,7 @@ class Work:
                 param=where,
                 code="tools_too_complex",
             )
+
+    def spend_text(self, text: str, where: str) -> None:
+        """Counts the work of writing a schema's JSON text."""
+        self.spend(len(text) // _CHARACTERS, where)

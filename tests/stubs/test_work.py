@@ -10,6 +10,7 @@ import pytest
 from bridge.errors import InvalidRequest
 from bridge.stubs.cache import StubCache
 from bridge.stubs.converter import make_stub
+from bridge.stubs.in_words import compact_json
 from bridge.stubs.schema import spend_work
 from bridge.stubs.strict_form import MAX_QUOTED_TOGETHER
 from bridge.stubs.work import MAX_WORK, Work
@@ -18,6 +19,7 @@ from tests.letta_schemas import FORMS
 
 PARTS = 2000
 LARGE = {"allOf": [{"properties": {f"p{number}": {}}} for number in range(PARTS)]}
+WORDS = {"enum": [f"word {number}" for number in range(4000)]}
 PLACE = "tools[3].function.parameters"
 
 
@@ -53,8 +55,12 @@ def wide(number: int) -> ToolSpec:
         {"anyOf": [{"$ref": "#/$defs/Large", "title": str(number)} for number in range(100)]},
         {"allOf": [{"properties": {f"p{n}": {}}, "additionalProperties": False} for n in range(1500)]},
         {"anyOf": [{"properties": {f"p{n}": {}}, "additionalProperties": {"type": "string"}} for n in range(1500)]},
+        {
+            "properties": {"x": {"properties": {"p": WORDS}}},
+            "anyOf": [{"$ref": "#/properties/x", "properties": {"p": {"minLength": n}}} for n in range(500)],
+        },
     ],
-    ids=["one large schema", "closed parts", "forms with a schema for other names"],
+    ids=["one large schema", "closed parts", "forms with a schema for other names", "long texts"],
 )
 def test_a_schema_that_asks_for_too_much_work_is_refused_with_what_to_do(schema: dict[str, Any]) -> None:
     spec = ToolSpec("heavy", "", {"type": "object", **schema, "$defs": {"Large": LARGE}})
@@ -64,6 +70,35 @@ def test_a_schema_that_asks_for_too_much_work_is_refused_with_what_to_do(schema:
     assert (refused.value.status, refused.value.param, refused.value.code) == (400, PLACE, "tools_too_complex")
     assert "'heavy'" in refused.value.message
     assert "Send fewer tools" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"p": WORDS}},
+        {"additionalProperties": WORDS},
+        {"not": WORDS},
+        {"if": WORDS, "then": WORDS},
+        {"properties": {"p": {"anyOf": [WORDS, {"type": "null"}]}}},
+    ],
+    ids=["property", "other names", "not", "if", "alternatives"],
+)
+def test_the_text_of_a_schema_is_made_once_however_many_forms_have_it(
+    schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = 0
+
+    def write(value: Any) -> str:
+        nonlocal written
+        text = compact_json(value)
+        written += len(text)
+        return text
+
+    monkeypatch.setattr("bridge.stubs.joining.compact_json", write)
+    alternatives = [{"$ref": "#/$defs/Base", "required": [f"p{number}"]} for number in range(100)]
+    base = {"type": "object", **schema}
+    work_on(ToolSpec("tool", "", {"type": "object", "anyOf": alternatives, "$defs": {"Base": base}}))
+    assert written < 4 * len(compact_json(schema)) + 100_000
 
 
 def test_all_tools_of_a_request_together_have_one_limit() -> None:
