@@ -14,18 +14,29 @@ from urllib.parse import unquote
 from bridge.errors import InvalidRequest
 from bridge.stubs.in_words import compact_json, describe_schema
 from bridge.stubs.normalise import normalise_schema
-from bridge.stubs.subschemas import KINDS, Schema, find_at_path, is_schema, map_subschemas, possible_kinds
+from bridge.stubs.subschemas import (
+    KINDS,
+    Schema,
+    count_values,
+    find_at_path,
+    is_schema,
+    map_subschemas,
+    possible_kinds,
+)
 
 # How often a definition may contain itself when it replaces a reference, and the limits for one whole schema.
 MAX_REPEATS = 2
 MAX_NODES = 1000
 MAX_DEPTH = 24
-# How many references are followed to find the kinds of their values, and how many to places that usually hold no
-# schemas.
+# How many references are followed to find the kinds of their values.
 MAX_REFERENCES = 100
+# How many values are read in places that usually hold no schemas. More than most whole schemas have.
+MAX_ELSEWHERE = 50_000
 # How many schemas may be around a reference that is followed for that. Each takes up to two of Python's 1,000 calls.
 MAX_LEVELS = 150
 
+# What a name may not have in a reference.
+_ESCAPES = str.maketrans({"~": "~0", "/": "~1", "%": "%25"})
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
 _ANNOTATIONS = frozenset({"description", "title", "default", "examples", "deprecated"})
 # Keywords whose meaning depends on the others of their group in the same schema.
@@ -41,11 +52,14 @@ _DEPENDENT_ON_ALL = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 @dataclass(slots=True)
 class Definitions:
     """Finds the targets of the references in one client's schema. `root` is the whole schema, normalised; `sent` is as
-    the client sent it, with all places to which references may lead.
+    the client sent it, with all places to which references may lead. `read_elsewhere` counts the values that were read
+    in places that usually hold no schemas.
     """
 
     root: Schema
     sent: Any
+    read_elsewhere: int = 0
+    _spellings: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Any] = field(default_factory=dict)
     _elsewhere: set[str] = field(default_factory=set)
     _kinds: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -61,8 +75,9 @@ class Definitions:
         """Returns the schema (also True or False) at a JSON Pointer into the client's schema, such as `#/$defs/File`.
         Returns None if the pointer leads nowhere, and for references to anchors and to other documents.
         """
-        if not reference.startswith("#") or reference[1:2] not in ("", "/"):
+        if not _is_pointer(reference):
             return None
+        reference = self.spelling(reference)
         if reference not in self._found:
             path = [_unescape_pointer(part) for part in reference[1:].split("/")[1:]]
             found, expected = find_at_path(self.root, path)
@@ -71,21 +86,33 @@ class Definitions:
             self._found[reference] = found if is_schema(found) else None
         return self._found[reference]
 
+    def spelling(self, reference: str) -> str:
+        """Returns a reference in the one spelling by which it is known here: each letter may also be a percent code."""
+        if reference not in self._spellings:
+            parts = map(_unescape_pointer, reference.split("/")) if _is_pointer(reference) else [reference]
+            self._spellings[reference] = "/".join(part.translate(_ESCAPES) for part in parts)
+        return self._spellings[reference]
+
+    def read_all(self) -> None:
+        """Finds the targets of all references in the schema, in their targets, and so on."""
+        self._reachable_references(self.root)
+
     def _schema_from_unexpected_place(self, reference: str, path: list[str]) -> Any:
         """Returns a schema, normalised, from OpenAPI's `components`, say, or from a keyword of an older draft. None if
-        malformed, or after `MAX_REFERENCES` schemas.
+        malformed, or after `MAX_ELSEWHERE` values: places can be inside one another.
         """
         found, _ = find_at_path(self.sent, path)
-        if not is_schema(found) or len(self._elsewhere) >= MAX_REFERENCES:
+        if not is_schema(found) or self.read_elsewhere > MAX_ELSEWHERE:
             return None
         self._elsewhere.add(reference)
+        self.read_elsewhere += count_values(found)
         with suppress(InvalidRequest):
             return normalise_schema(found).schema
         return None
 
     def is_definition(self, reference: str) -> bool:
         """Whether a reference leads to one of the definitions that are sent with the normalised schema."""
-        return reference.startswith(_DEFINITIONS) and reference not in self._elsewhere
+        return reference.startswith(_DEFINITIONS) and self.spelling(reference) not in self._elsewhere
 
     def possible_kinds(self, schema: Any) -> frozenset[str]:
         """Returns the JSON Schema types of the values that can satisfy a schema, following its references."""
@@ -93,6 +120,7 @@ class Definitions:
 
     def _kinds_at(self, reference: str, level: int) -> frozenset[str]:
         """Returns the types at a reference; all types while the target is being read, so that circles end."""
+        reference = self.spelling(reference)
         if reference not in self._kinds:
             self._kinds[reference] = KINDS
             if len(self._kinds) < MAX_REFERENCES and level < MAX_LEVELS:
@@ -109,14 +137,14 @@ class Definitions:
                 for other in reachable[found] & before_circles:
                     backwards[other].add(found)
             self._recursive = frozenset(_nodes_up_to_circles(backwards))
-        return reference in self._recursive
+        return self.spelling(reference) in self._recursive
 
     def quote(self, schema: Schema, most: int) -> str:
         """Returns a schema as JSON, with all definitions to which its references lead, under `$defs` or `definitions`
         as sent. Returns "" if that has more than `most` characters.
         """
         needed: dict[str, Any] = {}
-        size, waiting, seen = len(compact_json(schema)), _references_in(schema), set[str]()
+        size, waiting, seen = len(compact_json(schema)), self._references_in(schema), set[str]()
         while waiting and size <= most:
             reference = waiting.pop()
             seen.add(reference)
@@ -134,19 +162,22 @@ class Definitions:
         """Returns the number of characters of a reference's target as JSON, and the references in the target."""
         if reference not in self._sizes:
             found = self.find(reference)
-            self._sizes[reference] = len(compact_json(found)), _references_in(found)
+            self._sizes[reference] = len(compact_json(found)), self._references_in(found)
         return self._sizes[reference]
 
     def _reachable_references(self, schema: Schema) -> dict[str, set[str]]:
         """Maps each reference in a schema, in their targets, and so on, to the references in its target."""
         result: dict[str, set[str]] = {}
-        waiting = _references_in(schema)
+        waiting = self._references_in(schema)
         while waiting:
             reference = waiting.pop()
             if reference not in result:
-                result[reference] = _references_in(self.find(reference))
+                result[reference] = self._references_in(self.find(reference))
                 waiting |= result[reference]
         return result
+
+    def _references_in(self, schema: Any) -> set[str]:
+        return set(map(self.spelling, _references_in(schema)))
 
 
 def _references_in(schema: Any) -> set[str]:
@@ -206,12 +237,13 @@ class Inlining:
             return {**siblings, "description": describe_schema(siblings, missing)}
         if self._is_kept(reference):
             return {"$ref": reference, **siblings}
-        if path.count(reference) >= MAX_REPEATS or self.nodes > MAX_NODES or depth > MAX_DEPTH:
+        spelling = self.definitions.spelling(reference)
+        if path.count(spelling) >= MAX_REPEATS or self.nodes > MAX_NODES or depth > MAX_DEPTH:
             self.changes.append(f"{reference!r} is spelt out for a few levels only; below them any value will do.")
             return {"description": f"Again a value like the one around it ({_last_name(reference)})."}
         if isinstance(found, bool):
             found = normalise_schema(found).schema
-        target = self.inline(found, (*path, reference), depth + 1)
+        target = self.inline(found, (*path, spelling), depth + 1)
         return _join_siblings(target, siblings)
 
     def _is_kept(self, reference: str) -> bool:
@@ -234,6 +266,10 @@ def _can_stand_together(target: Schema, siblings: Schema) -> bool:
         and not target.keys() & _DEPENDENT_ON_ALL
         and not any(siblings.keys() & group and target.keys() & group for group in _GROUPS)
     )
+
+
+def _is_pointer(reference: str) -> bool:
+    return reference.startswith("#") and reference[1:2] in ("", "/")
 
 
 def _last_name(reference: str) -> str:

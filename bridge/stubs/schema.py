@@ -75,7 +75,10 @@ def spend_work(spec: ToolSpec, where: str, work: Work) -> None:
     sent = spec.parameters or {}
     client = normalise_schema(sent).schema
     work.spend(count_subschemas(client), where)
-    make_top_level(client, PartReader(Definitions(client, sent), work, where))
+    definitions = Definitions(client, sent)
+    definitions.read_all()
+    work.spend(definitions.read_elsewhere, where)
+    make_top_level(client, PartReader(definitions, work, where))
 
 
 def _quoting_sentence(quoted: Schema, definitions: Definitions) -> str:

@@ -89,6 +89,17 @@ def count_subschemas(schema: Any) -> int:
     return found
 
 
+def count_values(value: Any) -> int:
+    """Returns how many values a JSON value has, itself included."""
+    found, waiting = 0, [value]
+    while waiting:
+        found += 1
+        one = waiting.pop()
+        if isinstance(one, (dict, list)):
+            waiting.extend(one.values() if isinstance(one, dict) else one)
+    return found
+
+
 def is_impossible(schema: Any) -> bool:
     """Whether a schema says itself that no value can fit it."""
     return schema is False or (isinstance(schema, dict) and schema.get("not") == {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from graphlib import TopologicalSorter
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from bridge.errors import InvalidRequest
 from bridge.stubs.cache import StubCache
 from bridge.stubs.converter import make_stub
 from bridge.stubs.in_words import compact_json
+from bridge.stubs.normalise import Normalised, normalise_schema
+from bridge.stubs.references import MAX_ELSEWHERE
 from bridge.stubs.schema import spend_work
 from bridge.stubs.strict_form import MAX_QUOTED_TOGETHER
 from bridge.stubs.work import MAX_WORK, Work
@@ -47,6 +50,59 @@ def test_work_grows_with_the_schema_and_not_with_its_square() -> None:
 def wide(number: int) -> ToolSpec:
     forms = [{"properties": {f"p{place}": {"const": place}}} for place in range(number)]
     return ToolSpec("tool", "", {"type": "object", "anyOf": forms})
+
+
+def spellings(start: str, name: str, number: int) -> list[str]:
+    """Returns references that mean the same: each letter of the name may be a percent code."""
+    codes = [f"%{ord(letter):02x}" for letter in name]
+    return [
+        start + "".join(codes[at] if which >> at & 1 else letter for at, letter in enumerate(name))
+        for which in range(number)
+    ]
+
+
+def refers_to(references: list[str], **others: Any) -> ToolSpec:
+    properties = {f"p{number}": {"$ref": reference} for number, reference in enumerate(references)}
+    return ToolSpec("tool", "", {"type": "object", "properties": properties, **others})
+
+
+def test_a_place_without_definitions_is_read_once_however_references_to_it_are_spelt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[Any] = []
+
+    def note(schema: Any) -> Normalised:
+        read.append(schema)
+        return normalise_schema(schema)
+
+    monkeypatch.setattr("bridge.stubs.references.normalise_schema", note)
+    spec = refers_to(spellings("#/", "components", 60), components=LARGE)
+    make_stub(spec, FORMS["strict"])
+    assert read == [LARGE]
+
+
+def test_references_that_are_spelt_in_many_ways_do_not_make_many_circles(monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = 0
+
+    class Counted(TopologicalSorter[str]):
+        def __init__(self, graph: dict[str, set[str]]) -> None:
+            nonlocal edges
+            edges += sum(map(len, graph.values()))
+            super().__init__(graph)
+
+    monkeypatch.setattr("bridge.stubs.references.TopologicalSorter", Counted)
+    node = refers_to(spellings("#/$defs/", "definition", 400)).parameters
+    stub = make_stub(refers_to(["#/$defs/definition"], **{"$defs": {"definition": node}}), FORMS["strict"])
+    assert stub.as_text == {("p0",)}
+    assert edges < 10
+
+
+def test_places_inside_one_another_are_read_to_a_limit_and_count_as_work() -> None:
+    inside: Any = LARGE
+    for _ in range(25):
+        inside = {"in": inside}
+    spec = refers_to([f"#/x{'/in' * level}" for level in range(26)], x=inside)
+    assert 25 * PARTS < work_on(spec) < MAX_ELSEWHERE + 10 * PARTS
 
 
 @pytest.mark.parametrize(
