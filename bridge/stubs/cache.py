@@ -16,20 +16,29 @@ from bridge.errors import InvalidRequest
 from bridge.stubs.checks import SchemaLimits, check_schema
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.stubs.schema import spend_work
+from bridge.stubs.subschemas import count_values
 from bridge.stubs.work import Work
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 MAX_TOOLS = 1024
-# In bytes. Larger tools are rare, and keeping them would make the use of memory hard to foresee.
+# In bytes. Larger tools are rare.
 MAX_TOOL_SIZE = 16_000
+# About how many bytes of memory all tools may take with their stubs, which can be much larger. Usual ones take half.
+MAX_SIZE = 32_000_000
+# What an empty object takes in memory, and its place in a list.
+_BYTES_OF_VALUE = 72
 
 
 @dataclass(slots=True)
 class _CachedTool:
-    """A checked tool with its `schema_key`, the work that its schema asks for (0: not known yet), and its stubs."""
+    """A checked tool with its `schema_key`, the work that its schema asks for (0: not known yet), and its stubs. `size`
+    is what all of it takes in memory.
+    """
 
+    key: Hashable
     spec: ToolSpec
     work: int = 0
+    size: int = 0
     stubs: dict[tuple[SchemaForm, StubKind], Stub] = field(default_factory=dict)
 
 
@@ -39,6 +48,7 @@ class StubCache:
     def __init__(self, limits: SchemaLimits = USUAL_LIMITS) -> None:
         self._limits = limits
         self._tools: OrderedDict[Hashable, _CachedTool] = OrderedDict()
+        self._size = 0
         self._lock = threading.Lock()
 
     def check_tool(self, spec: ToolSpec, where: str, work: Work) -> ToolSpec:
@@ -63,6 +73,7 @@ class StubCache:
         if stub is None:
             stub = make_stub(tool.spec, form, kind=kind, where=where, limits=self._limits)
             tool.stubs[form, kind] = stub
+            self._add_size(tool, _size_of([stub.json_schema, stub.source_code, [*stub.changes]]))
         return stub
 
     def _find_or_check(self, spec: ToolSpec, where: str) -> _CachedTool:
@@ -79,13 +90,27 @@ class StubCache:
                 check_schema(spec.parameters, where, self._limits)
             except InvalidRequest as fault:
                 raise fault.about_tool(spec.name) from None
-        tool = _CachedTool(replace(spec, schema_key=schema_key))
+        tool = _CachedTool(key, replace(spec, schema_key=schema_key))
         if len(schema_key) + len(spec.description) <= MAX_TOOL_SIZE:
             with self._lock:
-                self._tools[key] = tool
-                if len(self._tools) > MAX_TOOLS:
-                    self._tools.popitem(last=False)
+                self._tools.setdefault(key, tool)
+            self._add_size(tool, len(schema_key) + _size_of([spec.parameters, spec.description]))
         return tool
+
+    def _add_size(self, tool: _CachedTool, size: int) -> None:
+        """Counts what a tool in the cache takes, and removes those that were not used for the longest time."""
+        with self._lock:
+            if self._tools.get(tool.key) is not tool:
+                return
+            tool.size += size
+            self._size += size
+            while len(self._tools) > MAX_TOOLS or self._size > MAX_SIZE:
+                _, oldest = self._tools.popitem(last=False)
+                self._size -= oldest.size
+
+
+def _size_of(value: Any) -> int:
+    return len(marshal.dumps(value, 2)) + _BYTES_OF_VALUE * count_values(value)
 
 
 def _schema_key(parameters: Any) -> bytes:

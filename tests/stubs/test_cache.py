@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -135,6 +137,35 @@ def test_very_large_tools_are_not_remembered(stubs: StubCache, work: list[str]) 
     assert one == other
     assert one is not other
     assert work == ["_schema_key", "check_schema", "make_stub"] * 2
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"a": {"default": [{}] * 1_000}},
+        {f"a{number}": {"anyOf": [{"$ref": "#/$defs/B"}, {"type": "integer"}]} for number in range(10)},
+    ],
+    ids=["many small values", "a definition that is quoted often"],
+)
+def test_all_tools_and_stubs_together_take_little_memory(
+    stubs: StubCache, properties: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MAX_SIZE", 2_000_000, raising=False)
+    definitions = {"B": {"type": "string", "description": "x" * 7_000}}
+    sent = json.dumps({"type": "object", "properties": properties, "$defs": definitions})
+    tracemalloc.start()
+    for number in range(60):
+        made(stubs, checked(stubs, spec(name=f"tool{number}", parameters=json.loads(sent))), SchemaForm(as_sent=False))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 3_000_000
+
+
+def test_a_usual_number_of_usual_tools_is_remembered(stubs: StubCache) -> None:
+    properties = {f"p{number}": {"type": "string", "description": "A text of some words."} for number in range(12)}
+    tools = [spec(number, name=f"tool{number}", parameters={"properties": properties}) for number in range(MAX_TOOLS)]
+    first = [made(stubs, checked(stubs, tool)) for tool in tools]
+    assert all(made(stubs, tool) is stub for tool, stub in zip(tools, first, strict=True))
 
 
 def test_threads_get_the_stubs_of_their_own_tools(stubs: StubCache, monkeypatch: pytest.MonkeyPatch) -> None:
