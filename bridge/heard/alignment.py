@@ -37,8 +37,8 @@ class Alignment:
     - `standing`: the agent knows these because it was told that they stand in the transcript.
     - `has_notes`: the notes have any turn of the agent.
     - `found_calls`: the agent's calls of which only its stored messages tell.
-    - `told_since`: digests of what the agent was told in this conversation after the last message here that it said.
-      `attempted_since`: the same for turns that were broken off, so that it may have been told.
+    - `attempted_since`: digests of what the agent may have been told in this conversation, in turns that were broken
+      off, after the last message here that it said.
     - `told`: digests of all that the agent was told, in whatever conversation.
     - `attempted`: digests of all that the agent may have been told in turns that were broken off.
     - `transcript`: the digest of the whole transcript, with `newer`.
@@ -49,7 +49,6 @@ class Alignment:
         self.digests = [message_digest(message) for message in messages]
         self.unmatched = {at for at, message in enumerate(messages) if not _is_known_by_itself(message, call_ids)}
         self.standing: set[int] = set()
-        self.told_since: set[str] = set()
         self.told: set[str] = set()
         self.attempted: set[str] = set()
         self.attempted_since: set[str] = set()
@@ -65,6 +64,7 @@ class Alignment:
         self._all_summaries = Passages(())
         self._all_asides = Passages(())
         self._parent: HeardTurn | None = None
+        self._told_since: dict[str, set[str]] = {}
         self._history = ""
         self._history_place = (-1, False, False)
         self._attempted_history = ""
@@ -75,9 +75,13 @@ class Alignment:
         self._newest = {words: places[-1] for words, places in self._places.items()}
 
     @property
-    def is_continued(self) -> bool:
-        """Whether the notes have a turn in which the agent said one of these messages."""
-        return self._parent is not None
+    def told_since(self) -> set[str]:
+        """Digests of what the agent was told in this conversation after the last message here that it said. If it said
+        no message, the same transcript may be of another conversation with equal words.
+        """
+        is_continued = self._parent is not None
+        told = (told for beginning, told in self._told_since.items() if is_continued or beginning != self.transcript)
+        return set().union(*told)
 
     def match_turns(self, turns: Iterable[HeardTurn], find_history: Callable[[str], list[str]]) -> None:
         """Matches the messages with the agent's turns, the newest first, until all are matched or no turn is left. The
@@ -164,7 +168,8 @@ class Alignment:
             self._attempted_history = self._attempted_history or turn.history
             return
         self.told |= set(turn.told)
-        self.told_since |= set(turn.told if since else ())
+        if since:
+            self._told_since.setdefault(turn.transcript, set()).update(turn.told)
         place, is_sure = self._place_after(turn)
         if turn.kind == "ended" and (place, turn.history != "", is_sure) > self._history_place:
             self._history, self._history_place = turn.history, (place, turn.history != "", is_sure)

@@ -80,7 +80,7 @@ class Hearing:
         """Returns the newer messages that the agent has heard, never the last: to repeat it is to ask again. Codex
         sends the user's old messages again, before a summary that it asked for.
         """
-        since = older.told_since if older.is_continued else set()
+        since = older.told_since
         asides = (one.role == "user" and older.is_answer_aside(one) for one in self._newer)
         summed_up = max((at for at, is_aside in enumerate(asides) if is_aside), default=0)
 

@@ -238,6 +238,13 @@ def test_a_prompt_whose_answer_the_client_dropped_is_not_told_again(told: Told) 
     assert told(user("one"), said("1"), user("two"), user("three")) == ["three"]
 
 
+@pytest.mark.parametrize("before", [[], [user("a.py: one"), OK]], ids=["opening", "after files"])
+def test_a_first_prompt_whose_answer_the_client_dropped_is_not_told_again(told: Told, before: list[Message]) -> None:
+    told(*before, user("one"))
+    assert told(*before, user("one"), user("two")) == ["two"]
+    assert told(*before, user("one"), user("two"), user("three")) == ["three"]
+
+
 def test_an_edited_message_is_told_once_although_the_next_answer_was_dropped(told: Told) -> None:
     told(user("I am Tom."), answer="Hello.")
     edited = [user("I am Tim."), said("Hello."), user("Who am I?")]
