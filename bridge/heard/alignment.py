@@ -156,12 +156,12 @@ class Alignment:
         have all of the turn, its words are `doubtful`, and only matched when no turn is left that fits better.
         """
         self._note_passage(turn)
+        since = self._parent is None and self._lengths.get(turn.transcript, 0) > len(self.messages)
         for call in turn.calls:
             place = self._places_of_calls.get(call)
             if place is None:
                 place = self._places_of_quotes.get(call)
             self._match_place(place, turn)
-        since = self._parent is None and self._lengths.get(turn.transcript, 0) > len(self.messages)
         if turn.kind == "broken off":
             self.attempted |= set(turn.told)
             self.attempted_since |= set(turn.told if since else ())
@@ -170,9 +170,8 @@ class Alignment:
         self.told |= set(turn.told)
         if since:
             self._told_since.setdefault(turn.transcript, set()).update(turn.told)
-        place, is_sure = self._place_after(turn)
-        if turn.kind == "ended" and (place, turn.history != "", is_sure) > self._history_place:
-            self._history, self._history_place = turn.history, (place, turn.history != "", is_sure)
+        if turn.kind == "ended":
+            self._note_history(turn)
         for result in turn.results:
             self._match("result", result, turn)
         has_all = all(self._places.get(("told", digest)) for digest in turn.told)
@@ -180,6 +179,16 @@ class Alignment:
             self._match_words(turn)
         else:
             doubtful.append(turn)
+
+    def _note_history(self, turn: HeardTurn) -> None:
+        """Notes the list of older messages of the turn whose answer is the last in the transcript. An earlier turn that
+        is not surely of this conversation may only have an equal answer, so it does not replace a list of one that is.
+        """
+        place, is_sure = self._place_after(turn)
+        found = (place, turn.history != "", is_sure)
+        _, has_list, has_sure = self._history_place
+        if found > self._history_place and (is_sure or not (has_list and has_sure)):
+            self._history, self._history_place = turn.history, found
 
     def _place_after(self, turn: HeardTurn) -> tuple[int, bool]:
         """Returns the place of the turn's answer, -1 if the turn is of another conversation; and whether that is sure,

@@ -360,6 +360,14 @@ def test_equal_words_of_another_chat_do_not_hide_files_that_a_client_moves(told:
     assert told(user("continue"), said("Done."), user("a.py"), OK, user("next")) == ["next"]
 
 
+def test_equal_answers_do_not_hide_what_stands_in_a_conversation(told: Told) -> None:
+    talk = [user("a.py"), OK, user("one"), said("Done."), user("two")]
+    told(user("one"), answer="Done.")
+    assert told(*talk, answer="Done.") == ["a.py", QUOTED_OK, "two"]
+    sure = "Sure, this one too."
+    assert told(*talk, user("b.py"), said(sure), said("Done."), user("three")) == ["b.py", quoted(sure), "three"]
+
+
 # --- what was lost or broken off ----------------------------------------------------------------------------
 
 
@@ -409,6 +417,16 @@ def test_a_call_that_was_given_up_and_removed_stays_the_agents(environment: dict
     environment["BRIDGE_DATA_DIR"] += "/third"
     ask(*talk, late, user("And now?"), said("You said: And now?"), user("And then?"))
     assert letta.prompts[0].texts == ["And then?"]
+
+
+def test_a_dropped_answer_is_not_missed_in_a_turn_after_the_loss_of_the_store(
+    letta: FakeGateway, ask: Ask, told: Told, forget: Callable[[], None]
+) -> None:
+    call = calls_read(letta, ask)
+    talk = [user("Read"), Message("assistant", "", tool_calls=(call,)), user("Never mind")]
+    forget()
+    assert told(*talk, tools=(READ,)) == ["Never mind"]
+    assert told(*talk, user("Well?"), tools=(READ,)) == ["Well?"]
 
 
 def test_json_that_was_taken_out_of_the_agents_words_stays_the_agents(told: Told, forget: Callable[[], None]) -> None:
