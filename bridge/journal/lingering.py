@@ -40,10 +40,15 @@ class _Note:
     mark: ConversationMark
 
     @classmethod
-    def from_text(cls, text: str) -> _Note:
-        row = json.loads(text)
-        mark = ConversationMark(**{**row["mark"], "calls": tuple(row["mark"]["calls"])})
-        return cls(**{**row, "mark": mark})
+    def from_text(cls, text: str) -> _Note | None:
+        """Returns the note, None for a text of another form: another version of the bridge may have written it."""
+        try:
+            row = json.loads(text)
+            client, session, length, digest, calls = (row["mark"][name] for name in ConversationMark.__slots__)
+            mark = ConversationMark(str(client), str(session), int(length), str(digest), tuple(map(str, calls)))
+            return cls(str(row["turn"]), str(row["token"]), float(row["began"]), mark)
+        except (ValueError, TypeError, KeyError):
+            return None
 
     def is_given_up_by(self, turn: Turn, began: float) -> bool:
         """Returns whether `turn`, which began at `began`, is a later one of the same client and conversation."""
@@ -77,7 +82,7 @@ class LingeringTurns:
                 for text in self._store.items(_notes_key(agent_id)):
                     if text not in judged:
                         note = _Note.from_text(text)
-                        judged[text] = note.token if note.is_given_up_by(turn, began) else ""
+                        judged[text] = note.token if note is not None and note.is_given_up_by(turn, began) else ""
                     if judged[text]:
                         ask_to_end(self._store, judged[text])
             except StoreUnavailable as fault:

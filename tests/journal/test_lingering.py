@@ -93,6 +93,16 @@ def test_a_waiting_turn_does_not_look_all_the_time(open_store: Open, monkeypatch
     assert not is_asked_to_end(store, "token-1")
 
 
+@pytest.mark.parametrize("noted", ["", "null", "[]", "{}", '{"turn": "t", "token": "k", "began": 1, "mark": {}}'])
+def test_a_note_of_another_form_is_ignored(open_store: Open, noted: str) -> None:
+    store = open_store()
+    store.append(f"lingering:{AGENT}", noted, 32, 60.0)
+    turns = LingeringTurns(store, 60.0)
+    turns.note(AGENT, turn("Hello"), "token-1", EARLIER)
+    turns.earlier_turns_ender(AGENT, LATER)()
+    assert is_asked_to_end(store, "token-1")
+
+
 def test_a_store_that_fails_does_not_end_the_turn_that_waits(
     open_store: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
