@@ -10,15 +10,18 @@ from typing import Any, NoReturn
 
 # Fenced code: the lines between two lines that begin with three backquotes.
 _FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.M | re.S)
+# How some models write their thoughts before their answer.
+_THOUGHTS = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.S)
 _OPEN = re.compile(r"[\[{]")
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.S)
 
 
 def find_json_values(text: str) -> list[str]:
-    """Returns the text of each JSON value. If the whole text is JSON, it is the only value. Otherwise, fenced code that
-    is JSON is a value, and outside of it, every object or array. A value inside of another, also of one that is broken
-    or cut off, does not count: it is not what the model meant to say.
+    """Returns the text of each JSON value. Thoughts before the answer do not count. If all the rest is JSON, it is the
+    only value. Otherwise, fenced code that is JSON is a value, and outside of it, every object or array. A value inside
+    of another, also of one that is broken or cut off, does not count: it is not what the model meant to say.
     """
+    text = _THOUGHTS.sub("", text)
     whole = text.strip()
     if _is_json(whole):
         return [whole]

@@ -23,6 +23,9 @@ from bridge.reply_format.json_in_text import find_json_values, parse_json
         ('In [brackets] and {braces}: {"a": 1}', '{"a": 1}'),
         ('{"code": "```py\\nx = [1]\\n```"}', '{"code": "```py\\nx = [1]\\n```"}'),
         ('Die Größe: {"größe": "ü😀"}', '{"größe": "ü😀"}'),
+        ('<think>\nMaybe {"b": 2}.\n</think>\n\n{"a": 1}', '{"a": 1}'),
+        ("<thinking>[1]?</thinking>42", "42"),
+        ('{"a": "<think>1</think>"}', '{"a": "<think>1</think>"}'),
         ("```python\nx = {'a': 1}\n```\n{\"a\": 1}", '{"a": 1}'),
     ],
 )
