@@ -117,8 +117,8 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class NewInput:
     """The part of a client's transcript that the agent has not heard yet. `instructions` are all system and developer
-    messages of the transcript, joined. `opens_conversation`: the transcript has no assistant message yet. `unheard` are
-    older messages, in the words in which the agent is told them before the user's (see heard/telling.py).
+    messages of the transcript, joined. `opens_conversation`: the agent has said nothing in the transcript. `unheard`
+    are older messages, in the words in which the agent is told them before the user's (see heard/telling.py).
     """
 
     user_messages: tuple[UserMessage, ...]

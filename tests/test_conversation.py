@@ -163,6 +163,17 @@ class TestAsMessages:
         ask(KIND, HELLO, Message("assistant", "Hi"), HELLO)
         assert letta.prompts[1].messages == (Say("user", "Hello"),)
 
+    def test_instructions_open_a_conversation_that_begins_with_an_answer_of_the_clients_own(
+        self, letta: FakeGateway, ask: Ask
+    ) -> None:
+        letta.will_say("Hi")
+        own = Message("assistant", "Ok, I will keep to these files.")
+        for answered in ([], [Message("assistant", "Hi"), HELLO]):
+            ask(KIND, Message("user", "a.py"), own, HELLO, *answered)
+        first, second = (prompt.messages for prompt in letta.prompts)
+        assert first[:2] == (Say("system", "be kind"), Say("user", "a.py"))
+        assert second == (Say("user", "Hello"),)
+
     def test_without_instructions_there_is_no_such_message(self, letta: FakeGateway, ask: Ask) -> None:
         ask(HELLO)
         assert letta.prompts[0].messages == (Say("user", "Hello"),)

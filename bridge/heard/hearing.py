@@ -111,7 +111,18 @@ class Hearing:
         said = _without(new_input.user_messages, heard)
         results = [result for result in new_input.results if result.call_id not in ids]
         results = [*_results_of(older.messages, sorted(late)), *results]
-        return replace(new_input, unheard=history, user_messages=tuple(said), results=tuple(results))
+        return replace(
+            new_input,
+            unheard=history,
+            user_messages=tuple(said),
+            results=tuple(results),
+            opens_conversation=new_input.opens_conversation or self._opens_conversation(older),
+        )
+
+    def _opens_conversation(self, older: Alignment) -> bool:
+        """Returns whether the transcript has no answer of the agent, and its other answers are new to the agent."""
+        answers = {at for at, message in enumerate(older.messages) if message.role == "assistant"}
+        return bool(answers) and answers <= older.unmatched and not self._turn.follows
 
     def _is_own_result(self, older: Alignment, message: Message) -> bool:
         return message.role == "tool" and older.is_own_call(message.tool_call_id)
