@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 # Headers about one connection, which end where the connection ends.
@@ -13,11 +14,21 @@ HOP_BY_HOP = frozenset(
 )
 
 
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
 def end_to_end_headers(fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Returns the headers without those of the connection. Leaves out a header of several lines."""
-    found = [(name, text) for name, text in fields if text.isprintable()]
+    """Returns the headers without those of the connection. Leaves out malformed ones and uncertain lengths."""
+    found = [(name, text) for name, text in fields if _TOKEN.fullmatch(name) and text.isprintable()]
     named = {word.strip().lower() for name, text in found if name.lower() == "connection" for word in text.split(",")}
-    return [(name, text) for name, text in found if name.lower() not in HOP_BY_HOP | named]
+    dropped = HOP_BY_HOP | named | (set() if _has_certain_length(found) else {"content-length"})
+    return [(name, text) for name, text in found if name.lower() not in dropped]
+
+
+def _has_certain_length(fields: Iterable[tuple[str, str]]) -> bool:
+    """Returns whether the body has the length that its header says: a body in chunks may have another."""
+    texts = {name.lower(): text for name, text in fields}
+    return "transfer-encoding" not in texts and re.fullmatch("[0-9]+", texts.get("content-length", "")) is not None
 
 
 class ForeignBody:

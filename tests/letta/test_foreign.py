@@ -23,6 +23,25 @@ def test_a_header_of_several_lines_is_left_out() -> None:
     assert end_to_end_headers([("X-One", "a\r\n b"), ("X-Two", "b")]) == [("X-Two", "b")]
 
 
+@pytest.mark.parametrize("name", ["X One", "", "X:One", "caf\u00e9"])
+def test_a_header_with_a_malformed_name_is_left_out(name: str) -> None:
+    assert end_to_end_headers([(name, "a")]) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ([("Content-Length", "5")], True),
+        ([("content-length", "5"), ("Transfer-Encoding", "chunked")], False),
+        ([("Content-Length", "-5")], False),
+        ([("Content-Length", "5, 5")], False),
+        ([("Content-Length", "\u0665")], False),
+    ],
+)
+def test_only_the_certain_length_of_a_body_is_kept(fields: list[tuple[str, str]], kept: bool) -> None:
+    assert end_to_end_headers(fields) == (fields if kept else [])
+
+
 def test_a_body_can_be_closed_before_its_first_piece() -> None:
     closed: list[bool] = []
     ForeignBody([b"one"], lambda: closed.append(True)).close()
