@@ -11,6 +11,7 @@ from bridge.cli.group import is_flask_command_line, make_command_group
 from bridge.config import Settings, complete_environment, read_settings
 from bridge.conversation import Conversation
 from bridge.dialects.base import RequestRules
+from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.directory import Directory
 from bridge.folders import make_private_folder
 from bridge.history.activity import Activity
@@ -30,6 +31,9 @@ from bridge.operation.codex_names import warn_of_name
 from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
 from bridge.operation.snapshots import Snapshots
+from bridge.passthrough.guard import Guard
+from bridge.passthrough.rights import serves_letta
+from bridge.passthrough.views import Views
 from bridge.shared import make_shared_parts
 from bridge.stubs.cache import StubCache
 from bridge.stubs.checks import schema_limits
@@ -49,6 +53,8 @@ from bridge.web.cors import allow_origins
 from bridge.web.faults import add_error_handlers
 from bridge.web.health import Readiness, health_routes
 from bridge.web.hosts import accept_only_hosts, accepted_hosts
+from bridge.web.letta_api import letta_routes
+from bridge.web.letta_requests import LettaParts
 from bridge.web.metrics import Metrics, metrics_routes
 from bridge.web.openai_api import openai_routes
 from bridge.web.pages import home_routes
@@ -86,7 +92,10 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     bodies = Bodies(settings, app.extensions[ROOM])
     answers = Answers(settings, bodies, admission, identities, turns, app.extensions[EXTENSION], sweeps, app.logger)
     kept = KeptResponses(parts.store)
-    app.register_blueprint(openai_routes(settings, parts.directory, answers, _request_rules(settings), kept))
+    rules = _request_rules(settings)
+    app.register_blueprint(openai_routes(settings, parts.directory, answers, rules, kept))
+    if serves_letta(settings):
+        app.register_blueprint(letta_routes(_letta_parts(parts, answers, rules)))
     app.register_blueprint(admin_routes(app, parts))
     app.register_blueprint(health_routes(_readiness(parts)))
     app.register_blueprint(metrics_routes(metrics, settings.metrics_token, open_to_all=settings.allow_anonymous))
@@ -133,6 +142,7 @@ def assemble_parts(
         settings=settings,
         gateway=gateway,
         server=server,
+        shared=shared,
         store=shared.store,
         heartbeat=shared.heartbeat,
         directory=directory,
@@ -147,6 +157,12 @@ def assemble_parts(
         hold=shared.locks.hold_outside_turn,
         threads=(*shared.threads, recorder.thread),
     )
+
+
+def _letta_parts(parts: Parts, answers: Answers, rules: RequestRules) -> LettaParts:
+    guard = Guard(parts.gateway, parts.offering, parts.shared)
+    views = Views(parts.gateway, parts.shared.open_calls, parts.store, CALL_IDS)
+    return LettaParts(parts.settings, parts.gateway, parts.directory, answers, guard, views, rules)
 
 
 def _readiness(parts: Parts) -> Readiness:

@@ -63,6 +63,11 @@ class ServerFeatures:
         return self.version >= (0, 8, 0)
 
     @property
+    def takes_text_parts(self) -> bool:
+        """Whether a message may have several parts of text. Letta 0.6 takes the first, 0.8 and 0.11 fail."""
+        return self.version >= (0, 14, 0)
+
+    @property
     def cancels_runs(self) -> bool:
         """Whether a cancelled run really stops. Before Letta 0.14 it goes on, though the server says "cancelled"."""
         return self.version >= (0, 14, 0)

@@ -17,6 +17,7 @@ from bridge.letta.identity import ServerIdentity
 from bridge.offering import Offering
 from bridge.operation.actions import Operator
 from bridge.operation.snapshots import Snapshots
+from bridge.shared import SharedParts
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.stubs.cache import StubCache
@@ -32,6 +33,7 @@ class Parts:
     settings: Settings
     gateway: Gateway
     server: ServerIdentity
+    shared: SharedParts
     store: Store
     heartbeat: Heartbeat
     directory: Directory

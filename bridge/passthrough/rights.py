@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridge.config import Settings
 from bridge.errors import Forbidden, InvalidRequest, UnknownPath
 from bridge.keys import ApiKey, LettaRight
 from bridge.letta.gateway import HELPER_PREFIX, ForeignCall
@@ -78,6 +79,12 @@ def right_of(key: ApiKey | None, setting: LettaRight) -> LettaRight:
     """Returns the right of a key; `setting` is that of keys without an option, and of clients if there are no keys."""
     right = setting if key is None or key.letta is None else key.letta
     return "agents" if right == "all" and key is not None and key.agents else right
+
+
+def serves_letta(settings: Settings) -> bool:
+    """Returns whether any client may use Letta's own API."""
+    rights = [right_of(key, settings.letta_api) for key in settings.api_keys] or [settings.letta_api]
+    return any(right != "off" for right in rights)
 
 
 def check_right(call: ForeignCall, right: LettaRight, *, limited: bool) -> None:

@@ -7,7 +7,7 @@ from bridge.dialects.letta.reply import LettaReply
 from bridge.dialects.letta.request import Place, parse_request
 from bridge.dialects.openai.finish import finish_reason
 from bridge.errors import BridgeError, CallsUnanswered
-from bridge.turn import JsonObject
+from bridge.turn import JsonObject, Turn
 
 # Fields of a request that say what the agent is asked. All others change the form of the reply, or nothing.
 _ASKED = ("messages", "input", "client_tools", "client_skills")
@@ -28,7 +28,7 @@ class LettaApi:
         by_token = turn.stream and body.get("stream_tokens") is True
         return ParsedRequest(turn, LettaReply(answers, by_token=by_token))
 
-    def identity_fields(self, body: JsonObject) -> JsonObject:
+    def identity_fields(self, body: JsonObject, turn: Turn) -> JsonObject:
         asked = {name: body[name] for name in _ASKED if name in body}
         return {**asked, "conversation": self._place.conversation}
 

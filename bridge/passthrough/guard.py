@@ -1,0 +1,74 @@
+"""Locks an agent for requests of Letta's own API that are passed on, so that it has one turn at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
+from bridge.interception.runs_under_way import wait_for_runs
+from bridge.letta.gateway import Gateway
+from bridge.letta.gateway_while_held import gateway_while_held
+from bridge.locks.agents import AgentHold
+from bridge.offering import Offering
+from bridge.shared import SharedParts
+from bridge.sync.ownership import is_ours
+from bridge.turn import NewInput, ToolChoice, Turn
+
+
+class Guard:
+    """Gives requests an agent to themselves. `held` in the docstrings: until the `with` block ends."""
+
+    def __init__(self, gateway: Gateway, offering: Offering, shared: SharedParts) -> None:
+        self._gateway = gateway
+        self._offering = offering
+        self._locks = shared.locks
+        self._open_calls = shared.open_calls
+
+    @contextmanager
+    def for_change(self, agent_id: str) -> Iterator[None]:
+        """Holds the agent for a change of it that makes it say nothing."""
+        with self._locks.hold_outside_turn(agent_id):
+            yield
+
+    @contextmanager
+    def for_message(self, turn: Turn) -> Iterator[AgentHold]:
+        """Holds the agent for a message that Letta answers itself, without the tools and instructions of clients.
+        `turn` says whose message it is. Waits for the open calls of other conversations as every turn does, and then
+        closes them. The hold counts as unfinished until the caller says that Letta's answer was complete.
+        """
+        deadline, gone = self._locks.deadline(), threading.Event()
+        while True:
+            with self._locks.hold(turn.model, deadline) as hold:
+                refusal = self._open_calls.find_missing_answers(turn.model, turn)
+                others = None if refusal else self._open_calls.find_calls_to_wait_for(turn.model, turn)
+                if not refusal and not others:
+                    hold.unfinished = True
+                    self._prepare(turn.model, hold)
+                    yield hold
+                    self._open_calls.forget(turn.model)
+                    return
+                hold.keep_unfinished_mark()
+            if refusal:
+                raise refusal
+            if others:
+                self._open_calls.wait_until_closed(turn.model, others, deadline, gone)
+
+    def _prepare(self, agent_id: str, hold: AgentHold) -> None:
+        """Detaches the stubs, and closes calls of clients that hold the agent. First waits for the runs of a turn that
+        was broken off.
+        """
+        gateway = gateway_while_held(self._gateway, hold.check)
+        if not hold.previous_turn_ended:
+            for _ in wait_for_runs(gateway, agent_id, threading.Event()):
+                pass
+        agent = gateway.agent(agent_id)
+        request = find_held_request(gateway, agent) if gateway.features().approvals else None
+        if request is not None and not names_of_own_tools(agent, request):
+            close_request(gateway, agent, request)
+            agent = gateway.agent(agent_id)
+        self._offering.store_instructions(gateway, agent, NewInput(()))
+        if any(is_ours(tool) for tool in agent.tools):
+            method = self._offering.choose_method(agent).method
+            self._offering.offer_stubs(gateway, agent, (), method, ToolChoice())

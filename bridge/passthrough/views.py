@@ -1,0 +1,138 @@
+"""Decides what of Letta's answers a client sees: no stubs of the bridge, no agents that its key may not see, and open
+calls of client tools as Letta's own API shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bridge.directory import Visible
+from bridge.letta.gateway import Agent, ForeignCall, Gateway
+from bridge.locks.open_calls import OpenCalls
+from bridge.passthrough.calls import agent_of
+from bridge.passthrough.hiding import OurTools, without_our_tools
+from bridge.passthrough.letta_code import is_letta_code, shown_to_letta_code
+from bridge.passthrough.readable import readable_messages, with_readable_request
+from bridge.store.port import Store
+from bridge.turn import CallIds, JsonObject
+
+# A list of the server's tools is used for so many seconds.
+KEPT = 3.0
+# For so many seconds it is known which agent has a message that was shown as an open call.
+PLACE_KEPT = 86_400.0
+# How many of an agent's newest messages are searched for one of them.
+LOOK_BACK = 20
+# The most bytes of an answer that is read whole.
+LONGEST_ANSWER = 64_000_000
+
+Rewrite = Callable[[Any], Any]
+
+
+class Views:
+    """What clients see of one Letta server. For many threads."""
+
+    def __init__(self, gateway: Gateway, open_calls: OpenCalls, store: Store, call_ids: CallIds) -> None:
+        self._gateway = gateway
+        self._open_calls = open_calls
+        self._store = store
+        self._call_ids = call_ids
+        self._kept: tuple[OurTools, float] | None = None
+
+    def our_tools(self) -> OurTools:
+        """Returns the stubs on the server, as they were at most KEPT seconds ago."""
+        kept = self._kept
+        if kept is None or time.monotonic() > kept[1]:
+            kept = OurTools.of(self._gateway.tools()), time.monotonic() + KEPT
+            self._kept = kept
+        return kept[0]
+
+    def names_stub(self, path: str) -> bool:
+        """Returns whether a path has the id of a stub, which does not exist for clients."""
+        words = [word for word in path.split("/") if word.startswith("tool-")]
+        return bool(words) and not self.our_tools().ids.isdisjoint(words)
+
+    def rewrite_for(self, path: str, headers: Mapping[str, str], visible: Visible) -> Rewrite | None:
+        """Returns the function that makes Letta's answer for this path what the client sees; None to leave it as is."""
+        words = path.strip("/").split("/")
+        if words[1:2] not in (["agents"], ["tools"]):
+            return self._with_client_names if "messages" in words else None
+        agent_id = agent_of(path)
+        if agent_id and words[3:4] == ["messages"]:
+            return lambda value: self._readable(agent_id, value)
+        return lambda value: self._shown(value, agent_id, headers, visible, is_agent=len(words) == 3)
+
+    def _shown(self, value: Any, agent_id: str, headers: Mapping[str, str], visible: Visible, *, is_agent: bool) -> Any:
+        shown = without_our_tools(value, self.our_tools())
+        if visible and not agent_id and isinstance(shown, list):
+            return [row for row in shown if not visible.isdisjoint({row.get("id"), row.get("name")})]
+        if not (agent_id and is_agent and isinstance(shown, dict)):
+            return shown
+        if shown.get("pending_approval"):
+            shown = self._with_request(shown)
+        return shown_to_letta_code(shown) if is_letta_code(headers) else shown
+
+    def _with_request(self, agent: JsonObject) -> JsonObject:
+        own = {str(tool.get("name")) for tool in agent.get("tools") or () if isinstance(tool, dict)}
+        return with_readable_request(agent, self.our_tools(), own_tool_names=own, call_ids=self._call_ids)
+
+    def _with_client_names(self, value: Any) -> Any:
+        """Returns messages whose agent is not known, so that no call in them counts as open."""
+        return self._rows(value, self.our_tools(), "", ())
+
+    def _readable(self, agent_id: str, value: Any, session: str = "") -> Any:
+        agent = self._gateway.agent(agent_id)
+        own = OurTools.of(agent.tools)
+        known = self.our_tools()
+        ours = OurTools({**known.client_names, **own.client_names}, known.ids | own.ids)
+        names = [tool.name for tool in agent.tools if tool.name not in ours.client_names]
+        ids = self._ids_in_view(agent, session)
+        return self._rows(value, ours, ids[-1] if ids else "", names)
+
+    def _rows(self, value: Any, ours: OurTools, last: str, own: Any) -> Any:
+        rows = value if isinstance(value, list) else value.get("messages") if isinstance(value, dict) else None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            return value
+        shown = readable_messages(rows, ours, last, own_tool_names=own, call_ids=self._call_ids)
+        if shown is rows:
+            return value
+        return shown if isinstance(value, list) else {**value, "messages": shown}
+
+    # --- conversations that the bridge made -----------------------------------------------------------
+
+    def conversation_messages(self, agent_id: str, session: str, value: Any) -> Any:
+        return self._readable(agent_id, value, session)
+
+    def context_ids(self, agent_id: str, session: str) -> list[str]:
+        """Returns the ids of the messages in the context of a conversation. An open call of another conversation, whose
+        client may be running the tool, is not shown there; so nobody else closes the call.
+        """
+        agent = self._gateway.agent(agent_id)
+        ids = self._ids_in_view(agent, session)
+        if ids:
+            self._store.put(_place_key(ids[-1]), agent_id, PLACE_KEPT)
+        return ids
+
+    def _ids_in_view(self, agent: Agent, session: str) -> list[str]:
+        ids = list(agent.message_ids)
+        open_request = self._open_calls.open_request(agent.id, self._call_ids)
+        if open_request is None or not session or open_request[0] == session or open_request[1] not in ids:
+            return ids
+        return ids[: ids.index(open_request[1])]
+
+    def agent_of_shown(self, message_id: str) -> str:
+        """Returns the agent of a message that was shown as the last of a context, "" for any other message."""
+        return self._store.get(_place_key(message_id)) or ""
+
+    def shown_message(self, agent_id: str, message_id: str) -> list[JsonObject]:
+        """Returns the rows of a message that was shown as the last of the agent's context."""
+        path = f"/v1/agents/{agent_id}/messages"
+        answer = self._gateway.forward(ForeignCall("GET", path, f"limit={LOOK_BACK}"))
+        rows = self._readable(agent_id, json.loads(answer.read(LONGEST_ANSWER)))
+        return [row for row in rows if row.get("id") == message_id]
+
+
+def _place_key(message_id: str) -> str:
+    return f"shown-last:{message_id}"

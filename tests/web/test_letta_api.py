@@ -1,0 +1,447 @@
+"""Letta's own API below /letta: turns with client tools, conversations, and requests that are passed on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import create_app
+from bridge import errors
+from bridge.config import Settings, read_settings
+from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.turn import AgentCall, Reasoning, RunStarted, Stopped, Text, Used
+from tests.actors import Chat
+from tests.fakes import FEATURES, FakeGateway, new_id
+from tests.letta_actor import READ, LettaClient, answer, denial
+from tests.letta_checker import read_stream
+
+KEY = "secret-key-1"
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "BRIDGE_LETTA_API": "all", "BRIDGE_TOOL_WAIT": "30"}
+
+
+@pytest.fixture
+def ada(client: FlaskClient, letta: FakeGateway) -> LettaClient:
+    return LettaClient(client, letta.agents_named("Ada")[0].id)
+
+
+def will_call(letta: FakeGateway, *texts: str, name: str = "read") -> None:
+    """Makes the agent call the client's tool, once for each text, in one step."""
+    message_id = new_id("message")
+    calls = [
+        AgentCall(message_id, f"call_{place}", name, json.dumps({"path": text}), held=True, index=place)
+        for place, text in enumerate(texts or ("a.txt",))
+    ]
+    letta.will(*calls, Used(10, 5), Stopped("requires_approval"))
+
+
+# --- turns ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_tool_of_the_client_is_called_and_answered(ada: LettaClient, letta: FakeGateway, streaming: bool) -> None:
+    will_call(letta)
+    asked = ada.say("Read a.txt", streaming=streaming)
+    (call,) = asked.calls
+    assert (call["name"], json.loads(call["arguments"])) == ("read", {"path": "a.txt"})
+    assert asked.stop_reason == "requires_approval"
+    letta.will_say("It says one.")
+    told = ada.say(answer(call["tool_call_id"]), streaming=streaming)
+    assert (told.text, told.stop_reason) == ("It says one.", "end_turn")
+    assert told.messages[0]["tool_return"] == "one"
+    assert letta.prompts[-1].tools == ("read",)
+    assert letta.prompts[-1].messages[0].results[0].text == "one"  # type: ignore[union-attr]
+
+
+def test_two_calls_of_a_step_are_one_request(ada: LettaClient, letta: FakeGateway) -> None:
+    will_call(letta, "a", "b")
+    (request,) = ada.say("Read").of("approval_request_message")
+    ids = [call["tool_call_id"] for call in request["tool_calls"]]
+    assert [CALL_IDS.message_and_index(one) for one in ids] == [(request["id"], 0), (request["id"], 1)]
+    given = [answer(one)["approvals"][0] for one in ids]
+    assert ada.say({"type": "approval", "approvals": given}).stop_reason == "end_turn"
+
+
+def test_the_agents_words_come_in_messages_of_their_own(ada: LettaClient, letta: FakeGateway) -> None:
+    one, two = new_id("message"), new_id("message")
+    letta.will(
+        RunStarted("run-1"), Reasoning("hm", one), Text("Hel", two), Text("lo", two), Used(1, 2), Stopped("end_turn")
+    )
+    reply = ada.say("Hi")
+    assert [(message["message_type"], message["run_id"]) for message in reply.messages] == [
+        ("reasoning_message", "run-1"),
+        ("assistant_message", "run-1"),
+    ]
+    assert reply.text == "Hello"
+    assert (reply.usage["prompt_tokens"], reply.usage["completion_tokens"]) == (1, 2)
+
+
+def test_a_stream_by_token_has_the_pieces(ada: LettaClient, letta: FakeGateway) -> None:
+    item = new_id("message")
+    letta.will(Text("Hel", item), Text("lo", item), Used(1, 2), Stopped("end_turn"))
+    reply = ada.say("Hi", path=f"agents/{ada.agent_id}/messages/stream", stream_tokens=True)
+    assert [piece["content"] for piece in reply.pieces] == ["Hel", "lo"]
+
+
+def test_a_failure_within_a_stream_is_letta_s_error_event(client: FlaskClient, letta: FakeGateway) -> None:
+    ada = LettaClient(client, letta.agents_named("Ada")[0].id)
+    letta.will(Text("Hel", new_id("message")), errors.ModelFailed("It failed."))
+    reply = ada.say("Hi", streaming=True)
+    assert (reply.stop_reason, reply.failure and reply.failure["message"]) == ("error", "It failed.")
+
+
+def test_a_failure_before_the_first_word_has_a_status(ada: LettaClient, letta: FakeGateway) -> None:
+    letta.will(errors.ModelOverloaded("Too much."))
+    refused = ada.try_to_say("Hi", streaming=True)
+    assert (refused.status_code, refused.json) == (
+        429,
+        {"detail": "Too much.", "code": "model_overloaded", "param": None},
+    )
+
+
+def test_a_message_that_comes_again_by_its_otid_is_the_same_turn(ada: LettaClient, letta: FakeGateway) -> None:
+    message = {"role": "user", "content": "Hi", "otid": "one"}
+    assert [ada.say(message).text for _ in range(2)] == ["You said: Hi"] * 2
+    assert len(letta.prompts) == 1
+    ada.say({**message, "otid": "two"})
+    assert len(letta.prompts) == 2
+
+
+# --- open calls -------------------------------------------------------------------------------------------
+
+
+def open_call(ada: LettaClient, letta: FakeGateway, **fields: Any) -> str:
+    will_call(letta)
+    call_id: str = ada.say("Read a.txt", **fields).calls[0]["tool_call_id"]
+    return call_id
+
+
+@pytest.mark.parametrize("with_tools", [True, False])
+def test_a_message_beside_an_open_call_is_refused_as_letta_refuses_it(
+    ada: LettaClient, letta: FakeGateway, with_tools: bool
+) -> None:
+    call_id = open_call(ada, letta)
+    refused = ada.try_to_say("Hi", **({} if with_tools else {"client_tools": []}))
+    detail = (refused.json or {})["detail"]
+    assert (refused.status_code, detail["code"]) == (409, "PENDING_APPROVAL")
+    assert "waiting for approval" in detail["message"]
+    assert detail["pending_request_id"] == CALL_IDS.message_and_index(call_id)[0]  # type: ignore[index]
+    assert ada.say(answer(call_id)).stop_reason == "end_turn"
+    assert ada.say("Hi").text == "You said: Hi"
+
+
+def test_wrong_ids_are_refused_with_the_expected_ones(ada: LettaClient, letta: FakeGateway) -> None:
+    call_id = open_call(ada, letta)
+    refused = ada.try_to_say(answer(CALL_IDS.id_in_message(new_id("message"), 0)))
+    assert refused.status_code == 400
+    assert "Invalid tool call IDs" in refused.text
+    assert call_id in refused.text
+
+
+def test_an_answer_without_an_open_call_is_refused(ada: LettaClient) -> None:
+    refused = ada.try_to_say(answer(CALL_IDS.id_in_message(new_id("message"), 0)))
+    assert (refused.status_code, (refused.json or {})["code"]) == (400, "no_pending_call")
+
+
+def test_a_stale_call_is_denied_together_with_a_new_message(ada: LettaClient, letta: FakeGateway) -> None:
+    call_id = open_call(ada, letta)
+    assert ada.say(denial(call_id), {"role": "user", "content": "Go on"}).text == "You said: Go on"
+    given = letta.prompts[-1].messages[0].results[0]  # type: ignore[union-attr]
+    assert given.text == "Error: request to call tool denied. User reason: stale"
+    assert not given.ok
+
+
+def test_a_call_without_an_answer_holds_nobody_for_ever(
+    settings: Settings, environment: dict[str, str], letta: FakeGateway
+) -> None:
+    quick = read_settings({**environment, "BRIDGE_TOOL_WAIT": "0.1"})
+    ada = LettaClient(create_app(quick, letta).test_client(), letta.agents_named("Ada")[0].id)
+    open_call(ada, letta)
+    other = (ada.send(f"conversations/?agent_id={ada.agent_id}", {}).json or {})["id"]
+    assert ada.say("Hi", path=f"conversations/{other}/messages").text == "You said: Hi"
+
+
+# --- conversations ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def conversation(ada: LettaClient) -> str:
+    made = ada.send(f"conversations/?agent_id={ada.agent_id}", {"isolated_block_labels": []}).json or {}
+    assert (made["agent_id"], made["in_context_message_ids"]) == (ada.agent_id, [])
+    return str(made["id"])
+
+
+def test_a_conversation_speaks_with_its_agent(ada: LettaClient, conversation: str) -> None:
+    reply = ada.say("Hi", path=f"conversations/{conversation}/messages")
+    assert (reply.text, reply.pings) == ("You said: Hi", 1)  # a stream, as the request does not say otherwise
+    assert ada.get(f"conversations/{conversation}")["agent_id"] == ada.agent_id
+
+
+def test_a_conversation_is_known_after_a_restart(
+    settings: Settings, ada: LettaClient, letta: FakeGateway, conversation: str
+) -> None:
+    again = LettaClient(create_app(settings, letta).test_client(), ada.agent_id)
+    assert again.get(f"conversations/{conversation}")["agent_id"] == ada.agent_id
+
+
+def test_only_its_own_conversation_shows_an_open_call(ada: LettaClient, letta: FakeGateway, conversation: str) -> None:
+    call_id = open_call(ada, letta, path=f"conversations/{conversation}/messages")
+    request_id = CALL_IDS.message_and_index(call_id)[0]  # type: ignore[index]
+    other = (ada.send(f"conversations/?agent_id={ada.agent_id}", {}).json or {})["id"]
+    assert ada.get(f"conversations/{conversation}")["in_context_message_ids"][-1] == request_id
+    assert request_id not in ada.get(f"conversations/{other}")["in_context_message_ids"]
+    row = {
+        "id": request_id,
+        "message_type": "approval_request_message",
+        "tool_call": {"name": "read", "arguments": "{}", "tool_call_id": "call_0"},
+    }
+    for path in (f"conversations/{conversation}/messages", f"messages/{request_id}"):
+        letta.will_answer(200, [row])
+        (shown,) = ada.get(path)
+        assert (shown["id"], shown["tool_calls"][0]["tool_call_id"]) == (request_id, call_id)
+    assert letta.forwarded[-1].path == f"/v1/agents/{ada.agent_id}/messages"
+
+
+def test_the_messages_of_a_conversation_are_the_agents(ada: LettaClient, letta: FakeGateway, conversation: str) -> None:
+    letta.will_answer(200, [{"id": "message-1", "message_type": "user_message", "content": "Hi"}])
+    assert ada.get(f"conversations/{conversation}/messages?limit=5")[0]["content"] == "Hi"
+    assert (letta.forwarded[-1].path, letta.forwarded[-1].query) == (f"/v1/agents/{ada.agent_id}/messages", "limit=5")
+
+
+def test_the_default_conversation_needs_its_agent(ada: LettaClient) -> None:
+    assert ada.try_to_say("Hi", path="conversations/default/messages").status_code == 404
+    reply = ada.say("Hi", path="conversations/default/messages", agent_id=ada.agent_id)
+    assert reply.text == "You said: Hi"
+
+
+def test_a_conversation_is_cancelled_as_its_agents_runs_are(
+    ada: LettaClient, letta: FakeGateway, conversation: str
+) -> None:
+    letta.will_answer(200, {"run-1": "cancelled"})
+    assert ada.send(f"conversations/{conversation}/cancel", {}).json == {"run-1": "cancelled"}
+    assert letta.forwarded[-1].path == f"/v1/agents/{ada.agent_id}/messages/cancel"
+
+
+def test_a_conversation_of_an_unknown_agent_is_not_made(ada: LettaClient) -> None:
+    for agent_id in ("agent-1", "", "agent-12345678-1234-1234-1234-123456789012"):
+        assert ada.send(f"conversations/?agent_id={agent_id}", {}).status_code == 404
+
+
+# --- messages that Letta answers --------------------------------------------------------------------------
+
+
+def test_a_message_without_client_tools_is_answered_by_letta(ada: LettaClient, letta: FakeGateway) -> None:
+    ada.say("Hi")
+    attached = letta.agents_named("Ada")[0].id
+    assert [tool.name for tool in letta.agent(attached).tools] == ["read"]
+    letta.will_answer(200, {"messages": [], "odd": 1.50})
+    body = b'{"messages":[{"role":"user","content":"Plain"}],  "max_steps":3}'
+    answered = ada.client.post(f"/letta/v1/agents/{ada.agent_id}/messages", data=body, content_type="application/json")
+    assert answered.json == {"messages": [], "odd": 1.5}
+    assert letta.forwarded[-1].body == body
+    assert letta.agent(attached).tools == ()
+
+
+def test_a_stream_of_letta_passes_as_it_is(ada: LettaClient, letta: FakeGateway) -> None:
+    letta.will_answer(200, b"data: {}\n\n", [("Content-Type", "text/event-stream")], b"data: [DONE]\n\n")
+    answered = ada.send(f"agents/{ada.agent_id}/messages/stream", {"messages": []})
+    assert answered.data == b"data: {}\n\ndata: [DONE]\n\n"
+
+
+def test_a_message_to_a_conversation_goes_to_its_agent(ada: LettaClient, letta: FakeGateway, conversation: str) -> None:
+    for streaming, path in ((None, "/stream"), (False, "")):
+        letta.will_answer(200, {})
+        fields = {} if streaming is None else {"streaming": streaming}
+        body = {"messages": [{"role": "user", "content": "Hi"}], "background": True, "agent_id": "x", **fields}
+        ada.send(f"conversations/{conversation}/messages", body)
+        sent = letta.forwarded[-1]
+        assert sent.path == f"/v1/agents/{ada.agent_id}/messages{path}"
+        assert json.loads(sent.body or b"") == {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+def test_parts_of_a_text_are_joined_where_the_server_loses_them(settings: Settings) -> None:
+    letta = FakeGateway(replace(FEATURES, version=(0, 8, 17)))
+    agent = letta.has_agent("Ada")
+    ada = LettaClient(create_app(settings, letta).test_client(), agent.id)
+    letta.will_answer(200, {})
+    parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    ada.send(f"agents/{agent.id}/messages", {"messages": [{"role": "user", "content": parts}]})
+    assert json.loads(letta.forwarded[-1].body or b"")["messages"][0]["content"] == "one\ntwo"
+
+
+def test_client_tools_in_the_background_are_refused(ada: LettaClient, letta: FakeGateway) -> None:
+    refused = ada.try_to_say("Hi", path=f"agents/{ada.agent_id}/messages/async")
+    assert (refused.status_code, (refused.json or {})["param"]) == (400, "client_tools")
+    letta.will_answer(200, {"id": "run-1"})
+    assert ada.send(f"agents/{ada.agent_id}/messages/async", {"messages": []}).json == {"id": "run-1"}
+
+
+def test_a_held_call_of_another_client_is_closed_before_a_plain_message(
+    ada: LettaClient, chat: Chat, letta: FakeGateway, settings: Settings, environment: dict[str, str]
+) -> None:
+    quick = create_app(read_settings({**environment, "BRIDGE_TOOL_WAIT": "0.1"}), letta).test_client()
+    will_call(letta)
+    tools = [{"type": "function", "function": READ}]
+    assert Chat(quick).ask("Read", tools=tools).message["tool_calls"]
+    letta.will_answer(200, {})
+    body = {"messages": [{"role": "user", "content": "Hi"}]}
+    assert quick.post(f"/letta/v1/agents/{ada.agent_id}/messages", json=body).status_code == 200
+    assert "give_results" in letta.calls
+
+
+def test_a_broken_answer_marks_the_turn_as_unfinished(ada: LettaClient, letta: FakeGateway) -> None:
+    broken = errors.LettaUnreachable("It broke.", code="stream_cut")
+    letta.will_answer(200, b"data: {}\n\n", [("Content-Type", "text/event-stream")], broken)
+    with pytest.raises(errors.LettaUnreachable):
+        ada.send(f"agents/{ada.agent_id}/messages/stream", {"messages": []})
+    letta.calls.clear()
+    ada.say("Hi")
+    assert "runs_under_way" in letta.calls
+    letta.calls.clear()
+    ada.say("Hi again")
+    assert "runs_under_way" not in letta.calls
+
+
+# --- everything else --------------------------------------------------------------------------------------
+
+
+def test_other_requests_pass_unread(ada: LettaClient, letta: FakeGateway) -> None:
+    letta.will_answer(418, b"not JSON {", [("Content-Type", "application/json"), ("X-Odd", "1")])
+    passed = ada.send("blocks/?limit=1&label=a%20b", verb="GET")
+    assert (passed.status_code, passed.data, passed.headers["X-Odd"]) == (418, b"not JSON {", "1")
+    assert (letta.forwarded[-1].path, letta.forwarded[-1].query) == ("/v1/blocks/", "limit=1&label=a%20b")
+
+
+def test_stubs_do_not_appear_and_can_not_be_changed(ada: LettaClient, letta: FakeGateway) -> None:
+    own = letta.has_tool("own")
+    ada.say("Hi")
+    (stub,) = letta.tools_named(["read"])
+    rows = [{"id": tool.id, "name": tool.name, "tags": list(tool.tags)} for tool in (own, stub)]
+    agent = {"id": ada.agent_id, "tools": rows, "tool_rules": [{"type": "requires_approval", "tool_name": "read"}]}
+    for path, shown, expected in (
+        (f"agents/{ada.agent_id}", agent, {**agent, "tools": rows[:1], "tool_rules": []}),
+        ("agents/", [agent], [{**agent, "tools": rows[:1], "tool_rules": []}]),
+        (f"agents/{ada.agent_id}/tools", rows, rows[:1]),
+        ("tools/", rows, rows[:1]),
+    ):
+        letta.will_answer(200, shown)
+        assert ada.get(path) == expected
+    forwarded = len(letta.forwarded)
+    for verb, path in (
+        ("DELETE", f"tools/{stub.id}"),
+        ("PATCH", f"tools/{stub.id}"),
+        ("GET", f"tools/{stub.id}"),
+        ("PATCH", f"agents/{ada.agent_id}/tools/detach/{stub.id}"),
+    ):
+        assert ada.send(path, {}, verb).status_code == 404
+    assert len(letta.forwarded) == forwarded
+
+
+def test_letta_code_is_shown_what_it_would_set(ada: LettaClient, letta: FakeGateway) -> None:
+    rules = [{"type": "exit_loop", "tool_name": "send_message"}]
+    agent = {
+        "id": ada.agent_id,
+        "tool_rules": rules,
+        "llm_config": {"model_endpoint_type": "openai", "model": "gpt-4o-mini"},
+    }
+    for source, expected in (("letta-code", ([], "openai/gpt-4o-mini", True)), ("", (rules, None, None))):
+        letta.will_answer(200, agent)
+        shown = ada.get(f"agents/{ada.agent_id}", X_Letta_Source=source)
+        settings = shown.get("model_settings", {})
+        assert (shown["tool_rules"], shown.get("model"), settings.get("parallel_tool_calls")) == expected
+
+
+def test_a_change_of_an_agent_waits_for_its_turn(ada: LettaClient, letta: FakeGateway) -> None:
+    during: list[int] = []
+
+    def change() -> None:
+        letta.will_answer(200, {"id": ada.agent_id})
+        during.append(ada.send(f"agents/{ada.agent_id}", {"tags": []}, "PATCH").status_code)
+
+    changing = threading.Thread(target=change)
+    letta.will(changing.start, lambda: changing.join(0.3), lambda: during.append(0), Text("Hi"), Stopped("end_turn"))
+    ada.say("Hi")
+    changing.join()
+    assert during == [0, 200]
+
+
+# --- rights -----------------------------------------------------------------------------------------------
+
+
+def with_key(settings_of: dict[str, str], letta: FakeGateway, option: str, agents: str = "") -> LettaClient:
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    variables = {**settings_of, "BRIDGE_ALLOW_ANONYMOUS": "", "BRIDGE_API_KEYS": f"me:{digest}:{agents}:{option}"}
+    app = create_app(read_settings(variables), letta)
+    return LettaClient(app.test_client(), letta.agents_named("Ada")[0].id, {"Authorization": f"Bearer {KEY}"})
+
+
+def test_it_is_off_by_default(environment: dict[str, str], letta: FakeGateway) -> None:
+    off = {name: value for name, value in environment.items() if name != "BRIDGE_LETTA_API"}
+    client = create_app(read_settings(off), letta).test_client()
+    assert client.get("/letta/v1/agents/").status_code == 404
+    with_right = with_key({**off}, letta, "letta=agents")
+    assert with_right.say("Hi").text == "You said: Hi"
+    without = with_key({**off, "BRIDGE_LETTA_API": "all"}, letta, "letta=off")
+    assert without.try_to_say("Hi").status_code == 404
+
+
+def test_a_key_is_needed(environment: dict[str, str], letta: FakeGateway) -> None:
+    ada = with_key(environment, letta, "letta=all")
+    for headers in ({}, {"Authorization": "Bearer wrong"}):
+        assert LettaClient(ada.client, ada.agent_id, headers).send("agents/", verb="GET").status_code == 401
+    assert letta.forwarded == []
+
+
+def test_a_key_for_agents_reaches_only_agents_that_it_may_see(environment: dict[str, str], letta: FakeGateway) -> None:
+    bob = letta.has_agent("Bob")
+    ada = with_key(environment, letta, "letta=all", agents="Ada")
+    assert ada.say("Hi").text == "You said: Hi"
+    letta.will_answer(200, [{"id": bob.id, "name": "Bob"}, {"id": ada.agent_id, "name": "Ada"}])
+    assert [row["name"] for row in ada.get("agents/")] == ["Ada"]
+    forwarded = len(letta.forwarded)
+    for verb, path, status in (
+        ("GET", f"agents/{bob.id}", 404),
+        ("GET", f"agents/{bob.id}/messages", 404),
+        ("POST", f"agents/{bob.id}/messages", 404),
+        ("POST", f"agents/{bob.id}/messages/async", 404),
+        ("POST", f"conversations/?agent_id={bob.id}", 404),
+        ("GET", "conversations/conv-1", 403),
+        ("GET", "tools/", 403),
+        ("GET", "blocks/", 403),
+        ("GET", "messages/message-1", 403),
+        ("PATCH", f"agents/{ada.agent_id}", 403),
+        ("DELETE", f"agents/{ada.agent_id}", 403),
+    ):
+        sent = {"name": "x", "messages": []} if verb != "GET" else None
+        assert ada.send(path, sent, verb).status_code == status, (verb, path)
+    assert ada.send("tools/add-base-tools", {}).json == []
+    assert len(letta.forwarded) == forwarded
+
+
+def test_errors_are_in_letta_s_form(ada: LettaClient) -> None:
+    for verb, path in (("GET", "agents/agent-1/x/../y"), ("POST", "agents/agent-1/messages")):
+        answered = ada.send(path, {"messages": []} if verb == "POST" else None, verb)
+        assert answered.status_code in (400, 404)
+        assert isinstance((answered.json or {})["detail"], str)
+
+
+def test_a_stream_is_complete_for_letta_s_programs(ada: LettaClient, letta: FakeGateway) -> None:
+    will_call(letta)
+    sent = {
+        "messages": [{"role": "user", "content": "Read"}],
+        "client_tools": [READ],
+        "streaming": True,
+        "stream_tokens": True,
+    }
+    reply = read_stream(ada.send(f"agents/{ada.agent_id}/messages", sent).data)
+    assert [piece["tool_call"]["arguments"] for piece in reply.pieces] == [None, '{"path": "a.txt"}']
+    assert reply.stop_reason == "requires_approval"
