@@ -1,4 +1,4 @@
-"""Which Node.js the clients get, with stand-ins for those of the machine and of PyPI."""
+"""What the clients get: which Node.js, with stand-ins for those of the machine and of PyPI, and which packages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from testbed.cache import silent
 from testbed.errors import InstallFailed
 from tests.clients import installed
+from tests.clients.pins import Client
 
 Machine = Callable[[str], Path]
 
@@ -61,3 +62,12 @@ def test_without_either_it_is_said_what_to_install(machine: Machine, monkeypatch
     monkeypatch.setattr(installed, "python_of", no_wheel)
     with pytest.raises(InstallFailed, match=r"Node.js 22 or newer with npm: install it .*\ninstalling node failed"):
         installed.node(silent)
+
+
+def test_npm_gets_the_pinned_packages_and_an_empty_one_for_each_that_is_left_out() -> None:
+    client = Client("one", "npm", ("@scope/one@1.2.3", "two@4.5.6"), 1, left_out=("@scope/three",))
+    assert installed.package_json(client) == {
+        "private": True,
+        "dependencies": {"@scope/one": "1.2.3", "two": "4.5.6"},
+        "overrides": {"@scope/three": "file:./left-out"},
+    }

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testbed import tool
 from testbed.cache import Cache, Progress, lock_beside, locked
@@ -25,6 +26,8 @@ NODE_HINT = (
     f"The Node clients need Node.js {LEAST_NODE} or newer with npm: install it with your system's packages, "
     "or see why its PyPI package could not be installed here."
 )
+# The folder of the package that stands for those that are left out.
+EMPTY = "left-out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,9 @@ def _make_python(client: Client, folder: Path, progress: Progress, lock: int) ->
 
 def _make_node(client: Client, folder: Path, progress: Progress, lock: int) -> None:
     runtime = node(progress)
-    packages = dict(package.rsplit("@", 1) for package in client.packages)
-    (folder / "package.json").write_text(json.dumps({"private": True, "dependencies": packages}))
+    (folder / "package.json").write_text(json.dumps(package_json(client)))
+    (folder / EMPTY).mkdir()
+    (folder / EMPTY / "package.json").write_text(json.dumps({"name": EMPTY, "version": "0.0.0"}))
     environment = os.environ | {
         "npm_config_cache": str(Cache.default().root / "npm"),
         # Scripts of packages start `node` by its name.
@@ -134,6 +138,13 @@ def _make_node(client: Client, folder: Path, progress: Progress, lock: int) -> N
         environment,
         lock,
     )
+
+
+def package_json(client: Client) -> dict[str, Any]:
+    """Returns what npm is to install for a client. Each dependency that is left out becomes the empty package."""
+    packages = dict(package.rsplit("@", 1) for package in client.packages)
+    overrides = {name: f"file:./{EMPTY}" for name in client.left_out}
+    return {"private": True, "dependencies": packages, "overrides": overrides}
 
 
 def _run(command: Sequence[str], client: Client, environment: dict[str, str], lock: int) -> None:

