@@ -29,13 +29,18 @@ def call(tool: str, **arguments: Any) -> str:
 ANSWER = "!answer"
 
 
+def script(*steps: str) -> str:
+    """Returns the lines of a message that has the agent take these steps, and then answer with the last results."""
+    return "\n!next\n".join([*steps, ANSWER])
+
+
 def teach(agent: Agent, *steps: str) -> None:
     """Gives the agent, past the bridge, the script for its next turns.
 
     So the client's own prompt is plain text, as are the titles and summaries that the client makes of it.
     """
-    script = "\n!next\n".join(["!say Agreed.", *steps])
-    body = {"messages": [{"role": "user", "content": f"This is how we work:\n{script}"}]}
+    lesson = "\n!next\n".join(["!say Agreed.", *steps])
+    body = {"messages": [{"role": "user", "content": f"This is how we work:\n{lesson}"}]}
     agent.world.letta("POST", f"/v1/agents/{agent.id}/messages", body)
 
 

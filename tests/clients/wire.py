@@ -9,6 +9,11 @@ from testbed.proxy import FaultProxy
 from testbed.proxy.calls import ProxiedCall
 
 TURNS = ("/v1/chat/completions", "/v1/responses")
+LETTA_TURNS = (
+    "/letta/v1/agents/*/messages",
+    "/letta/v1/agents/*/messages/stream",
+    "/letta/v1/conversations/*/messages",
+)
 
 
 class Wire:
@@ -36,6 +41,26 @@ class Wire:
         """Returns the requests that the bridge did not answer correctly."""
         calls = self.proxy.calls()
         return [(call.path, call.status, call.outcome) for call in calls if not _went_well(call)]
+
+
+class LettaWire:
+    """A proxy between a client of Letta's own API and the bridge."""
+
+    def __init__(self, proxy: FaultProxy) -> None:
+        self.proxy = proxy
+        self.url = f"{proxy.url}/letta"
+
+    @property
+    def asked(self) -> list[ProxiedCall]:
+        """The requests that give the agent a message or a tool's return."""
+        self.proxy.wait_until_idle()
+        return [call for path in LETTA_TURNS for call in self.proxy.calls("POST", path)]
+
+    def failures(self) -> list[tuple[str, int | None, str]]:
+        """Returns the turns that were not answered, and other requests with errors but 404: clients try many paths."""
+        asked = {call.number for call in self.asked}
+        bad = [call for call in self.proxy.calls() if not _went_well(call)]
+        return [(call.path, call.status, call.outcome) for call in bad if call.number in asked or call.status != 404]
 
 
 def first_words(call: ProxiedCall, role: str) -> str:
