@@ -8,7 +8,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from tests.letta_checker import LettaReply, read_stream, read_whole
+from tests.letta_replies import LettaReply, read_stream, read_whole
 from tests.sse_checker import Json
 
 READ: Json = {

@@ -19,7 +19,7 @@ from bridge.turn import AgentCall, Reasoning, RunStarted, Stopped, Text, Used
 from tests.actors import Chat
 from tests.fakes import FEATURES, FakeGateway, new_id
 from tests.letta_actor import READ, LettaClient, answer, denial
-from tests.letta_checker import read_stream
+from tests.letta_replies import read_stream
 
 KEY = "secret-key-1"
 

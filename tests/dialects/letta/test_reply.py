@@ -23,7 +23,7 @@ from bridge.turn import (
     ToolResult,
     Used,
 )
-from tests import letta_checker
+from tests import letta_replies
 
 IDS = ["message-12345678-1234-1234-1234-12345678900" + digit for digit in "1234"]
 ONE, TWO = (ToolCall(CALL_IDS.id_in_message(IDS[3], index), "read", f'{{"n": {index}}}') for index in (0, 1))
@@ -40,14 +40,14 @@ EVENTS = st.lists(
 ANSWERS = [GivenAnswer(ToolResult(ONE.id, "text", is_error=True), stdout=["text"], stderr=[])]
 
 
-def stream(events: Sequence[AgentEvent], *, by_token: bool = False) -> letta_checker.LettaReply:
+def stream(events: Sequence[AgentEvent], *, by_token: bool = False) -> letta_replies.LettaReply:
     reply = LettaReply(ANSWERS, by_token=by_token)
     frames = [frame for event in events for frame in reply.frames(event)]
-    return letta_checker.read_stream(b"".join([*frames, *reply.end()]))
+    return letta_replies.read_stream(b"".join([*frames, *reply.end()]))
 
 
-def whole(events: Sequence[AgentEvent]) -> letta_checker.LettaReply:
-    return letta_checker.read_whole(dict(LettaReply(ANSWERS, by_token=False).body(events)))
+def whole(events: Sequence[AgentEvent]) -> letta_replies.LettaReply:
+    return letta_replies.read_whole(dict(LettaReply(ANSWERS, by_token=False).body(events)))
 
 
 @given(EVENTS, st.sampled_from([(), (ONE,), (ONE, TWO)]))
@@ -63,7 +63,7 @@ def test_a_stream_says_what_the_whole_reply_says(events: list[AgentEvent], calls
 def test_a_stream_that_fails_says_so_at_its_end(events: list[AgentEvent]) -> None:
     reply = LettaReply((), by_token=False)
     frames = [frame for event in events for frame in reply.frames(event)]
-    read = letta_checker.read_stream(b"".join([*frames, *reply.failure(ModelFailed("It failed."))]))
+    read = letta_replies.read_stream(b"".join([*frames, *reply.failure(ModelFailed("It failed."))]))
     assert (read.stop_reason, read.failure and read.failure["message"]) == ("error", "It failed.")
 
 
