@@ -68,6 +68,7 @@ BEHAVIOURS = {
     "test_faults_table.py": OF_THE_RUN,
     "test_gateway_contract.py": OF_THE_RUN,
     "test_layout.py": OF_THE_RUN,
+    "test_letta_checker.py": OF_THE_RUN,
     "test_matrix.py": OF_THE_RUN,
     "test_second_try.py": OF_THE_RUN,
     "test_testbed_unchanged.py": OF_THE_RUN,

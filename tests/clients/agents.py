@@ -12,6 +12,7 @@ from tests.clients.installed import folder_of, node, python_of
 from tests.clients.pins import (
     INSTRUCTOR,
     LANGCHAIN,
+    LETTA_CLIENT_NODE,
     OPENAI_AGENTS,
     OPENAI_AGENTS_JS,
     OPENAI_NODE,
@@ -31,6 +32,7 @@ ON_PYTHON = {
 }
 ON_NODE = {
     "agents_node": OPENAI_AGENTS_JS,
+    "letta_client_node": LETTA_CLIENT_NODE,
     "openai_node": OPENAI_NODE,
     "responses_node": OPENAI_NODE,
     "vercel_ai": VERCEL_AI,
@@ -54,6 +56,14 @@ def answer_of(
     """Runs an agent to its end and returns its answer. Some programs speak both APIs."""
     settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "MODEL": model, "API": api}
     return run_to_end([*_start(program, say), how, prompt], scratch, settings, seconds=seconds)
+
+
+def answer_through_letta(
+    program: str, how: str, prompt: str, *, url: str, agent_id: str, scratch: Scratch, say: Progress
+) -> str:
+    """Runs an agent of Letta's own client to its end and returns its answer."""
+    settings = {"LETTA_BASE_URL": url, "LETTA_API_KEY": "none", "AGENT_ID": agent_id}
+    return run_to_end([*_start(program, say), how, prompt], scratch, settings, seconds=SECONDS)
 
 
 def _start(program: str, say: Progress) -> Sequence[str]:
