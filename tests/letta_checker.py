@@ -41,7 +41,7 @@ def read_events(body: bytes) -> list[Json]:
     assert done == DONE
     events: list[Json] = [json.loads(value) for value in values]
     for event in events:
-        _check_row(event, EVENTS)
+        check_event(event)
     said = [event for event in events if event["message_type"] != "ping"]
     assert tuple(event["message_type"] for event in said[-2:]) == TAIL
     assert not [event for event in said[:-2] if event["message_type"] in TAIL]
@@ -59,6 +59,11 @@ def calls_of(messages: list[Json]) -> dict[str, tuple[str, str]]:
                 name, arguments = calls.get(call["tool_call_id"], ("", ""))
                 calls[call["tool_call_id"]] = name + (call["name"] or ""), arguments + (call["arguments"] or "")
     return calls
+
+
+def check_event(event: Json) -> None:
+    """Checks one event of a stream."""
+    _check_row(event, EVENTS)
 
 
 def _check_row(row: Json, kinds: Mapping[str, type[BaseModel]]) -> None:

@@ -1,41 +1,13 @@
-"""Checks replies of Letta's own API by letta-client's types, and folds a stream into what an unstreamed reply has."""
+"""Folds a stream of Letta's own API into what an unstreamed reply has. Checks both by letta-client's types."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
-
-from letta_client.types import ToolReturnMessage
-from letta_client.types.agents import (
-    ApprovalRequestMessage,
-    AssistantMessage,
-    LettaResponse,
-    ReasoningMessage,
-    ToolCallMessage,
-)
-from letta_client.types.agents.letta_streaming_response import (
-    LettaErrorMessage,
-    LettaPing,
-    LettaStopReason,
-    LettaUsageStatistics,
-)
-from pydantic import TypeAdapter
 
 from bridge import sse
+from tests.letta_checker import check_answer, check_event
 from tests.sse_checker import Json
-
-_TYPES: dict[str, Any] = {
-    "assistant_message": AssistantMessage,
-    "reasoning_message": ReasoningMessage,
-    "tool_call_message": ToolCallMessage,
-    "tool_return_message": ToolReturnMessage,
-    "approval_request_message": ApprovalRequestMessage,
-    "ping": LettaPing,
-    "stop_reason": LettaStopReason,
-    "usage_statistics": LettaUsageStatistics,
-    "error_message": LettaErrorMessage,
-}
 
 
 @dataclass
@@ -72,9 +44,7 @@ class LettaReply:
 
 
 def read_whole(body: Json) -> LettaReply:
-    TypeAdapter(LettaResponse).validate_python(body)
-    for message in body["messages"]:
-        check_message(message)
+    check_answer(body)
     return LettaReply(body["messages"], body["stop_reason"]["stop_reason"], body["usage"])
 
 
@@ -86,7 +56,7 @@ def read_stream(content: bytes) -> LettaReply:
     failure = None
     if said[-1][0] == "error":
         failure = said.pop()[1]
-        check_message(failure)
+        check_event(failure)
     assert all(name == "" for name, _ in said)
     values = [value for _, value in said]
     usage = {} if failure else values.pop()
@@ -94,14 +64,10 @@ def read_stream(content: bytes) -> LettaReply:
     assert stop_reason["message_type"] == "stop_reason"
     assert failure is not None or usage["message_type"] == "usage_statistics"
     for value in [*values, stop_reason, *([usage] if usage else [])]:
-        check_message(value)
+        check_event(value)
     pieces = [value for value in values if value["message_type"] != "ping"]
     pings = len(values) - len(pieces)
     return LettaReply(_fold(pieces), stop_reason["stop_reason"], usage, pieces, failure, pings)
-
-
-def check_message(message: Json) -> None:
-    TypeAdapter(_TYPES[message["message_type"]]).validate_python(message)
 
 
 def _fold(pieces: list[Json]) -> list[Json]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
@@ -29,7 +28,7 @@ class Release:
     client: Client
     tool: str
     command: str
-    more: Mapping[str, str] = MappingProxyType({})
+    more: Mapping[str, str] = field(default_factory=dict)
 
     def runs(self, command: str) -> str:
         """Returns the step of a script that runs a command."""

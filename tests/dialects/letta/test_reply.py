@@ -110,4 +110,5 @@ def test_only_the_agents_own_calls_have_returns() -> None:
 def test_a_good_end_is_told_as_one_that_letta_code_knows() -> None:
     for reason in ("end_turn", "tool_rule", "no_tool_call", "requires_approval"):
         assert whole([Text("Hi", IDS[0]), Stopped(reason)]).stop_reason == "end_turn"
-    assert whole([Text("Hi", IDS[0]), Stopped("max_steps")]).stop_reason == "max_steps"
+    cut = LettaReply((), by_token=False).body([Text("Hi", IDS[0]), Stopped("max_steps")])
+    assert cut["stop_reason"]["stop_reason"] == "max_steps"
