@@ -26,11 +26,12 @@ from bridge.web.shutdown import Shutdown
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
 # "1": the request is a request aside, which must not reach the agent's memory.
 ASIDE_HEADER = "X-Bridge-Aside"
-# OpenCode and Kilo send this header with the requests of a subagent. A subagent has a conversation of its own, so its
-# requests are requests aside.
-PARENT_HEADER = "X-Parent-Session-Id"
-# The headers in which clients name their conversation: OpenCode and Kilo, Codex, Open WebUI.
-SESSION_HEADERS = ("X-Session-Id", "Session-Id", "X-OpenWebUI-Chat-Id")
+# OpenCode, Kilo and Codex send these headers with the requests of a subagent. A subagent has a conversation of its own,
+# so its requests are requests aside.
+PARENT_HEADERS = ("X-Parent-Session-Id", "X-Codex-Parent-Thread-Id", "X-OpenAI-Subagent")
+# The headers in which clients name their conversation: OpenCode and Kilo, Codex, older Codex, Open WebUI. Several
+# threads of Codex may be in one session.
+SESSION_HEADERS = ("X-Session-Id", "Thread-Id", "Session-Id", "X-OpenWebUI-Chat-Id")
 LONGEST_SESSION = 200
 
 
@@ -91,7 +92,7 @@ class Answers:
     ) -> tuple[Turn, Listener]:
         """Begins the request's turn. The parsed body is not kept for as long as the turn takes."""
         body = read_body()
-        aside = request.headers.get(ASIDE_HEADER) == "1" or bool(request.headers.get(PARENT_HEADER))
+        aside = request.headers.get(ASIDE_HEADER) == "1" or any(map(request.headers.get, PARENT_HEADERS))
         parsed = dialect.parse(body, aside=aside)
         session = (_session_name(request) or parsed.turn.session)[:LONGEST_SESSION]
         turn = self.admission.admit(replace(parsed.turn, session=session), key)

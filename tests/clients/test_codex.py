@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from bridge.operation.codex_names import is_a_model_of_codex
 from tests.clients.codex import Codex
+from tests.clients.installed import folder_of
+from tests.clients.pins import CODEX
 from tests.clients.process import Scratch
 from tests.clients.task import ANSWER, call, secret_in, teach
 from tests.clients.wire import Wire
@@ -61,6 +66,23 @@ def test_codex_sums_up_beside_the_agent_and_tells_it_the_summary_of_a_result(
     assert not [line for line in agent.story() if line.startswith("user: You are performing a CONTEXT CHECKPOINT")]
     assert [line for line in agent.story() if line.startswith("user: Another language model started")]
     assert wire.failures() == []
+
+
+def test_a_subagent_of_codex_works_beside_the_agent(agent: Agent, scratch: Scratch, wire: Wire) -> None:
+    errand = "Go and look.\n!say There is no milk."
+    teach(agent, call("multi_agent_v1__spawn_agent", message=errand), call(Codex.RUN, cmd="sleep 8"), "!say Done.")
+    assert "Done." in Codex(wire.url, agent.name, scratch, say).prompt("Have somebody look.")
+    of_parent = [call for call in wire.asked if "x-codex-parent-thread-id" not in call.headers]
+    assert (len(of_parent), len(wire.asked)) == (3, 4)
+    assert not [line for line in agent.story() if line.startswith("user: Go and look.")]
+    assert wire.failures() == []
+
+
+def test_the_names_of_codexs_own_models_are_known() -> None:
+    programs = folder_of(CODEX, say).rglob("bin/codex")
+    found = {name for program in programs for name in re.findall(rb'"slug": ?"([a-z0-9.-]+)"', program.read_bytes())}
+    assert len(found) > 5
+    assert [name for name in found if not is_a_model_of_codex(name.decode())] == []
 
 
 def test_a_codex_that_is_killed_in_the_middle_goes_on_in_its_session(

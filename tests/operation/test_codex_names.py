@@ -13,7 +13,16 @@ from tests.responses_actor import ResponsesClient
 
 @pytest.mark.parametrize(
     "name",
-    ["gpt-5.5", "gpt-5.6-sol", "gpt-5.4-mini", "gpt-5.5-of-mine", "gpt-daybreak-1", "codex-mini", "my_own-1/gpt-5.5"],
+    [
+        "gpt-5.5",
+        "gpt-5.6-sol",
+        "gpt-5.4-mini",
+        "gpt-5.5-of-mine",
+        "gpt-daybreak-1",
+        "codex-mini",
+        "gpt-6.1-sol",
+        "my_own-1/gpt-5.5",
+    ],
 )
 def test_models_of_codex_are_known(name: str) -> None:
     assert is_a_model_of_codex(name)

@@ -25,7 +25,16 @@ def test_a_body_beyond_the_limit_is_refused(parameters: dict[str, Any], request:
     assert "larger than 1000 bytes" in (reply.error or {})["message"]
 
 
-@pytest.mark.parametrize("headers", [{"X-Bridge-Aside": "1"}, {"X-Parent-Session-Id": "ses_1"}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Bridge-Aside": "1"},
+        {"X-Parent-Session-Id": "ses_1"},
+        {"X-Codex-Parent-Thread-Id": "01a1f320", "Session-Id": "01a1f320", "Thread-Id": "01a1f321"},
+        {"X-OpenAI-Subagent": "review", "Session-Id": "01a1f320", "Thread-Id": "01a1f321"},
+    ],
+    ids=lambda headers: next(iter(headers)),
+)
 def test_a_header_keeps_a_request_away_from_the_agents_memory(
     chat: Chat, letta: FakeGateway, headers: dict[str, str]
 ) -> None:

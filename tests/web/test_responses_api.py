@@ -497,6 +497,14 @@ class TestAnAgentThatWaitsForAResult:
         call("read", {"path": "a"}, tools=[READ], conversation="c" * 300)
         assert responses.ask("Go on without it.", tools=[READ], conversation=name).status == status
 
+    @pytest.mark.parametrize(("thread", "status"), [("thread-1", 200), ("thread-2", 409)])
+    def test_two_threads_of_one_session_of_codex_are_two_conversations(
+        self, responses: ResponsesClient, call: Callable[..., Json], thread: str, status: int
+    ) -> None:
+        call("read", {"path": "a"}, tools=[READ], headers={"Session-Id": "session-1", "Thread-Id": "thread-1"})
+        named = {"Session-Id": "session-1", "Thread-Id": thread}
+        assert responses.ask("Go on without it.", tools=[READ], headers=named).status == status
+
 
 def test_a_response_before_the_newest_is_refused(responses: ResponsesClient, letta: FakeGateway) -> None:
     first = responses.ask("One").response["id"]
