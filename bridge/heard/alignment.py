@@ -27,6 +27,10 @@ from bridge.turn import CallIds, Message
 
 # A shorter answer aside, such as a title, may by chance be what a user says.
 SHORTEST_SUMMARY = 200
+# A shorter answer may by chance be one of another conversation.
+SHORTEST_OWN = 40
+# Begins the digest of a replaced message in a list of older messages.
+REPLACED = "-"
 _MAYBE_IDS = re.compile(r"[\w/-]{16,80}")
 
 
@@ -36,6 +40,8 @@ class Alignment:
     - `unmatched`: nothing shows yet that the agent said these messages or was told them.
     - `standing`: the agent knows these because it was told that they stand in the transcript.
     - `has_notes`: the notes have any turn of the agent.
+    - `restored`: the agent was told these, then others stood in their places, and now they are back.
+    - `replaced`: digests of messages that the agent was told, and that are gone although its answer to them is here.
     - `found_calls`: the agent's calls of which only its stored messages tell.
     - `attempted_since`: digests of what the agent may have been told in this conversation, in turns that were broken
       off, after the last message here that it said.
@@ -50,12 +56,16 @@ class Alignment:
         self.unmatched = {at for at, message in enumerate(messages) if not _is_known_by_itself(message, call_ids)}
         self.standing: set[int] = set()
         self.told: set[str] = set()
+        self.restored: set[int] = set()
+        self.replaced: set[str] = set()
         self.attempted: set[str] = set()
         self.attempted_since: set[str] = set()
         self.found_calls: list[str] = []
         self.has_notes = False
-        beginnings = digests_of_beginnings([*self.digests, *map(message_digest, newer)])
+        all_digests = [*self.digests, *map(message_digest, newer)]
+        beginnings = digests_of_beginnings(all_digests)
         self.transcript = beginnings[-1] if beginnings else ""
+        self._all_digests = frozenset(all_digests)
         self._opens_with_several = not messages and len(newer) > 1
         self._lengths = {digest: length for length, digest in enumerate(beginnings, 1)}
         self._passages: list[Passage] = []
@@ -98,14 +108,17 @@ class Alignment:
             self._match_turn(turn, doubtful)
         for turn in doubtful:
             self._match_words(turn)
-        if self.unmatched:
-            self._match_history(find_history(self._history))
+        self._match_history(find_history(self._history))
         self._match_passages()
-        if self.unmatched:
+        if self.unmatched or self.restored:
             self.attempted |= set(find_history(self._attempted_history))
 
     def _match_history(self, known: Sequence[str]) -> None:
-        """Matches messages that stood in the transcript in its turn before this one, at whatever place."""
+        """Matches messages that stood in the transcript in its turn before this one, at whatever place. Those that had
+        been replaced then are restored now.
+        """
+        places = {REPLACED + digest: place for place, digest in enumerate(self.digests)}
+        self.restored = {places[one] for one in known if one in places} - self.unmatched
         counts = Counter(known)
         for place in sorted(self.unmatched):
             if counts[self.digests[place]] > 0:
@@ -172,6 +185,7 @@ class Alignment:
             self._told_since.setdefault(turn.transcript, set()).update(turn.told)
         if turn.kind == "ended":
             self._note_history(turn)
+        self._note_replaced(turn)
         for result in turn.results:
             self._match("result", result, turn)
         has_all = all(self._places.get(("told", digest)) for digest in turn.told)
@@ -179,6 +193,12 @@ class Alignment:
             self._match_words(turn)
         else:
             doubtful.append(turn)
+
+    def _note_replaced(self, turn: HeardTurn) -> None:
+        said = turn.said
+        has_said = said is not None and said.length >= SHORTEST_OWN and ("said", said.digest) in self._newest
+        if has_said or any(call in self._places_of_calls for call in turn.calls):
+            self.replaced |= {*turn.told} - self._all_digests
 
     def _note_history(self, turn: HeardTurn) -> None:
         """Notes the list of older messages of the turn whose answer is the last in the transcript. An earlier turn that
@@ -198,7 +218,8 @@ class Alignment:
         called = max((self._places_of_calls.get(call, -1) for call in turn.calls), default=-1)
         if max(sure, called) >= 0:
             return max(sure, called), True
-        if turn.said is None or not turn.told or not all(("told", digest) in self._newest for digest in turn.told):
+        has_told = bool(turn.told) and all(("told", digest) in self._newest for digest in turn.told)
+        if turn.said is None or not (has_told or turn.said.length >= SHORTEST_OWN):
             return -1, False
         return self._newest.get(("said", turn.said.digest), -1), False
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bridge.fingerprints import Passage, message_digest
-from bridge.heard.alignment import Alignment
+from bridge.heard.alignment import REPLACED, Alignment
 from bridge.heard.records import HeardTurn, HeardTurns, TurnKind
 from bridge.heard.stored import StoredTalk
 from bridge.heard.telling import tell
@@ -69,10 +69,12 @@ class Hearing:
         heard = self._heard_before(older)
         users = [one for one in self._newer[:-1] if one.role == "user"]
         attempted = [one for one in users if not previous_turn_ended or message_digest(one) in older.attempted_since]
-        if older.unmatched or attempted:
+        restored = {at for at in older.restored if older.digests[at] in older.attempted}
+        if older.unmatched or attempted or restored:
             stored = self._read_stored(gateway, agent)
             stored.match(older)
             heard += [message for message in attempted if stored.has_told_since(message)]
+            older.restored -= {at for at in restored if stored.has_told_since(older.messages[at])}
         self._new_input = self._add_unheard(older, heard)
         return self._new_input
 
@@ -100,13 +102,14 @@ class Hearing:
     def _add_unheard(self, older: Alignment, heard: Sequence[Message]) -> NewInput:
         new_input = self._turn.new_input
         late = {at for at in older.unmatched if self._is_own_result(older, older.messages[at])}
-        unheard = [older.messages[at] for at in sorted(older.unmatched) if at not in late]
+        unheard = [older.messages[at] for at in sorted(older.unmatched | older.restored) if at not in late]
         foreign = [message for message in self._newer if message.role == "tool" and self._is_foreign(older, message)]
         ids = {message.tool_call_id for message in foreign}
         history = tell([*unheard, *foreign], self._limit)
         self.told_messages = len(unheard) + len(foreign)
-        self._history = [older.digests[at] for at in sorted({*older.standing, *older.unmatched} - late)]
-        self._history += map(message_digest, foreign)
+        standing = sorted({*older.standing, *older.unmatched, *older.restored} - late)
+        self._history = [*(older.digests[at] for at in standing), *map(message_digest, foreign)]
+        self._history += [REPLACED + digest for digest in sorted(older.replaced)] if self._history else []
         self._calls = older.found_calls
         said = _without(new_input.user_messages, heard)
         results = [result for result in new_input.results if result.call_id not in ids]

@@ -125,6 +125,20 @@ def test_a_file_that_changes_back_is_told_also_without_an_answer_of_the_agent_in
     assert told(one, ok, user("4")) == ["4"]
 
 
+def test_a_message_that_changes_in_its_place_is_told_also_when_it_changes_back(told: Told) -> None:
+    one, two, answer = user("a.py: one"), user("a.py: two"), said("That is the file which you asked me to read first.")
+    talk = [answer]
+    assert told(one, user("Fix it"), answer=answer.text) == ["a.py: one", "Fix it"]
+    shown = []
+    for number, file in enumerate([two, two, one, one, two, one]):
+        talk.append(user(f"Question {number}"))
+        shown += told(file, user("Fix it"), *talk, answer=f"Answer {number}")
+        talk.append(said(f"Answer {number}"))
+    questions = [f"Question {number}" for number in range(6)]
+    changes = [["a.py: two"], [], ["a.py: one"], [], ["a.py: two"], ["a.py: one"]]
+    assert shown == [text for change, question in zip(changes, questions, strict=True) for text in (*change, question)]
+
+
 def test_equal_words_count_as_often_as_they_occur(told: Told) -> None:
     assert told(user("go"), OK, user("go"), OK, user("now")) == ["go", QUOTED_OK, "go", QUOTED_OK, "now"]
     assert told(user("go"), OK, user("go"), OK, user("go"), OK, user("then")) == ["go", QUOTED_OK, "then"]
@@ -495,6 +509,24 @@ def test_older_messages_of_a_turn_that_failed_are_told_again_unless_the_agent_ha
     with pytest.raises(LettaUnreachable):
         ask(*talk)
     assert told(*talk) == ["Fix it, too"]
+
+
+@pytest.mark.parametrize("arrived", [True, False], ids=["heard", "not heard"])
+def test_a_message_that_changed_back_in_a_turn_that_failed_is_told_once(
+    letta: FakeGateway, ask: Ask, told: Told, arrived: bool
+) -> None:
+    one, two, answer = user("a.py: one"), user("a.py: two"), said("That is the file which you asked me to read first.")
+    told(one, answer=answer.text)
+    told(two, answer, user("Look"), answer="I see.")
+    talk = [one, answer, user("Look"), said("I see."), user("Again")]
+    if arrived:
+        letta.will(LettaUnreachable("gone"))
+    else:
+        letta.fails(LettaUnreachable("gone"), at="send_messages")
+    with pytest.raises(LettaUnreachable):
+        ask(*talk)
+    letta.recovers()
+    assert told(*talk, user("Well?")) == (["Well?"] if arrived else ["a.py: one", "Again", "Well?"])
 
 
 def test_words_of_a_turn_that_failed_are_told_although_they_were_said_long_ago(
