@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.interception.method import find_provisional_text
+from bridge.interception.stored_messages import CALL, REQUEST, RETURN, is_heartbeat, is_nudge
 from bridge.letta.gateway import StoredMessage
 from bridge.letta.rows import message_from_row, text_of
 from bridge.passthrough.hiding import OurTools
 from bridge.stubs.arguments import remove_letta_arguments
 from bridge.turn import CallIds, JsonObject
 
-_REQUEST = "approval_request_message"
 _RESPONSE = "approval_response_message"
-_CALL = "tool_call_message"
-_RETURN = "tool_return_message"
-_OF_TOOLS = (_REQUEST, _CALL, _RETURN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +45,20 @@ def readable_messages(
     `last_in_context` is the id of the last message in the agent's context, `own_tool_names` are the agent's tools: a
     held call of any other tool is one of a client's tool that came with a message.
 
-    A denial with which the bridge itself gave a call its provisional return is left out. If the provisional return
-    of an open call is in `rows` without the call, the return is shown as it is.
+    Left out are the bridge's own messages: those that make the agent go on, and each denial with which the bridge gave
+    a call its provisional return, with Letta's heartbeat after it. If the provisional return of an open call is in
+    `rows` without the call, the return is shown as it is.
     """
-    calls_client = _client_test(ours, own_tool_names)
-    open_calls = _find_open_calls(rows, last_in_context, calls_client)
+    stored = [_stored(row) for row in rows]
+    open_calls = _find_open_calls(rows, stored, last_in_context, _client_test(ours, own_tool_names))
+    hidden = _find_own_messages(rows, stored)
+    if open_calls is not None:
+        hidden.add(open_calls.returned)
     shown: list[JsonObject] = []
     for number, row in enumerate(rows):
         if open_calls is not None and number == open_calls.row:
             shown.append(_as_request(row, open_calls, ours, call_ids))
-        elif not (_is_own_denial(row) or (open_calls is not None and number == open_calls.returned)):
+        elif number not in hidden:
             shown.append(_with_client_names(row, ours))
     unchanged = len(shown) == len(rows) and all(new is old for new, old in zip(shown, rows, strict=True))
     return rows if unchanged else shown
@@ -81,13 +82,12 @@ def _client_test(ours: OurTools, own_tool_names: Collection[str]) -> Callable[[s
 
 
 def _find_open_calls(
-    rows: list[JsonObject], last_in_context: str, calls_client: Callable[[str], bool]
+    rows: list[JsonObject], stored: list[StoredMessage], last_in_context: str, calls_client: Callable[[str], bool]
 ) -> _OpenCalls | None:
-    stored = [_stored(row) for row in rows]
     for number, message in enumerate(stored):
-        if message.id == last_in_context and message.kind == _REQUEST and _are_of_client(message, calls_client):
+        if message.id == last_in_context and message.kind == REQUEST and _are_of_client(message, calls_client):
             return _OpenCalls(number, message.id, tuple(range(len(message.calls))))
-        if message.id == last_in_context and message.kind == _RETURN:
+        if message.id == last_in_context and message.kind == RETURN:
             return _find_returned_calls(rows, stored, number, calls_client)
     return None
 
@@ -113,7 +113,7 @@ def _find_returned_calls(
     found = [
         _OpenCalls(place, stored[number].id, waiting, number)
         for place, message in enumerate(stored)
-        if message.kind in (_CALL, _REQUEST)
+        if message.kind in (CALL, REQUEST)
         and _are_of_client(message, calls_client)
         and (waiting := _waiting_calls(message, texts))
     ]
@@ -129,6 +129,22 @@ def _waiting_calls(message: StoredMessage, texts: dict[str, str]) -> tuple[int, 
     return tuple(call.index for call in message.calls if find_provisional_text(texts.get(call.call_id, "")))
 
 
+def _find_own_messages(rows: list[JsonObject], stored: list[StoredMessage]) -> set[int | None]:
+    """Returns the numbers of the rows that are the bridge's doing. The heartbeat after a denial follows the return of
+    the denied call, or precedes it where the newest message comes first.
+    """
+    denials = [number for number, row in enumerate(rows) if _is_own_denial(row)]
+    heartbeats = [
+        number + 2 * step
+        for number in denials
+        for step in (1, -1)
+        if 0 <= number + 2 * step < len(rows)
+        and stored[number + step].kind == RETURN
+        and is_heartbeat(stored[number + 2 * step])
+    ]
+    return {*denials, *heartbeats, *(number for number, message in enumerate(stored) if is_nudge(message))}
+
+
 def _is_own_denial(row: JsonObject) -> bool:
     is_denial = row.get("message_type") == _RESPONSE and row.get("approve") is False
     return is_denial and find_provisional_text(text_of(row.get("reason"))) is not None
@@ -140,7 +156,7 @@ def _as_request(row: JsonObject, open_calls: _OpenCalls, ours: OurTools, call_id
         {**_readable_call(listed[number], ours), "tool_call_id": call_ids.id_in_message(open_calls.message_id, number)}
         for number in open_calls.numbers
     ]
-    changes = {"id": open_calls.message_id, "message_type": _REQUEST, "tool_call": calls[0], "tool_calls": calls}
+    changes = {"id": open_calls.message_id, "message_type": REQUEST, "tool_call": calls[0], "tool_calls": calls}
     return {**row, **changes}
 
 
@@ -153,7 +169,7 @@ def _calls_in(row: JsonObject) -> list[JsonObject]:
 
 def _with_client_names(row: JsonObject, ours: OurTools) -> JsonObject:
     """Returns a row with the client's names of tools. `name` is the tool's name only in a message of a tool."""
-    if row.get("message_type") not in _OF_TOOLS:
+    if row.get("message_type") not in (REQUEST, CALL, RETURN):
         return row
     changed: dict[str, Any] = {}
     name = row.get("name")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.dialects.openai.call_ids import CALL_IDS
-from bridge.interception.method import NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT
+from bridge.interception.method import GO_ON, NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT
 from bridge.passthrough.hiding import OurTools
 from bridge.passthrough.readable import readable_messages, with_readable_request
 from bridge.turn import JsonObject
@@ -157,6 +157,31 @@ def test_the_bridges_own_denial_is_left_out(old: bool) -> None:
     assert [one["message_type"] for one in shown(rows, last=3)] == [REQUEST]
     closed = [*rows[:2], returning(3, "the text"), ANSWER]
     assert [one["message_type"] for one in shown(closed, last=9)] == [REQUEST, RETURN, "assistant_message"]
+
+
+HEARTBEAT = row(5, "user_message", content='{"type": "heartbeat", "reason": "user denied request to call tool."}')
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_the_heartbeat_after_the_bridges_own_denial_is_left_out(backwards: bool) -> None:
+    denial = row(4, RESPONSE, approve=False, reason=NO_RESULT)
+    rows = [HEARTBEAT, calling(2, called("shell"), kind=REQUEST), denial, returning(3), HEARTBEAT][
+        :: -1 if backwards else 1
+    ]
+    kinds = [one["message_type"] for one in shown(rows, last=3)]
+    assert kinds == ["user_message", REQUEST][:: -1 if backwards else 1]
+
+
+def test_other_heartbeats_are_shown() -> None:
+    denial = row(4, RESPONSE, approve=False, reason="no")
+    rows = [calling(2, called("shell"), kind=REQUEST), denial, returning(3, "no"), HEARTBEAT, ANSWER]
+    assert shown(rows, last=9) is rows
+
+
+def test_the_message_that_makes_an_agent_go_on_is_left_out() -> None:
+    assert shown([USER, row(2, "system_message", content=GO_ON), ANSWER], last=9) == [USER, ANSWER]
+    said = [row(2, "user_message", content=GO_ON)]
+    assert shown(said, last=9) is said
 
 
 @pytest.mark.parametrize(
