@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bridge.letta.gateway import HELPER_PREFIX, Tool
 from bridge.passthrough.hiding import OurTools, with_model_handle, without_our_tools
 from bridge.sync.ownership import OWNER
+from tests.passthrough.answers import ANSWERS, ours_in
 from tests.strategies import values
 from tests.toolsets import stub, tool_of
 
@@ -128,6 +129,34 @@ def test_an_agent_file_of_older_servers_has_no_stubs() -> None:
 @pytest.mark.parametrize("value", [None, 3, "text", [], {}, ["a"], [None], {"detail": "Not Found"}])
 def test_other_answers_are_passed_on(value: Any) -> None:
     assert without_our_tools(value, OURS) is value
+
+
+# --- answers of real servers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answers", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("kind", ["agent", "tools", "context", "file"])
+def test_a_real_servers_answers_have_no_stubs(kind: str, answers: dict[str, Any]) -> None:
+    ours = ours_in(answers)
+    before = copy.deepcopy(answers)
+    shown = without_our_tools(answers[kind], ours)
+    text = json.dumps({**shown, "messages": []} if isinstance(shown, dict) else shown)
+    assert answers == before
+    assert not [word for word in (*ours.client_names, *ours.ids, f"{OWNER}:") if word in text]
+    assert (shown is answers[kind]) is (not ours.ids)
+
+
+@pytest.mark.parametrize("answers", ANSWERS.values(), ids=ANSWERS)
+def test_a_real_servers_answers_keep_the_agents_own_tools(answers: dict[str, Any]) -> None:
+    ours = ours_in(answers)
+    own = [tool["name"] for tool in answers["agent"]["tools"] if tool["name"] not in ours.client_names]
+    shown = without_our_tools(answers["agent"], ours)
+    assert [tool["name"] for tool in shown["tools"]] == own
+    assert [rule["tool_name"] for rule in shown["tool_rules"]] == own
+    file = without_our_tools(answers["file"], ours)
+    assert [tool["name"] for tool in file["tools"]] == own
+    for agent in file.get("agents", []):
+        assert agent["tool_ids"] == [tool["id"] for tool in file["tools"]]
 
 
 # --- properties ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from bridge.interception.method import GO_ON, NO_RESULT, NO_RESULT_HERE, OLD_NO_
 from bridge.passthrough.hiding import OurTools
 from bridge.passthrough.readable import readable_messages, with_readable_request
 from bridge.turn import JsonObject
+from tests.passthrough.answers import ANSWERS, ours_in
 
 OURS = OurTools({"fs_read_1a2b3c4d": "fs.read", "shell": "shell"}, frozenset({"tool-read", "tool-shell"}))
 OWN = frozenset({"own_tool", "send_message"})
@@ -232,6 +233,39 @@ def test_an_agents_pending_request_is_shown_like_its_message() -> None:
 @pytest.mark.parametrize("agent", [{}, {"pending_approval": None}, {"pending_approval": {}}])
 def test_an_agent_without_a_pending_request_is_returned_as_it_is(agent: dict[str, Any]) -> None:
     assert with_readable_request(agent, OURS, own_tool_names=OWN, call_ids=CALL_IDS) is agent
+
+
+# --- answers of real servers --------------------------------------------------------------------------
+
+
+def real_messages(answers: dict[str, Any], kind: str, last: str) -> list[JsonObject]:
+    ours = ours_in(answers)
+    own = {tool["name"] for tool in answers["agent"]["tools"]} - ours.client_names.keys()
+    return readable_messages(answers[kind], ours, last, own_tool_names=own, call_ids=CALL_IDS)
+
+
+@pytest.mark.parametrize("answers", ANSWERS.values(), ids=ANSWERS)
+def test_a_real_servers_open_call_is_the_last_message_of_its_agent(answers: dict[str, Any]) -> None:
+    last = answers["agent"]["message_ids"][-1]
+    rows = real_messages(answers, "open", last)
+    call = {"name": answers["client_name"], "arguments": '{"path": "a.txt"}', "tool_call_id": answers["call_id"]}
+    assert {**rows[-1], "id": last, "message_type": REQUEST, "tool_call": call, "tool_calls": [call]} == rows[-1]
+    assert [one["message_type"] for one in rows if one["id"] != answers["open"][2]["id"]] == [
+        "system_message",
+        "user_message",
+        *([REQUEST] if last != answers["open"][2]["id"] else []),
+    ]
+
+
+@pytest.mark.parametrize("answers", ANSWERS.values(), ids=ANSWERS)
+def test_a_real_servers_closed_call_has_its_result(answers: dict[str, Any]) -> None:
+    rows = real_messages(answers, "closed", answers["message_ids_after"][-1])
+    [call] = [one for one in rows if "tool_call" in one]
+    [returned] = [one for one in rows if one["message_type"] == RETURN]
+    assert (call["tool_call"]["name"], returned["tool_return"]) == (answers["client_name"], "The text.")
+    assert returned["tool_call_id"] == call["tool_call"]["tool_call_id"] != answers["call_id"]
+    assert rows[-1]["message_type"] == "assistant_message"
+    assert not [one for one in rows if one.get("approve") is False]
 
 
 # --- properties ---------------------------------------------------------------------------------------
