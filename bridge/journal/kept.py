@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bridge.errors import StoreUnavailable, UnknownResponse
@@ -34,12 +35,14 @@ class KeptResponses:
         self._store = store
 
     def keeper(self, client: str, items: list[Any]) -> Callable[[JsonObject], None]:
-        """Returns a function that keeps the response to this input. It does not hold an input that is too long."""
-        return _keep_nothing if _is_longer(items, LONGEST) else lambda response: self.keep(client, response, items)
+        """Returns what keeps the finished response with the items of its input. Until then, it holds their text, or
+        nothing if that is too long: a response may take long, and parsed items take ten times more memory.
+        """
+        return _forget if _is_longer(items, LONGEST) else partial(self._keep, client, json.dumps(items))
 
-    def keep(self, client: str, response: JsonObject, items: list[Any]) -> None:
-        """Keeps a response with the items of its input. Only logs a fault of the store: the client has the response."""
-        text = json.dumps([response, items])
+    def _keep(self, client: str, items: str, response: JsonObject) -> None:
+        """Keeps a response. Only logs a fault of the store: the client has the response."""
+        text = f"[{json.dumps(response)}, {items}]"
         if len(text) > LONGEST:
             return
         try:
@@ -63,7 +66,7 @@ class KeptResponses:
         self._store.remove(_key(client, response_id))
 
 
-def _keep_nothing(response: JsonObject) -> None:
+def _forget(response: JsonObject) -> None:
     """Keeps nothing."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from bridge.errors import TooManyTurns
 
@@ -33,11 +34,14 @@ class Gate:
 
 
 class Slot:
-    """A place for one turn. The request and its turn each leave it, because either can outlast the other."""
+    """A place for one turn. The request and its turn each leave it, because either can outlast the other. `until_free`
+    is closed when the last has left.
+    """
 
     def __init__(self, gate: Gate, then: Callable[[], None]) -> None:
-        self._gate = gate
-        self._then = then
+        self.until_free = ExitStack()
+        self.until_free.callback(then)
+        self.until_free.callback(gate.leave)
         self._holders = 1
         self._lock = threading.Lock()
 
@@ -51,5 +55,4 @@ class Slot:
             self._holders -= 1
             empty = self._holders == 0
         if empty:
-            self._gate.leave()
-            self._then()
+            self.until_free.close()

@@ -55,7 +55,7 @@ class Answers:
         with ExitStack() as until_sent:
             slot = self.enter(key, until_sent)
             return self.answer_body(
-                request, lambda: self.bodies.read(request, until_sent), dialect, key, slot, until_sent
+                request, lambda: self.bodies.read(request, until_sent, slot.until_free), dialect, key, slot, until_sent
             )
 
     def enter(self, key: ApiKey | None, until_sent: ExitStack) -> Slot:
@@ -90,7 +90,7 @@ class Answers:
         key: ApiKey | None,
         slot: Slot,
     ) -> tuple[Turn, Listener]:
-        """Begins the request's turn. The parsed body is not kept for as long as the turn takes."""
+        """Begins the request's turn. The turn keeps some of the parsed body, such as the messages and the tools."""
         body = read_body()
         aside = request.headers.get(ASIDE_HEADER) == "1" or any(map(request.headers.get, PARENT_HEADERS))
         parsed = dialect.parse(body, aside=aside)

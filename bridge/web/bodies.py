@@ -12,7 +12,7 @@ from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from bridge.config import Settings
 from bridge.errors import BodyTooLarge, InvalidRequest, TooSlow
 from bridge.turn import JsonObject
-from bridge.web.json_body import parse_json_body
+from bridge.web.json_body import parse_json_body, parsed_size
 from bridge.web.room import LARGE, SMALL, Room
 
 # Levels of nesting that a request has around the schema of a tool.
@@ -35,21 +35,35 @@ class Bodies:
         self._deepest = settings.max_depth + LEVELS_AROUND_SCHEMA
         self._lock = threading.Lock()
 
-    def read(self, request: Request, until_sent: ExitStack) -> JsonObject:
-        """Returns the body's JSON object. What decompression adds counts as held until `until_sent` is closed."""
-        return self.read_with_bytes(request, until_sent)[0]
+    def read(self, request: Request, until_sent: ExitStack, until_over: ExitStack) -> JsonObject:
+        """Returns the body's JSON object. It counts as held until `until_over` is closed: a turn keeps much of it, also
+        when its reply was sent or its client has left. What was received is counted by the worker until `until_sent`
+        is closed.
+        """
+        return self.read_with_bytes(request, until_sent, until_over)[0]
 
-    def read_with_bytes(self, request: Request, until_sent: ExitStack) -> tuple[JsonObject, bytes]:
+    def read_with_bytes(
+        self, request: Request, until_sent: ExitStack, until_over: ExitStack
+    ) -> tuple[JsonObject, bytes]:
         """Returns the body's JSON object as `read` does, and the unpacked body itself."""
         received = receive_body(request)
         encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
         is_packed = encoding not in ("", "identity")
         with self._lock if is_packed or len(received) > SMALL else nullcontext():
             body = self._unpack(received, encoding) if is_packed else received
-            added = max(0, len(body) - len(received))
+            self._hold(body, max(0, parsed_size(body) - len(received)), until_over)
+            parsed = parse_json_body(body, self._deepest)
+        until_over.callback(self._room.remove, len(received))
+        until_sent.callback(self._room.add, len(received))
+        return parsed, body
+
+    def _hold(self, body: bytes, added: int, until_over: ExitStack) -> None:
+        """Counts the bytes by which a parsed body is larger than what the worker received. Small ones are accepted."""
+        if len(body) > SMALL:
             self._room.take(added)
-            until_sent.callback(self._room.remove, added)
-            return parse_json_body(body, self._deepest), body
+        else:
+            self._room.add(added)
+        until_over.callback(self._room.remove, added)
 
     def _unpack(self, packed: bytes, encoding: str) -> bytes:
         if encoding not in _WINDOWS:

@@ -11,9 +11,10 @@ from bridge.turn import JsonObject
 
 # The most levels of nesting that are accepted.
 DEEPEST = 72
-# The most fields of objects and items of arrays. 512 large tools have about 100,000. One of three bytes may take 100
-# bytes of memory.
+# The most fields of objects and items of arrays. 512 large tools have about 100,000.
 MOST_VALUES = 500_000
+# The memory of a parsed value, such as an empty object in an array, which has three bytes.
+_BYTES_OF_VALUE = 80
 
 
 def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
@@ -25,7 +26,7 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
         raise InvalidRequest(
             "The request body is empty; send a JSON object with `model` and what to tell it.", code="invalid_json"
         )
-    if _has_more_values(body, MOST_VALUES):
+    if _count_values(body, MOST_VALUES) > MOST_VALUES:
         raise InvalidRequest(
             f"The request body has more than {MOST_VALUES:,} fields and items, counted by commas and opening brackets;"
             " send fewer messages or tools.",
@@ -49,17 +50,26 @@ def parse_json_body(body: bytes, deepest: int = DEEPEST) -> JsonObject:
     return value
 
 
-def _has_more_values(body: bytes, most: int) -> bool:
-    """Returns whether the JSON has more than `most` commas and opening brackets, which is about one for each value.
-    Those within strings are not counted, but looked for only if it matters. Each value has at most two strings: its
-    name and itself.
+def parsed_size(body: bytes) -> int:
+    """Returns about how many bytes of memory a JSON body takes when it is parsed. Texts take their length. A body with
+    more than MOST_VALUES is never parsed.
     """
-    if _count_separators(body) <= most:
-        return False
+    values = _count_values(body, min(MOST_VALUES, len(body) // _BYTES_OF_VALUE))
+    return max(len(body), _BYTES_OF_VALUE * min(MOST_VALUES, values))
+
+
+def _count_values(body: bytes, enough: int) -> int:
+    """Returns how many commas and opening brackets the JSON has, which is about one for each value. Those within
+    strings are not counted, but looked for only if it matters: if there are more than `enough`. Each value has at most
+    two strings, its name and itself.
+    """
+    found = _count_separators(body)
+    if found <= enough:
+        return found
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if unescaped.count(b'"') > 4 * most:
-        return True
-    return _count_separators(b"".join(unescaped.split(b'"')[::2])) > most
+    if unescaped.count(b'"') > 4 * MOST_VALUES:
+        return found
+    return _count_separators(b"".join(unescaped.split(b'"')[::2]))
 
 
 def _count_separators(body: bytes) -> int:

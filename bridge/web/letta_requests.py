@@ -64,7 +64,7 @@ class LettaRequests:
         parts = self._parts
         with ExitStack() as until_sent:
             slot = parts.answers.enter(g.client_key, until_sent)
-            body, sent = parts.answers.bodies.read_with_bytes(request, until_sent)
+            body, sent = parts.answers.bodies.read_with_bytes(request, until_sent, slot.until_free)
             place = find_place(body)
             self._check_visible(place.agent_id)
             if not is_for_the_bridge(body):
@@ -93,8 +93,8 @@ class LettaRequests:
         """
         self._check_visible(agent_id)
         with ExitStack() as until_sent:
-            self._parts.answers.enter(g.client_key, until_sent)
-            body, sent = self._parts.answers.bodies.read_with_bytes(request, until_sent)
+            slot = self._parts.answers.enter(g.client_key, until_sent)
+            body, sent = self._parts.answers.bodies.read_with_bytes(request, until_sent, slot.until_free)
             if is_for_the_bridge(body):
                 raise InvalidRequest(
                     "Letta takes no `client_tools` here: send the request to /messages, as a stream if you like.",

@@ -20,7 +20,7 @@ def store(tmp_path: Path) -> Store:
 
 def test_a_response_is_read_by_the_client_that_asked_for_it(store: Store) -> None:
     kept = KeptResponses(store)
-    kept.keep("roo", {"id": "resp_1"}, ["Hi"])
+    kept.keeper("roo", ["Hi"])({"id": "resp_1"})
     found = kept.read("roo", "resp_1")
     assert (found.response, found.items) == ({"id": "resp_1"}, ["Hi"])
     for client in ("", "codex", "roo:resp_1"):
@@ -32,9 +32,9 @@ def test_a_response_is_read_by_the_client_that_asked_for_it(store: Store) -> Non
 
 def test_the_newest_of_a_client_are_kept(store: Store) -> None:
     kept = KeptResponses(store)
-    kept.keep("codex", {"id": "resp_0"}, [])
+    kept.keeper("codex", [])({"id": "resp_0"})
     for number in range(MOST + 2):
-        kept.keep("roo", {"id": f"resp_{number}"}, [])
+        kept.keeper("roo", [])({"id": f"resp_{number}"})
     for gone in ("resp_0", "resp_1"):
         with pytest.raises(UnknownResponse):
             kept.read("roo", gone)
@@ -44,7 +44,8 @@ def test_the_newest_of_a_client_are_kept(store: Store) -> None:
 
 def test_a_very_long_response_is_not_kept(store: Store) -> None:
     kept = KeptResponses(store)
-    kept.keep("roo", {"id": "resp_1", "text": "x" * LONGEST}, [])
+    kept.keeper("roo", [])({"id": "resp_1", "text": "x" * LONGEST})
+    kept.keeper("roo", ["x" * LONGEST])({"id": "resp_1"})
     with pytest.raises(UnknownResponse):
         kept.read("roo", "resp_1")
 
@@ -73,8 +74,21 @@ def test_a_response_is_kept_with_its_input(store: Store) -> None:
     assert kept.read("roo", "resp_1").items[:3] == [{"role": "user"}, 5, None]
 
 
+def test_an_input_is_held_as_a_text_until_the_response_is_finished(store: Store) -> None:
+    class Item(dict[str, str]):
+        """Can be watched."""
+
+    held = []
+    for length in (1, LONGEST):
+        item = Item({"content": "x" * length})
+        watched = weakref.ref(item)
+        held.append(KeptResponses(store).keeper("roo", [item]))
+        del item
+        assert watched() is None
+
+
 def test_a_store_that_fails_does_not_keep_the_response_from_its_client(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    KeptResponses(FailingStore(store, fault=StoreUnavailable("gone"))).keep("roo", {"id": "resp_1"}, [])
+    KeptResponses(FailingStore(store, fault=StoreUnavailable("gone"))).keeper("roo", [])({"id": "resp_1"})
     assert "gone" in caplog.text

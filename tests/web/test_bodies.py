@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import threading
+import tracemalloc
 from contextlib import ExitStack
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from werkzeug.test import EnvironBuilder
 
 from bridge.config import Settings
 from bridge.errors import BodyTooLarge, InvalidRequest, TooManyBytes
+from bridge.limits.gate import Gate
 from bridge.turn import JsonObject
 from bridge.web.bodies import MOST_UNPACKED, Bodies
 from bridge.web.room import LARGE, SMALL, Room
@@ -25,8 +27,8 @@ def request_with(body: bytes, encoding: str = "") -> Request:
 
 
 def read(bodies: Bodies, body: bytes, encoding: str = "") -> JsonObject:
-    with ExitStack() as until_sent:
-        return bodies.read(request_with(body, encoding), until_sent)
+    with ExitStack() as until_over:
+        return bodies.read(request_with(body, encoding), until_over, until_over)
 
 
 @pytest.mark.fault("bodies too large, too deep, or no JSON")
@@ -46,14 +48,57 @@ def test_what_unpacking_adds_is_held_until_the_reply_was_sent(settings: Settings
     room = Room(4 * LARGE)
     bodies, packed = Bodies(settings, room), gzip.compress(b'{"a": "' + LETTERS.encode() * 2 + b'"}', 1)
     with ExitStack() as until_sent:
-        bodies.read(request_with(packed, "gzip"), until_sent)
+        bodies.read(request_with(packed, "gzip"), until_sent, until_sent)
         assert LARGE < room.held < 2 * LARGE
-        bodies.read(request_with(b'{"a": "' + LETTERS.encode() + b'"}'), until_sent)
+        bodies.read(request_with(b'{"a": "' + LETTERS.encode() + b'"}'), until_sent, until_sent)
         assert room.held < 2 * LARGE, "the worker counts what it has received"
+        packed = gzip.compress(b'{"a": "' + LETTERS.encode() * 4 + b'"}', 1)
         with pytest.raises(TooManyBytes), ExitStack() as other:
-            bodies.read(request_with(gzip.compress(b'{"a": "' + LETTERS.encode() * 4 + b'"}', 1), "gzip"), other)
+            bodies.read(request_with(packed, "gzip"), other, other)
         assert room.held < 2 * LARGE
     assert room.held == 0
+
+
+def test_what_a_turn_keeps_is_held_until_the_turn_is_over(settings: Settings) -> None:
+    """Its client may leave before, and the worker then counts nothing of the request any more."""
+    room, slot = Room(), Gate(1).enter()
+    body = b'{"a": "' + LETTERS.encode() + b'"}'
+    with ExitStack() as until_sent:
+        until_sent.callback(slot.leave)
+        slot.share()
+        Bodies(settings, room).read(request_with(body), until_sent, slot.until_free)
+        assert room.held == 0, "the worker counts what it has received"
+    assert room.held == len(body)
+    slot.leave()
+    assert room.held == 0
+
+
+def test_a_body_of_many_values_is_held_as_what_it_takes_in_memory(settings: Settings) -> None:
+    room = Room()
+    body = b'{"a":[' + b'{"b":0},' * 100_000 + b"0]}"
+    tracemalloc.start()
+    with ExitStack() as until_over:
+        parsed = Bodies(settings, room).read(request_with(body), until_over, until_over)
+        taken = tracemalloc.get_traced_memory()[0]
+        assert 0.7 * taken < room.held + len(body) < 1.5 * taken
+        for _ in range(2):
+            Bodies(settings, room).read(request_with(body), until_over, until_over)
+        with pytest.raises(TooManyBytes):
+            Bodies(settings, room).read(request_with(body), until_over, until_over)
+    tracemalloc.stop()
+    assert len(parsed["a"]) == 100_001
+    assert room.held == 0
+
+
+def test_a_small_body_is_read_whatever_is_held(settings: Settings) -> None:
+    room = Room(LARGE)
+    room.add(2 * LARGE)
+    body = b'{"a":[' + b"{}," * (SMALL // 3 - 10) + b"{}]}"
+    assert len(body) < SMALL
+    with ExitStack() as until_over:
+        Bodies(settings, room).read(request_with(body), until_over, until_over)
+        assert room.held > 3 * LARGE
+    assert room.held == 2 * LARGE
 
 
 def test_nothing_is_held_for_a_body_that_is_refused(settings: Settings) -> None:

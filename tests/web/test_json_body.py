@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bridge.errors import InvalidRequest, TooDeep
-from bridge.web.json_body import MOST_VALUES, parse_json_body
+from bridge.web.json_body import MOST_VALUES, parse_json_body, parsed_size
 
 NOT_JSON: list[tuple[bytes, str]] = [
     (b"", "is empty; send a JSON object"),
@@ -91,3 +91,9 @@ def test_only_utf8_is_json() -> None:
     """Other encodings could hide brackets from the count."""
     with pytest.raises(InvalidRequest, match="not valid JSON"):
         parse_json_body('{"a": 1}'.encode("utf-16"))
+
+
+def test_a_text_takes_its_length_whatever_is_in_it() -> None:
+    texts = json.dumps({"a": '[{,\\"' * 10_000, "b": ["x" * 100] * 100}).encode()
+    assert parsed_size(texts) == len(texts)
+    assert parsed_size(b'{"a":[' + b"{}," * 1_000 + b"{}]}") > 70 * 1_000

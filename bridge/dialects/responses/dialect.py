@@ -18,21 +18,21 @@ from bridge.turn import JsonObject, Turn
 # Fields of a request that change the form of the reply, or whether it is kept, but not what the agent is asked.
 _FORM = ("stream", "stream_options", "store", "include")
 
-# What gets the items of a request's input, and returns what gets the finished response.
-Keep = Callable[[list[Any]], Callable[[JsonObject], None]]
+# Gets the items of a request's input, and returns what gets the finished response.
+Keeper = Callable[[list[Any]], Callable[[JsonObject], None]]
 
 
 class Responses:
     name = "responses"
 
-    def __init__(self, rules: RequestRules, keep: Keep = lambda items: _forget) -> None:
-        """`keep` is called for each request whose response the client wants to be kept."""
+    def __init__(self, rules: RequestRules, keeper: Keeper = lambda items: _forget) -> None:
+        """`keeper` is asked for each response that the client wants to be kept."""
         self._rules = rules
-        self._keep = keep
+        self._keeper = keeper
 
     def parse(self, body: JsonObject, *, aside: bool = False) -> ParsedRequest:
         turn, tools = parse_request(body, self._rules, aside=aside)
-        finished = self._keep(input_items(body)) if body.get("store") is not False else _forget
+        finished = self._keeper(input_items(body)) if body.get("store") is not False else _forget
         return ParsedRequest(turn, ResponsesReply(ResponseObject(body, turn.model), tools, finished))
 
     def identity_fields(self, body: JsonObject, turn: Turn) -> JsonObject:
