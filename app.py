@@ -11,6 +11,7 @@ from bridge.cli.group import is_flask_command_line, make_command_group
 from bridge.config import Settings, complete_environment, read_settings
 from bridge.conversation import Conversation
 from bridge.dialects.base import RequestRules
+from bridge.dialects.letta.trial import try_tool
 from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.directory import Directory
 from bridge.folders import make_private_folder
@@ -156,6 +157,7 @@ def assemble_parts(
         operator=Operator(gateway, offering, shared.locks.hold_outside_turn, snapshots, activity, settings),
         hold=shared.locks.hold_outside_turn,
         threads=(*shared.threads, recorder.thread),
+        trials={"Letta's own API": try_tool} if serves_letta(settings) else {},
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from bridge.conversation import Conversation
@@ -15,12 +16,14 @@ from bridge.letta.capabilities import NEWEST, OLDEST
 from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.codex_names import ADVICE, is_a_model_of_codex
 from bridge.operation.overview import agent_row
-from bridge.operation.parts import Parts
+from bridge.operation.parts import Parts, Trial
 from bridge.operation.wording import number_with_noun
 from bridge.sync.inventory import list_own_tools
 from bridge.turn import (
+    AgentEvent,
     MethodChosen,
     NewInput,
+    RecordEvent,
     Text,
     ToolCall,
     ToolChoice,
@@ -78,7 +81,7 @@ def run_checks(parts: Parts, agent_id: str = "") -> Iterator[Check]:
     yield from _check_methods(parts, listed)
     yield _check_turns(parts)
     if agent_id or listed:
-        yield _check_round_trip(parts, agent_id or listed[0].id)
+        yield from _check_round_trips(parts, agent_id or listed[0].id)
     else:
         found = "not tried: there is no agent whose model it could use"
         yield Check(ROUND_TRIP, "warning", found, "Make an agent.")
@@ -184,27 +187,34 @@ def _check_turns(parts: Parts) -> Check:
 # --- the round trip ---------------------------------------------------------------------------------------
 
 
-def _check_round_trip(parts: Parts, agent_id: str) -> Check:
+def _check_round_trips(parts: Parts, agent_id: str) -> Iterator[Check]:
+    """Tries a tool call, also by each API that is on by a setting. The agents for that have the model of `agent_id`."""
+    yield _check_round_trip(parts, agent_id, ROUND_TRIP, lambda helper: _try_tool(parts.conversation, helper))
+    for api, trial in parts.trials.items():
+        yield _check_round_trip(parts, agent_id, f"{ROUND_TRIP} by {api}", partial(_try_api, parts.conversation, trial))
+
+
+def _check_round_trip(parts: Parts, agent_id: str, name: str, try_agent: Callable[[str], tuple[str, str]]) -> Check:
     """Times a tool call of an agent made for this check. Deletes the agent and the tool's stub afterwards."""
     begun = time.perf_counter()
     try:
         helper = parts.gateway.make_helper(agent_id, "You test a tool. Do what the user asks for.")
     except BridgeError as failure:
         found = f"no agent could be made: {failure.message}"
-        return Check(ROUND_TRIP, "bad", found, "Look at the log of the Letta server.")
+        return Check(name, "bad", found, "Look at the log of the Letta server.")
     try:
-        method, answer = _try_tool(parts.conversation, helper.id)
+        method, answer = try_agent(helper.id)
     except BridgeError as failure:
         advice = "Does the agent's model answer? The log of the Letta server says more."
-        return Check(ROUND_TRIP, "bad", failure.message, advice)
+        return Check(name, "bad", failure.message, advice)
     except RoundTripFailed as failure:
         advice = "Does the model of this agent support tools? Try `--agent` with another one."
-        return Check(ROUND_TRIP, "bad", str(failure), advice)
+        return Check(name, "bad", str(failure), advice)
     finally:
         _delete_helper_and_stub(parts, helper.id)
     took = time.perf_counter() - begun
     found = f"call, result and answer by {method} in {took:.1f} s; the agent said: {answer:.60}"
-    return Check(ROUND_TRIP, "good", found)
+    return Check(name, "good", found)
 
 
 def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
@@ -225,6 +235,23 @@ def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
     if not answer:
         raise RoundTripFailed("the agent was given the result and said nothing")
     return method, answer
+
+
+def _try_api(conversation: Conversation, trial: Trial, agent_id: str) -> tuple[str, str]:
+    """Lets the agent call TOOL in the words of an API; returns the interception method and the answer."""
+    methods: list[str] = []
+
+    def run(turn: Turn) -> Iterator[AgentEvent]:
+        for event in _run_turn(conversation, turn):
+            if isinstance(event, MethodChosen):
+                methods.append(event.method)
+            if not isinstance(event, RecordEvent):
+                yield event
+
+    answer = trial(agent_id, TOOL, QUESTION, ANSWER, run).strip()
+    if not answer:
+        raise RoundTripFailed("the agent did not call the tool, or said nothing about its result")
+    return methods[-1], answer
 
 
 def _run_turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:

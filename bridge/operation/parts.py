@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -22,12 +22,17 @@ from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
 from bridge.stubs.cache import StubCache
 from bridge.sync.made_stubs import MadeStubs
+from bridge.turn import AgentEvent, ToolSpec, Turn
+
+# Tries a tool round trip with an agent in the words of one API: gets the agent's id, a tool, a question, the tool's
+# result, and what runs a turn. Returns what the agent says at the end, "" if the trial failed.
+Trial = Callable[[str, ToolSpec, str, str, Callable[[Turn], Iterable[AgentEvent]]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The objects that the bridge is made of. `hold` returns a context manager that locks the agent with this id.
-    `threads` are those that live as long as the worker.
+    `threads` are those that live as long as the worker. `trials` are by the names of APIs that are on by a setting.
     """
 
     settings: Settings
@@ -47,3 +52,4 @@ class Parts:
     operator: Operator
     hold: Callable[[str], AbstractContextManager[object]]
     threads: tuple[LastingThread, ...]
+    trials: Mapping[str, Trial]

@@ -132,3 +132,17 @@ def with_model_handle(agent: JsonObject) -> JsonObject:
     provider, model = text_of(config.get("model_endpoint_type")), text_of(config.get("model"))
     handle = text_of(config.get("handle")) or (f"{provider}/{model}" if provider and model else "")
     return {**agent, "model": handle} if handle else agent
+
+
+# Fields of an agent with values that its tools get, such as passwords.
+_SECRETS = ("secrets", "tool_exec_environment_variables")
+
+
+def without_secrets(value: Any) -> Any:
+    """Returns an agent, or a list of agents, with no values of its secrets and variables."""
+    if isinstance(value, list):
+        return [without_secrets(row) for row in value]
+    if not isinstance(value, dict):
+        return value
+    kept = [name for name in _SECRETS if value.get(name)]
+    return {**value, **{name: [] for name in kept}} if kept else value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from bridge.passthrough.hiding import with_model_handle
 from bridge.turn import JsonObject
 
@@ -11,8 +9,9 @@ SOURCE_HEADER = "X-Letta-Source"
 LETTA_CODE = "letta-code"
 
 
-def is_letta_code(headers: Mapping[str, str]) -> bool:
-    return headers.get(SOURCE_HEADER, "").lower() == LETTA_CODE
+def is_letta_code(source: str) -> bool:
+    """Returns whether a request with this value of SOURCE_HEADER is Letta Code's."""
+    return source.lower() == LETTA_CODE
 
 
 def shown_to_letta_code(agent: JsonObject) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bridge.errors import InvalidRequest
 from bridge.letta.capabilities import ServerFeatures
 from bridge.turn import JsonObject
 
@@ -25,6 +26,23 @@ def adapted_body(body: JsonObject, features: ServerFeatures) -> JsonObject:
 def without_conversation(body: JsonObject) -> JsonObject:
     """Returns the body for the agent's own address in place of a conversation's."""
     return {name: value for name, value in body.items() if name not in _OF_CONVERSATIONS}
+
+
+def check_pictures(body: JsonObject) -> None:
+    """Raises InvalidRequest if a message or a result has a picture by its address, which the Letta server fetches."""
+    waiting: list[Any] = [body.get("messages"), body.get("input")]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            source = value.get("source")
+            if isinstance(source, dict) and source.get("type") == "url":
+                raise InvalidRequest(
+                    "A picture is given by its address. Send the picture itself as base64, or let the operator set"
+                    " BRIDGE_IMAGE_URLS=1: then the Letta server fetches it.",
+                    param="messages",
+                )
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
 
 
 def _with_one_text(message: Any) -> Any:

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bridge.directory import Visible
-from bridge.letta.gateway import Agent, ForeignCall, Gateway
+from bridge.letta.gateway import ForeignCall, Gateway
 from bridge.locks.open_calls import OpenCalls
 from bridge.passthrough.calls import agent_of
-from bridge.passthrough.hiding import OurTools, without_our_tools
-from bridge.passthrough.letta_code import is_letta_code, shown_to_letta_code
+from bridge.passthrough.hiding import OurTools, without_our_tools, without_secrets
+from bridge.passthrough.letta_code import shown_to_letta_code
 from bridge.passthrough.readable import readable_messages, with_readable_request
 from bridge.store.port import Store
 from bridge.turn import CallIds, JsonObject
@@ -28,7 +29,19 @@ LOOK_BACK = 20
 # The most bytes of an answer that is read whole.
 LONGEST_ANSWER = 64_000_000
 
+# The name of the conversation without an id of its own, for those who wait for open calls.
+DEFAULT_SESSION = "letta:default"
+
 Rewrite = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who sees an answer: `agents` are those that the key may see, empty for all."""
+
+    agents: Visible
+    hides_secrets: bool
+    is_letta_code: bool
 
 
 class Views:
@@ -54,7 +67,7 @@ class Views:
         words = [word for word in path.split("/") if word.startswith("tool-")]
         return bool(words) and not self.our_tools().ids.isdisjoint(words)
 
-    def rewrite_for(self, path: str, headers: Mapping[str, str], visible: Visible) -> Rewrite | None:
+    def rewrite_for(self, path: str, viewer: Viewer) -> Rewrite | None:
         """Returns the function that makes Letta's answer for this path what the client sees; None to leave it as is."""
         words = path.strip("/").split("/")
         if words[1:2] not in (["agents"], ["tools"]):
@@ -62,19 +75,27 @@ class Views:
         agent_id = agent_of(path)
         if agent_id and words[3:4] == ["messages"]:
             return lambda value: self._readable(agent_id, value)
-        return lambda value: self._shown(value, agent_id, headers, visible, is_agent=len(words) == 3)
+        return lambda value: self._shown(value, agent_id if len(words) == 3 else "", viewer)
 
-    def _shown(self, value: Any, agent_id: str, headers: Mapping[str, str], visible: Visible, *, is_agent: bool) -> Any:
+    def _shown(self, value: Any, agent_id: str, viewer: Viewer) -> Any:
+        """Returns an answer about agents or tools; with `agent_id`, it is this agent."""
         shown = without_our_tools(value, self.our_tools())
-        if visible and not agent_id and isinstance(shown, list):
-            return [row for row in shown if not visible.isdisjoint({row.get("id"), row.get("name")})]
-        if not (agent_id and is_agent and isinstance(shown, dict)):
+        if viewer.agents and isinstance(shown, list):
+            shown = [row for row in shown if not viewer.agents.isdisjoint({row.get("id"), row.get("name")})]
+        if viewer.hides_secrets:
+            shown = without_secrets(shown)
+        if not agent_id or not isinstance(shown, dict):
             return shown
-        if shown.get("pending_approval"):
-            shown = self._with_request(shown)
-        return shown_to_letta_code(shown) if is_letta_code(headers) else shown
+        shown = self._with_open_call(shown, agent_id)
+        return shown_to_letta_code(shown) if viewer.is_letta_code else shown
 
-    def _with_request(self, agent: JsonObject) -> JsonObject:
+    def _with_open_call(self, agent: JsonObject, agent_id: str) -> JsonObject:
+        """Returns an agent with its open call as Letta shows one, or without it if it is of another conversation."""
+        given = agent.get("message_ids")
+        ids = given if isinstance(given, list) else []
+        seen = self._ids_in_view(agent_id, ids, DEFAULT_SESSION)
+        if len(seen) < len(ids):
+            return {**agent, "message_ids": seen, **({"pending_approval": None} if "pending_approval" in agent else {})}
         own = {str(tool.get("name")) for tool in agent.get("tools") or () if isinstance(tool, dict)}
         return with_readable_request(agent, self.our_tools(), own_tool_names=own, call_ids=self._call_ids)
 
@@ -82,13 +103,13 @@ class Views:
         """Returns messages whose agent is not known, so that no call in them counts as open."""
         return self._rows(value, self.our_tools(), "", ())
 
-    def _readable(self, agent_id: str, value: Any, session: str = "") -> Any:
+    def _readable(self, agent_id: str, value: Any, session: str = DEFAULT_SESSION) -> Any:
         agent = self._gateway.agent(agent_id)
         own = OurTools.of(agent.tools)
         known = self.our_tools()
         ours = OurTools({**known.client_names, **own.client_names}, known.ids | own.ids)
         names = [tool.name for tool in agent.tools if tool.name not in ours.client_names]
-        ids = self._ids_in_view(agent, session)
+        ids = self._ids_in_view(agent_id, agent.message_ids, session)
         return self._rows(value, ours, ids[-1] if ids else "", names)
 
     def _rows(self, value: Any, ours: OurTools, last: str, own: Any) -> Any:
@@ -109,18 +130,16 @@ class Views:
         """Returns the ids of the messages in the context of a conversation. An open call of another conversation, whose
         client may be running the tool, is not shown there; so nobody else closes the call.
         """
-        agent = self._gateway.agent(agent_id)
-        ids = self._ids_in_view(agent, session)
+        ids = self._ids_in_view(agent_id, self._gateway.agent(agent_id).message_ids, session)
         if ids:
             self._store.put(_place_key(ids[-1]), agent_id, PLACE_KEPT)
         return ids
 
-    def _ids_in_view(self, agent: Agent, session: str) -> list[str]:
-        ids = list(agent.message_ids)
-        open_request = self._open_calls.open_request(agent.id, self._call_ids)
-        if open_request is None or not session or open_request[0] == session or open_request[1] not in ids:
-            return ids
-        return ids[: ids.index(open_request[1])]
+    def _ids_in_view(self, agent_id: str, ids: Sequence[str], session: str) -> list[str]:
+        open_request = self._open_calls.open_request(agent_id, self._call_ids)
+        if open_request is None or open_request[0] == session or open_request[1] not in ids:
+            return [*ids]
+        return [*ids[: ids.index(open_request[1])]]
 
     def agent_of_shown(self, message_id: str) -> str:
         """Returns the agent of a message that was shown as the last of a context, "" for any other message."""
@@ -130,7 +149,9 @@ class Views:
         """Returns the rows of a message that was shown as the last of the agent's context."""
         path = f"/v1/agents/{agent_id}/messages"
         answer = self._gateway.forward(ForeignCall("GET", path, f"limit={LOOK_BACK}"))
-        rows = self._readable(agent_id, json.loads(answer.read(LONGEST_ANSWER)))
+        open_request = self._open_calls.open_request(agent_id, self._call_ids)
+        session = open_request[0] if open_request else DEFAULT_SESSION
+        rows = self._readable(agent_id, json.loads(answer.read(LONGEST_ANSWER)), session)
         return [row for row in rows if row.get("id") == message_id]
 
 

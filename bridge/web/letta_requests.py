@@ -17,14 +17,15 @@ from bridge.dialects.letta.request import DEFAULT_CONVERSATION, Place, is_for_th
 from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.directory import ALL, Directory, Visible
 from bridge.errors import InvalidRequest, UnknownModel, UnknownPath
-from bridge.letta.gateway import ForeignAnswer, ForeignCall, Gateway, Pieces
+from bridge.letta.gateway import AGENT_ID, ForeignAnswer, ForeignCall, Gateway, Pieces
 from bridge.locks.agents import AgentHold
 from bridge.passthrough.calls import agent_of, changes_agent, read_call
 from bridge.passthrough.conversations import agent_of_conversation, conversation_object, new_conversation_id
 from bridge.passthrough.guard import Guard
-from bridge.passthrough.plain_messages import adapted_body, without_conversation
+from bridge.passthrough.letta_code import SOURCE_HEADER, is_letta_code
+from bridge.passthrough.plain_messages import adapted_body, check_pictures, without_conversation
 from bridge.passthrough.rights import check_right, right_of
-from bridge.passthrough.views import LONGEST_ANSWER, Rewrite, Views
+from bridge.passthrough.views import LONGEST_ANSWER, Rewrite, Viewer, Views
 from bridge.turn import JsonObject, NewInput, Turn
 from bridge.web.answer import Answers
 from bridge.web.api_paths import LETTA_PATH
@@ -78,14 +79,29 @@ class LettaRequests:
         call = self._call(sent)
         if place.conversation != DEFAULT_CONVERSATION or agent_of(call.path) != place.agent_id:
             stream = "/stream" if wants_stream(body, place) else ""
-            call = replace(call, path=f"/v1/agents/{place.agent_id}/messages{stream}", query="")
             body = without_conversation(body)
+            path = f"/v1/agents/{place.agent_id}/messages{stream}"
+            call = replace(call, path=path, query="", body=json.dumps(body).encode())
+        return self._pass_on_while_held(place, call, body, until_sent)
+
+    def _pass_on_while_held(self, place: Place, call: ForeignCall, body: JsonObject, until_sent: ExitStack) -> Response:
+        """Passes a message on while the agent is held. `body` is what the call's body says."""
+        self._check_message(call, body)
         adapted = adapted_body(body, self._parts.gateway.features())
-        if adapted is not body or call.path != self._call(b"").path:
+        if adapted is not body:
             call = replace(call, body=json.dumps(adapted).encode())
         hold = until_sent.enter_context(self._parts.guard.for_message(self._speaker(place)))
         answer = self._parts.gateway.forward(call, patient=True)
         return self._respond(_noting_end(answer, hold), None, until_sent)
+
+    def _check_message(self, call: ForeignCall, body: JsonObject) -> None:
+        """Checks what a message that is passed on asks of the Letta server. Those with client tools are checked by the
+        dialect.
+        """
+        settings = self._parts.settings
+        self._check_right(call)
+        if right_of(g.client_key, settings.letta_api) == "agents" and not settings.image_urls:
+            check_pictures(body)
 
     def start_in_background(self, agent_id: str) -> Response:
         """Passes a message on whose run goes on after the answer. The hold of the agent stays unfinished, so the next
@@ -101,7 +117,7 @@ class LettaRequests:
                     param="client_tools",
                 )
             call = self._call(sent)
-            self._check_right(call)
+            self._check_message(call, body)
             until_sent.enter_context(self._parts.guard.for_message(self._speaker(Place(agent_id))))
             return self._respond(self._parts.gateway.forward(call, patient=True), None, until_sent)
 
@@ -148,8 +164,21 @@ class LettaRequests:
             return self.answer_message(lambda body: Place(str(body.get("agent_id")), streams=True))
         agent_id = self._agent_of(conversation_id)
         if not agent_id:
-            return self.pass_on()
+            return self._message_conversation_of_letta()
         return self.answer_message(lambda _: Place(agent_id, conversation_id, streams=True))
+
+    def _message_conversation_of_letta(self) -> Response:
+        """Passes a message to a conversation of Letta's own on, while its agent is held."""
+        parts, path = self._parts, self._call().path.removesuffix("/").removesuffix("/messages")
+        self._check_right(ForeignCall("GET", path))
+        found = parts.gateway.forward(ForeignCall("GET", path))
+        agent_id = _agent_in(found.read(LONGEST_ANSWER))
+        if not agent_id:
+            return self.pass_on()
+        with ExitStack() as until_sent:
+            slot = parts.answers.enter(g.client_key, until_sent)
+            body, sent = parts.answers.bodies.read_with_bytes(request, until_sent, slot.until_free)
+            return self._pass_on_while_held(Place(agent_id, path), self._call(sent), body, until_sent)
 
     def cancel_conversation(self, conversation_id: str) -> Response:
         agent_id = self._agent_of(conversation_id)
@@ -189,8 +218,12 @@ class LettaRequests:
             if changes_agent(call.verb, call.path):
                 until_sent.enter_context(parts.guard.for_change(agent_id))
             answer = parts.gateway.forward(call)
-            rewrite = parts.views.rewrite_for(call.path, dict(request.headers), visible_agents())
+            rewrite = parts.views.rewrite_for(call.path, self._viewer())
             return self._respond(answer, rewrite, until_sent)
+
+    def _viewer(self) -> Viewer:
+        is_for_agents = right_of(g.client_key, self._parts.settings.letta_api) == "agents"
+        return Viewer(visible_agents(), is_for_agents, is_letta_code(request.headers.get(SOURCE_HEADER, "")))
 
     def _check_right(self, call: ForeignCall) -> None:
         right = right_of(g.client_key, self._parts.settings.letta_api)
@@ -219,6 +252,16 @@ class LettaRequests:
         if agent_of(f"/v1/agents/{agent_id}") != agent_id:
             raise UnknownModel(f"There is no agent with the id {agent_id!r:.100}.", param="agent_id")
         self._parts.directory.check_visible(agent_id, visible_agents())
+
+
+def _agent_in(conversation: bytes) -> str:
+    """Returns the id of the agent that Letta names in its answer about a conversation, "" if it names none."""
+    try:
+        value = json.loads(conversation)
+    except ValueError:
+        return ""
+    agent_id = value.get("agent_id") if isinstance(value, dict) else None
+    return agent_id if isinstance(agent_id, str) and AGENT_ID.fullmatch(agent_id) else ""
 
 
 def _noting_end(answer: ForeignAnswer, hold: AgentHold) -> ForeignAnswer:

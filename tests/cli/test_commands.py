@@ -295,6 +295,28 @@ def test_the_doctor_checks_everything_and_leaves_nothing_behind(run: Run, letta:
     assert [tool.name for tool in letta.tools()] == ["theirs"]
 
 
+class TestTheDoctorOfLettasOwnApi:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_LETTA_API": "agents"}
+
+    def test_it_tries_the_api_with_a_round_trip_of_its_own(self, run: Run, letta: SharedLetta) -> None:
+        round_trip(letta)
+        round_trip(letta)
+        done = run("doctor")
+        assert done.exit_code == 0, done.output
+        last = done.output.splitlines()[-1]
+        assert last.startswith("✓ tool round trip by Letta's own API: call, result and answer by approval in ")
+        assert [tool.name for tool in letta.tools()] == ["theirs"]
+
+    def test_a_model_that_does_not_call_fails_it(self, run: Run, letta: SharedLetta) -> None:
+        round_trip(letta)
+        letta.will_say("I'd rather not.")
+        done = run("doctor")
+        assert done.exit_code == 1
+        assert "✗ tool round trip by Letta's own API: the agent did not call the tool" in done.output
+
+
 def test_the_doctor_says_by_which_apis_turns_came(run: Run, letta: SharedLetta, app: Flask, chat: Chat) -> None:
     round_trip(letta)
     assert "✓ turns: none yet" in run("doctor").output.splitlines()

@@ -374,6 +374,36 @@ def test_a_change_of_an_agent_waits_for_its_turn(ada: LettaClient, letta: FakeGa
     assert during == [0, 200]
 
 
+def test_a_message_to_a_conversation_of_letta_s_own_waits_for_its_agent(ada: LettaClient, letta: FakeGateway) -> None:
+    letta.will_answer(200, {"id": "conv-1", "agent_id": ada.agent_id})
+    letta.will_answer(200, {"messages": []})
+    body = {"messages": [{"role": "user", "content": "Hi"}], "background": True, "streaming": False}
+    assert ada.send("conversations/conv-1/messages", body).json == {"messages": []}
+    assert [call.path for call in letta.forwarded] == ["/v1/conversations/conv-1", "/v1/conversations/conv-1/messages"]
+    assert "background" not in json.loads(letta.forwarded[-1].body or b"")
+    letta.will_answer(404, {"detail": "No."})
+    letta.will_answer(404, {"detail": "No."})
+    assert ada.send("conversations/conv-2/messages", body).status_code == 404
+
+
+def test_an_open_call_of_another_api_is_not_shown(ada: LettaClient, chat: Chat, letta: FakeGateway) -> None:
+    will_call(letta)
+    (call,) = chat.ask("Read", tools=[{"type": "function", "function": READ}]).message["tool_calls"]
+    request_id = CALL_IDS.message_and_index(call["id"])[0]  # type: ignore[index]
+    ids = list(letta.agent(ada.agent_id).message_ids)
+    assert ids[-1] == request_id
+    letta.will_answer(200, {"id": ada.agent_id, "message_ids": ids, "pending_approval": {"id": request_id}})
+    shown = ada.get(f"agents/{ada.agent_id}")
+    assert (shown["message_ids"], shown["pending_approval"]) == (ids[:-1], None)
+    row = {
+        "id": request_id,
+        "message_type": "approval_request_message",
+        "tool_call": {"name": "read", "arguments": "{}", "tool_call_id": "call_0"},
+    }
+    letta.will_answer(200, [row])
+    assert ada.get(f"agents/{ada.agent_id}/messages")[0]["tool_call"]["tool_call_id"] == "call_0"
+
+
 # --- rights -----------------------------------------------------------------------------------------------
 
 
@@ -425,6 +455,21 @@ def test_a_key_for_agents_reaches_only_agents_that_it_may_see(environment: dict[
         assert ada.send(path, sent, verb).status_code == status, (verb, path)
     assert ada.send("tools/add-base-tools", {}).json == []
     assert len(letta.forwarded) == forwarded
+
+
+def test_a_key_for_agents_sees_no_secrets_and_makes_letta_fetch_nothing(
+    environment: dict[str, str], letta: FakeGateway
+) -> None:
+    ada = with_key(environment, letta, "letta=agents")
+    agent = {"id": ada.agent_id, "secrets": [{"value": "s"}], "tool_exec_environment_variables": [{"value": "s"}]}
+    for path, row in ((f"agents/{ada.agent_id}", agent), ("agents/", [agent])):
+        letta.will_answer(200, row)
+        assert '"s"' not in ada.send(path, verb="GET").text
+    address = {"type": "image", "source": {"type": "url", "url": "http://169.254.169.254/"}}
+    for path in ("messages", "messages/stream", "messages/async"):
+        body = {"messages": [{"role": "user", "content": [address]}]}
+        assert ada.send(f"agents/{ada.agent_id}/{path}", body).status_code == 400
+    assert len(letta.forwarded) == 2
 
 
 def test_errors_are_in_letta_s_form(ada: LettaClient) -> None:
