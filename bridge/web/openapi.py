@@ -69,13 +69,15 @@ _RESPONSE_REQUEST = _object_schema(
     stream=_FLAG,
     store=_FLAG,
     previous_response_id=_TEXT_OR_NULL,
+    conversation={"anyOf": [_TEXT_OR_NULL, _object_schema("id", id=_TEXT)]},
     tools=_array_schema(_object_schema("type", type=_TEXT, name=_TEXT, parameters=_ANY_OBJECT)),
     tool_choice={"anyOf": [{"enum": ["none", "auto", "required"]}, _ANY_OBJECT]},
     parallel_tool_calls=_FLAG,
     text={"type": "object", "properties": {"format": _ANY_OBJECT}},
     **dict.fromkeys(("temperature", "top_p"), _NUMBER_OR_NULL),
     **dict.fromkeys(("max_output_tokens", "max_tool_calls"), _WHOLE_NUMBER_OR_NULL),
-    **dict.fromkeys(("user", "truncation", "service_tier"), _TEXT_OR_NULL),
+    **dict.fromkeys(("user", "truncation", "service_tier", "prompt_cache_key", "safety_identifier"), _TEXT_OR_NULL),
+    **dict.fromkeys(("metadata", "reasoning"), {"type": ["object", "null"]}),
 )
 _RESPONSE_ID = {"name": "response_id", "in": "path", "required": True, "schema": _TEXT}
 _ERROR_FIELDS = _object_schema(
