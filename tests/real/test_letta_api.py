@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,8 +71,8 @@ def check_that_it_reads(program: str, how: str, agent: Agent, url: str, scratch:
 def test_the_answers_have_the_types_of_letta_client(agent: Agent, letta_url: str, how: str) -> None:
     program = Program(letta_url, agent.id, how)
     prompt = f"Which word is in notes.txt?\n{script(call('read_file', path='notes.txt'))}"
-    ((call_id, found),) = calls_of(program.said({"role": "user", "content": prompt})).items()
-    assert found == ("read_file", '{"path": "notes.txt"}')
+    ((call_id, (name, arguments)),) = calls_of(program.said({"role": "user", "content": prompt})).items()
+    assert (name, json.loads(arguments)) == ("read_file", {"path": "notes.txt"})
 
     result = {"type": "tool", "tool_call_id": call_id, "tool_return": "The word is milk.", "status": "success"}
     said = program.said({"type": "approval", "approvals": [result]})
