@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 from testbed.cache import Progress
 from tests.clients.installed import folder_of, node
 from tests.clients.pins import LETTA_CODE, LETTA_CODE_OLDER, Client
-from tests.clients.process import ClientFailed, Scratch, run_to_end
+from tests.clients.process import Scratch, run_to_end, running
 from tests.clients.task import call
+from tests.waiting import until
 
 SECONDS = 150.0
 OFFLINE = {"DISABLE_AUTOUPDATER": "1", "LETTA_CODE_TELEM": "0"}
@@ -65,10 +64,11 @@ class LettaCode:
         self._conversation = str(answer["conversation_id"])
         return str(answer["result"])
 
-    def interrupted(self, text: str, *, seconds: float) -> None:
-        """Gives it the prompt, and kills it after so many seconds."""
-        with pytest.raises(ClientFailed, match="did not end"):
-            run_to_end(self._command(text, False), self._scratch, self._settings, seconds=seconds)
+    def interrupted(self, text: str, begun: Path) -> None:
+        """Gives it the prompt, and kills it as soon as the file exists."""
+        log = self._scratch.home / "interrupted.log"
+        with running(self._command(text, False), self._scratch, self._settings, log):
+            until(begun.exists, seconds=SECONDS)
 
     def _command(self, text: str, goes_on: bool) -> Sequence[str]:
         return [*self._start, "-p", text, *self._place(goes_on), "--yolo", "--output-format", "json"]

@@ -62,6 +62,6 @@ _IN_THE_BUNDLE = (
     "sharp",
     "shiki",
 )
-LETTA_CODE = Client("letta-code", "npm", ("@letta-ai/letta-code@0.32.18",), 95, left_out=_IN_THE_BUNDLE)
-LETTA_CODE_OLDER = Client("letta-code-older", "npm", ("@letta-ai/letta-code@0.25.9",), 65, left_out=_IN_THE_BUNDLE)
+LETTA_CODE = Client("letta-code", "npm", ("@letta-ai/letta-code@0.32.18",), 90, left_out=_IN_THE_BUNDLE)
+LETTA_CODE_OLDER = Client("letta-code-older", "npm", ("@letta-ai/letta-code@0.25.9",), 55, left_out=_IN_THE_BUNDLE)
 LETTA_CLIENT_NODE = Client("letta-client-node", "npm", ("@letta-ai/letta-client@1.12.1",), 10)

@@ -51,8 +51,10 @@ def test_a_letta_code_that_is_killed_in_the_middle_of_a_tool_is_started_again(
     notes, begun = scratch.work / "notes.txt", scratch.work / "begun.txt"
     word = secret_in(notes)
     session = LettaCode(letta_wire.url, agent.id, scratch, say, release, conversation)
-    session.interrupted(f"Wait.\n{script(release.runs(f'touch {begun} && sleep 60'))}", seconds=15)
-    assert begun.exists()
+    session.interrupted(f"Wait.\n{script(release.runs(f'touch {begun} && sleep 60'))}", begun)
     reading = script(release.runs(f"cat {notes}"))
     assert word in session.prompt(f"Stop waiting. Which word is in notes.txt?\n{reading}")
+    story = agent.story()
+    left_open = [place for place, line in enumerate(story) if line.startswith("call ") and "sleep 60" in line]
+    assert all(story[place + 1].startswith("result of") for place in left_open)
     assert letta_wire.failures() == []
