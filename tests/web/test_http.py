@@ -27,7 +27,7 @@ def post(client: FlaskClient, data: bytes, encoding: str) -> TestResponse:
 
 def test_the_home_page_links_to_the_api_and_the_admin_page(client: FlaskClient) -> None:
     page = client.get("/").get_data(as_text=True)
-    for link in ("/v1/chat/completions", "/openapi.json", "/admin/"):
+    for link in ("/v1/chat/completions", "/letta", "/openapi.json", "/admin/"):
         assert link in page
     assert not re.search(r"https?://", page)
 

@@ -472,6 +472,29 @@ def test_a_key_for_agents_sees_no_secrets_and_makes_letta_fetch_nothing(
     assert len(letta.forwarded) == 2
 
 
+def test_a_conversation_or_a_shown_message_leads_to_no_agent_of_others(
+    environment: dict[str, str], letta: FakeGateway
+) -> None:
+    bob = letta.has_agent("Bob")
+    owner = LettaClient(create_app(read_settings(environment), letta).test_client(), bob.id)
+    conversation = (owner.send(f"conversations/?agent_id={bob.id}", {}).json or {})["id"]
+    open_call(owner, letta, path=f"conversations/{conversation}/messages")
+    shown = owner.get(f"conversations/{conversation}")["in_context_message_ids"][-1]
+    limited = with_key(environment, letta, "letta=agents", agents="Ada")
+    forwarded, prompts = len(letta.forwarded), len(letta.prompts)
+    for verb, path in (
+        ("GET", f"conversations/{conversation}"),
+        ("GET", f"conversations/{conversation}/messages"),
+        ("POST", f"conversations/{conversation}/messages"),
+        ("POST", f"conversations/{conversation}/cancel"),
+        ("GET", f"messages/{shown}"),
+    ):
+        sent = {"messages": [{"role": "user", "content": "Hi"}]} if verb == "POST" else None
+        assert limited.send(path, sent, verb).status_code == 404, (verb, path)
+    assert limited.try_to_say("Hi", path="conversations/default/messages", agent_id=bob.id).status_code == 404
+    assert (len(letta.forwarded), len(letta.prompts)) == (forwarded, prompts)
+
+
 def test_errors_are_in_letta_s_form(ada: LettaClient) -> None:
     for verb, path in (("GET", "agents/agent-1/x/../y"), ("POST", "agents/agent-1/messages")):
         answered = ada.send(path, {"messages": []} if verb == "POST" else None, verb)
