@@ -43,7 +43,8 @@ class OurTools:
 def without_our_tools(value: Any, ours: OurTools) -> Any:
     """Returns an answer about agents or tools without the stubs: an agent, a tool, an agent file (an export), an
     agent's context, or a list of agents, of tools or of found tools. None for an answer that is a stub itself. A list
-    of agents also loses the bridge's helper agents. The messages of an agent file are kept as they are.
+    of agents also loses the bridge's helper agents. Kept are the messages of an agent file, and the bridge's entry in
+    an agent's metadata, which a program would remove that writes the metadata back without it.
     """
     if isinstance(value, list):
         return _without_rows(value, ours)

@@ -168,12 +168,14 @@ def _calls_in(row: JsonObject) -> list[JsonObject]:
 
 
 def _with_client_names(row: JsonObject, ours: OurTools) -> JsonObject:
-    """Returns a row with the client's names of tools. `name` is the tool's name only in a message of a tool."""
-    if row.get("message_type") not in (REQUEST, CALL, RETURN):
+    """Returns a row with the client's names of tools. `name` is the tool's only in a return; elsewhere it is that of
+    the agent or of a user.
+    """
+    kind, name = row.get("message_type"), row.get("name")
+    if kind not in (REQUEST, CALL, RETURN):
         return row
     changed: dict[str, Any] = {}
-    name = row.get("name")
-    if isinstance(name, str) and ours.client_names.get(name, name) != name:
+    if kind == RETURN and isinstance(name, str) and ours.client_names.get(name, name) != name:
         changed["name"] = ours.client_names[name]
     for member in ("tool_call", "tool_calls"):
         value = row.get(member)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.interception.method import GO_ON, NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT
+from bridge.letta.rows import message_from_row
 from bridge.passthrough.hiding import OurTools
 from bridge.passthrough.readable import readable_messages, with_readable_request
 from bridge.turn import JsonObject
@@ -77,6 +78,11 @@ def test_a_closed_request_stays_a_request() -> None:
 def test_lettas_own_arguments_of_stubs_are_left_out() -> None:
     rows = [calling(2, called(path="a", request_heartbeat=True, thinking="hm", inner_thoughts="hm")), ANSWER]
     assert shown(rows, last=9)[0]["tool_call"]["arguments"] == '{"path": "a"}'
+
+
+def test_an_agent_with_the_name_of_a_stub_keeps_its_name() -> None:
+    rows = [row(2, CALL, tool_call=called("shell"), name="fs_read_1a2b3c4d"), ANSWER]
+    assert shown(rows, last=9) is rows
 
 
 @pytest.mark.parametrize("arguments", ['{ "path" :1e400}', '{"path": ', "[1]", "", None])
@@ -248,7 +254,8 @@ def real_messages(answers: dict[str, Any], kind: str, last: str) -> list[JsonObj
 def test_a_real_servers_open_call_is_the_last_message_of_its_agent(answers: dict[str, Any]) -> None:
     last = answers["agent"]["message_ids"][-1]
     rows = real_messages(answers, "open", last)
-    call = {"name": answers["client_name"], "arguments": '{"path": "a.txt"}', "tool_call_id": answers["call_id"]}
+    call = {**rows[-1]["tool_call"], "name": answers["client_name"], "tool_call_id": answers["call_id"]}
+    assert json.loads(call["arguments"]) == {"path": "a.txt"}
     assert {**rows[-1], "id": last, "message_type": REQUEST, "tool_call": call, "tool_calls": [call]} == rows[-1]
     assert [one["message_type"] for one in rows if one["id"] != answers["open"][2]["id"]] == [
         "system_message",
@@ -262,7 +269,8 @@ def test_a_real_servers_closed_call_has_its_result(answers: dict[str, Any]) -> N
     rows = real_messages(answers, "closed", answers["message_ids_after"][-1])
     [call] = [one for one in rows if "tool_call" in one]
     [returned] = [one for one in rows if one["message_type"] == RETURN]
-    assert (call["tool_call"]["name"], returned["tool_return"]) == (answers["client_name"], "The text.")
+    assert call["tool_call"]["name"] == answers["client_name"]
+    assert message_from_row(returned, packed=True).text == "The text."
     assert returned["tool_call_id"] == call["tool_call"]["tool_call_id"] != answers["call_id"]
     assert rows[-1]["message_type"] == "assistant_message"
     assert not [one for one in rows if one.get("approve") is False]
