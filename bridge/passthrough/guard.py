@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
+from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
 from bridge.interception.runs_under_way import wait_for_runs
 from bridge.letta.gateway import Gateway
 from bridge.letta.gateway_while_held import gateway_while_held
@@ -56,8 +57,8 @@ class Guard:
                 self._open_calls.wait_until_closed(turn.model, others, deadline, gone)
 
     def _prepare(self, agent_id: str, hold: AgentHold) -> None:
-        """Detaches the stubs, and closes calls of clients that hold the agent. First waits for the runs of a turn that
-        was broken off.
+        """Detaches the stubs, closes calls of clients that hold the agent, and gives it back its owner's setting for
+        parallel calls. First waits for the runs of a turn that was broken off.
         """
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
@@ -72,3 +73,5 @@ class Guard:
         if any(is_ours(tool) for tool in agent.tools):
             method = self._offering.choose_method(agent).method
             self._offering.offer_stubs(gateway, agent, (), method, ToolChoice())
+        if is_switched_on_by_bridge(agent):
+            gateway.change_agent(agent_id, change_to_switch_back(agent))

@@ -298,6 +298,16 @@ def test_a_held_call_of_another_client_is_closed_before_a_plain_message(
     assert "give_results" in letta.calls
 
 
+def test_a_plain_message_finds_the_owners_setting_for_parallel_calls(ada: LettaClient, letta: FakeGateway) -> None:
+    before = letta.agent(ada.agent_id)
+    ada.say("Hi")
+    assert letta.agent(ada.agent_id).parallel_calls
+    letta.will_answer(200, {})
+    ada.send(f"agents/{ada.agent_id}/messages", {"messages": []})
+    after = letta.agent(ada.agent_id)
+    assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
+
+
 def test_a_broken_answer_marks_the_turn_as_unfinished(ada: LettaClient, letta: FakeGateway) -> None:
     broken = errors.LettaUnreachable("It broke.", code="stream_cut")
     letta.will_answer(200, b"data: {}\n\n", [("Content-Type", "text/event-stream")], broken)

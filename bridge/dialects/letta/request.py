@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,9 @@ def wants_stream(body: JsonObject, place: Place) -> bool:
 def parse_request(body: JsonObject, place: Place, rules: RequestRules) -> tuple[Turn, Sequence[GivenAnswer]]:
     """Returns the turn that a request asks for, and the answers in it as the client gave them."""
     items = _message_items(body)
-    answers = [answer for where, item in items if is_answer(item) for answer in read_answers(item, where, rules)]
+    answers = _first_for_each_call(
+        answer for where, item in items if is_answer(item) for answer in read_answers(item, where, rules)
+    )
     said = [message for where, item in items if not is_answer(item) for message in _read_message(item, where, rules)]
     pictures = [image for answer in answers for image in answer.images]
     if pictures:
@@ -74,6 +76,14 @@ def parse_request(body: JsonObject, place: Place, rules: RequestRules) -> tuple[
         call_ids=CALL_IDS,
     )
     return turn, answers
+
+
+def _first_for_each_call(answers: Iterable[GivenAnswer]) -> list[GivenAnswer]:
+    """Returns the answers without any for a call that an earlier one answers."""
+    found: dict[str, GivenAnswer] = {}
+    for answer in answers:
+        found.setdefault(answer.result.call_id, answer)
+    return [*found.values()]
 
 
 def _message_items(body: JsonObject) -> list[tuple[str, JsonObject]]:

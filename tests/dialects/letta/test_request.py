@@ -77,6 +77,12 @@ def test_the_older_form_decides_on_the_call_of_its_request() -> None:
     assert parse(item).new_input.results[0].call_id == CALL
 
 
+def test_the_first_answer_to_a_call_counts() -> None:
+    turn = parse(answer(tool_return="one"), answer(tool_return="two"))
+    assert [result.text for result in turn.new_input.results] == ["one"]
+    assert turn.closed_calls == 1
+
+
 def test_a_stale_call_is_denied_together_with_a_new_message() -> None:
     turn = parse(answer(type="approval", approve=False, reason="stale"), USER)
     assert [one.call_id for one in turn.new_input.results] == [CALL]
