@@ -178,7 +178,8 @@ class Alignment:
         if turn.kind == "broken off":
             self.attempted |= set(turn.told)
             self.attempted_since |= set(turn.told if since else ())
-            self._attempted_history = self._attempted_history or turn.history
+            if self._history_place[0] < 0:  # later turns of this conversation tell what stands in it
+                self._attempted_history = self._attempted_history or turn.history
             return
         self.told |= set(turn.told)
         if since:

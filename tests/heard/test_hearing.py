@@ -529,6 +529,20 @@ def test_a_message_that_changed_back_in_a_turn_that_failed_is_told_once(
     assert told(*talk, user("Well?")) == (["Well?"] if arrived else ["a.py: one", "Again", "Well?"])
 
 
+def test_a_turn_that_failed_long_ago_does_not_hide_a_message_that_changed_back(
+    letta: FakeGateway, ask: Ask, told: Told
+) -> None:
+    one, two, talk = user("a.py: one"), user("a.py: two"), [OK, user("Look")]
+    letta.will(LettaUnreachable("gone"))
+    with pytest.raises(LettaUnreachable):
+        ask(one, *talk)
+    told(one, *talk, user("Now?"), answer="I see.")
+    talk += [user("Now?"), said("I see."), user("Again")]
+    assert told(two, *talk, answer="I see two.") == ["a.py: two", "Again"]
+    talk += [said("I see two."), user("And now?")]
+    assert told(one, *talk) == ["a.py: one", "And now?"]
+
+
 def test_words_of_a_turn_that_failed_are_told_although_they_were_said_long_ago(
     letta: FakeGateway, ask: Ask, told: Told
 ) -> None:
