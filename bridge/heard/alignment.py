@@ -42,6 +42,7 @@ class Alignment:
     - `has_notes`: the notes have any turn of the agent.
     - `restored`: the agent was told these, then others stood in their places, and now they are back.
     - `replaced`: digests of messages that the agent was told, and that are gone although its answer to them is here.
+    - `last_answer`: the place of the last message that the agent said in a turn that was not broken off, or -1.
     - `found_calls`: the agent's calls of which only its stored messages tell.
     - `attempted_since`: digests of what the agent may have been told in this conversation, in turns that were broken
       off, after the last message here that it said.
@@ -60,6 +61,7 @@ class Alignment:
         self.replaced: set[str] = set()
         self.attempted: set[str] = set()
         self.attempted_since: set[str] = set()
+        self.last_answer = -1
         self.found_calls: list[str] = []
         self.has_notes = False
         all_digests = [*self.digests, *map(message_digest, newer)]
@@ -176,10 +178,7 @@ class Alignment:
                 place = self._places_of_quotes.get(call)
             self._match_place(place, turn)
         if turn.kind == "broken off":
-            self.attempted |= set(turn.told)
-            self.attempted_since |= set(turn.told if since else ())
-            if self._history_place[0] < 0:  # later turns of this conversation tell what stands in it
-                self._attempted_history = self._attempted_history or turn.history
+            self._note_attempt(turn, since=since)
             return
         self.told |= set(turn.told)
         if since:
@@ -194,6 +193,12 @@ class Alignment:
             self._match_words(turn)
         else:
             doubtful.append(turn)
+
+    def _note_attempt(self, turn: HeardTurn, *, since: bool) -> None:
+        self.attempted |= set(turn.told)
+        self.attempted_since |= set(turn.told if since else ())
+        if self._history_place[0] < 0:  # otherwise a later turn of this conversation tells what stands in it
+            self._attempted_history = self._attempted_history or turn.history
 
     def _note_replaced(self, turn: HeardTurn) -> None:
         said = turn.said
@@ -250,8 +255,12 @@ class Alignment:
         if place is None:
             return
         self.unmatched.discard(place)
-        if self.messages[place].role == "assistant" and place > self._last_said:
+        if self.messages[place].role != "assistant":
+            return
+        if place > self._last_said:
             self._last_said, self._parent = place, turn
+        if turn.kind != "broken off":
+            self.last_answer = max(self.last_answer, place)
 
     # --- what clients join, wrap or cut ----------------------------------------------------------------
 

@@ -61,17 +61,25 @@ class StoredTalk:
         before = set(alignment.unmatched)
         replies = self._match_replies(alignment)
         self._notes_are_lost = not alignment.has_notes or before != alignment.unmatched
-        self._newest_reply = max(replies.values(), default=self._newest_reply)
-        self._left = Counter(told for turn in self._turns for told in turn.told)
-        self._left.subtract(
-            bare_bytes(told_text(message))
-            for place, message in enumerate(alignment.messages)
-            if place not in alignment.unmatched and (message.role == "user" or place in alignment.standing)
-        )
+        noted = replies.get(alignment.last_answer)
+        self._newest_reply = max(replies.values(), default=self._newest_reply) if noted is None else noted
+        self._left = self._count_told(alignment, after=None if self._notes_are_lost else noted)
         answers = _turns_of_answers(alignment.messages, replies)
         for place in sorted(alignment.unmatched):
             if self._is_known(alignment, place, answers[place]):
                 alignment.note_standing(place)
+
+    def _count_told(self, alignment: Alignment, after: int | None) -> Counter[bytes]:
+        """Counts what the agent was told after this turn, for None in all turns, apart from messages that are known."""
+        if after is not None:
+            return Counter(told for turn in self._turns[after + 1 :] for told in turn.told)
+        left = Counter(told for turn in self._turns for told in turn.told)
+        left.subtract(
+            bare_bytes(told_text(message))
+            for place, message in enumerate(alignment.messages)
+            if place not in alignment.unmatched and (message.role == "user" or place in alignment.standing)
+        )
+        return left
 
     def has_told_since(self, message: Message) -> bool:
         """Returns whether the agent was told the words after the last reply of the transcript that it gave."""
@@ -100,7 +108,7 @@ class StoredTalk:
     def _is_known(self, alignment: Alignment, place: int, answer: int | None) -> bool:
         """Returns whether the agent got an unmatched message; `answer` is the turn of the assistant message after it.
         Unless the notes are lost, equal words that it was told elsewhere do not count, because they may have been
-        replaced by others since.
+        replaced by others since: a turn that was broken off can only have told them after the last reply.
         """
         message = alignment.messages[place]
         if message.role == "tool" and (self._was_returned(message) or alignment.is_own_call(message.tool_call_id)):

@@ -543,6 +543,26 @@ def test_a_turn_that_failed_long_ago_does_not_hide_a_message_that_changed_back(
     assert told(one, *talk) == ["a.py: one", "And now?"]
 
 
+@pytest.mark.parametrize("arrived", [True, False], ids=["heard", "not heard"])
+def test_a_file_that_changed_back_in_a_turn_that_failed_is_told_once(
+    letta: FakeGateway, ask: Ask, told: Told, arrived: bool
+) -> None:
+    one, two, talk = user("a.py: one"), user("a.py: two"), [OK, user("Look")]
+    told(one, *talk, answer="I see.")
+    talk += [said("I see."), user("Again")]
+    assert told(two, *talk, answer="I see two.") == ["a.py: two", "Again"]
+    talk += [said("I see two."), user("And now?")]
+    if arrived:
+        letta.will(Text("Now it is"), LettaUnreachable("gone"))
+    else:
+        letta.fails(LettaUnreachable("gone"), at="send_messages")
+    with pytest.raises(LettaUnreachable):
+        ask(one, *talk)
+    letta.recovers()
+    talk += [said("Now it is")] if arrived else []
+    assert told(one, *talk, user("Well?")) == (["Well?"] if arrived else ["a.py: one", "And now?", "Well?"])
+
+
 def test_words_of_a_turn_that_failed_are_told_although_they_were_said_long_ago(
     letta: FakeGateway, ask: Ask, told: Told
 ) -> None:
