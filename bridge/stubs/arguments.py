@@ -50,7 +50,7 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
         named = {stub.renamed.get(key, key): value for key, value in _without_letta_parameters(given).items()}
         if stub.unnamed in named:
             named = spread_unnamed_arguments(named, stub.unnamed, _parse_json)
-        return _restore_values(stub.spec, named, _null_words(stub))
+        return _restore_values(stub.spec, named, _ArgumentRestorer(_null_words(stub), _optional_names(stub)))
 
     return _change_object(arguments, restore) if arguments.strip() else "{}"
 
@@ -68,7 +68,7 @@ def remove_absent_arguments(spec: ToolSpec, arguments: str) -> str:
     """Returns the JSON text of arguments that a model gave for the client's schema itself, without the nulls that mean
     that an optional value is absent.
     """
-    return _change_object(arguments, lambda given: _restore_values(spec, given, {}))
+    return _change_object(arguments, lambda given: _restore_values(spec, given, _ArgumentRestorer({})))
 
 
 def _change_object(text: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
@@ -83,15 +83,13 @@ def _change_object(text: str, change: Callable[[dict[str, Any]], dict[str, Any]]
         return text
 
 
-def _restore_values(
-    spec: ToolSpec, arguments: dict[str, Any], null_words: Mapping[ArgumentPath, bool]
-) -> dict[str, Any]:
+def _restore_values(spec: ToolSpec, arguments: dict[str, Any], restorer: _ArgumentRestorer) -> dict[str, Any]:
     """Returns the arguments with values as the client expects them; as they are if that takes too much work."""
     sent = spec.parameters or {}
     client = normalise_schema(sent).schema
     finder = SchemaFinder(Definitions(client, sent))
     try:
-        result: dict[str, Any] = _ArgumentRestorer(null_words).restore(arguments, finder.find([client]), ())
+        result: dict[str, Any] = restorer.restore(arguments, finder.find([client]), ())
         return result
     except (TooMuchWork, RecursionError):
         fields = {"tool": spec.name, "schemas": finder.work}
@@ -113,11 +111,21 @@ def _null_words(stub: Stub) -> dict[ArgumentPath, bool]:
     return found
 
 
+def _optional_names(stub: Stub) -> frozenset[str]:
+    """Returns the client's names of the arguments that the model was told it may leave out."""
+    offered = stub.json_schema["parameters"]
+    return frozenset(stub.renamed.get(name, name) for name in offered["properties"].keys() - set(offered["required"]))
+
+
 @dataclass(frozen=True, slots=True)
 class _ArgumentRestorer:
-    """Restores one call's arguments. `null_words` has the paths of values that the model gives as JSON text."""
+    """Restores one call's arguments. `null_words` has the paths of values that the model gives as JSON text. `optional`
+    are the arguments that the model may leave out, None if it read that in the client's own schema: of alternatives at
+    the top, each may require another one.
+    """
 
     null_words: Mapping[ArgumentPath, bool]
+    optional: frozenset[str] | None = None
 
     def restore(self, value: Any, schemas: ValueSchemas, path: ArgumentPath, optional: bool = False) -> Any:
         """Returns the value as the client expects it. In `path`, "*" is any item of a list. `optional`: null would
@@ -135,10 +143,13 @@ class _ArgumentRestorer:
         """Yields an object's members, except nulls in optional properties whose schemas do not allow null."""
         for name, inner in value.items():
             member, place = schemas.member(name), (*path, name)
-            optional = (inner is None or place in self.null_words) and schemas.is_optional(name)
+            optional = (inner is None or place in self.null_words) and self._is_optional(name, schemas, path)
             restored = self.restore(inner, member, place, optional)
             if restored is not None or not optional or "null" in member.kinds:
                 yield name, restored
+
+    def _is_optional(self, name: str, schemas: ValueSchemas, path: ArgumentPath) -> bool:
+        return schemas.is_optional(name) if path or self.optional is None else name in self.optional
 
     def _read_text(self, text: str, schemas: ValueSchemas, path: ArgumentPath, optional: bool) -> Any:
         """Returns the value in JSON text. Returns the text itself if the text is not JSON, or if the schemas do not

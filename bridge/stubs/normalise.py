@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.errors import InvalidRequest
-from bridge.stubs.drafts import translate_schema
+from bridge.stubs.drafts import Origins, translate_schema
 from bridge.stubs.in_words import compact_json, describe_schema, keyword_phrases
 from bridge.stubs.keywords import FORMS, SILENT, Malformed, read_keyword
 from bridge.stubs.patterns import is_common_pattern
@@ -16,6 +16,10 @@ from bridge.stubs.subschemas import Schema, subschema_places
 _MAY_BE_NULL = ("const", "default")
 _MAY_BE_BOOLEAN = ("additionalProperties", "unevaluatedProperties", "unevaluatedItems")
 _COMBINING = ("$ref", "allOf", "anyOf", "oneOf")
+# Keywords by which a schema may say something about items beside `items` and `prefixItems`.
+_ABOUT_ITEMS = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "contains"}
+)
 _NOTES = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
 _NULL = {"type": "null"}
 # The schema of a property that must not be there.
@@ -24,6 +28,7 @@ _LEFT_OUT: Schema = {"not": {}, "description": "no value is allowed: leave it ou
 UNKNOWN = "Left out, because JSON Schema has no such keyword"
 NULLABLE = "`nullable` beside a reference or alternatives, read as: or null"
 PATTERN = "Said in words, because not every model provider knows the regular expression"
+UNEVALUATED = "Said in words, because every list needs `items`, beside which it would say nothing"
 # How many characters of a property's name an error shows, and how many places a sentence names.
 _SHOWN = 64
 _NAMED = 5
@@ -85,6 +90,7 @@ class _Walk:
             if read is not None or key in _MAY_BE_NULL:
                 result[key] = read
         self._say_odd_patterns(result, place)
+        self._settle_unevaluated_items(result, place, origins)
         _simplify(result)
         for keyword, holder, key in subschema_places(result):
             inner = place, f".{origins.get(keyword, keyword)}{_step_to(holder, key, result)}"
@@ -123,6 +129,21 @@ class _Walk:
             schema["additionalProperties"] = True
         if phrases:
             schema["description"] = describe_schema(schema, *phrases)
+
+    def _settle_unevaluated_items(self, schema: Schema, place: Place, origins: Origins) -> None:
+        """Says what `unevaluatedItems` means, in place. `items`, which every list gets, would leave it no meaning."""
+        is_list, is_combined = "array" in declared_types(schema), bool(schema.keys() & set(_COMBINING))
+        if "unevaluatedItems" not in schema or not (is_list or is_combined):
+            return
+        rest = schema.pop("unevaluatedItems")
+        if "items" in schema:
+            return
+        if not schema.keys() & _ABOUT_ITEMS:
+            schema["items"] = rest
+            origins["items"] = "unevaluatedItems"
+        elif rest is not True:
+            schema["description"] = describe_schema(schema, *keyword_phrases({"unevaluatedItems": rest}))
+            self._note(UNEVALUATED, _path((place, ".unevaluatedItems"))[1:])
 
     def _allow_null(self, schema: Schema, place: Place) -> Schema:
         """Says in JSON Schema what OpenAPI's `nullable` means. All arguments together are never null."""

@@ -156,7 +156,7 @@ class PartReader:
         """Merges a keyword of a part; of notes, the first wins."""
         value, known = part[key], merged.rest.get(key)
         if key == "if":
-            if not part.keys() & {"then", "else"}:
+            if not part.keys() & {"then", "else"} and not any("unevaluatedProperties" in one for one in merged.parts):
                 return
             value = {name: part[name] for name in _CONDITION if name in part}
             known = {name: merged.rest[name] for name in _CONDITION if name in merged.rest}

@@ -20,6 +20,7 @@ MORE_ARGUMENTS = "more_arguments"
 _ALL = "All arguments of this tool in one object: its members are the arguments"
 _MORE = "Arguments without a parameter of their own: the members of this object are arguments like the others"
 _BRANCHES = ("if", "then", "else")
+_LIMITS_OF_NAMES = ("additionalProperties", "patternProperties", "maxProperties")
 
 
 def offer_unnamed_arguments(top: TopLevel, form: SchemaForm, reader: PartReader) -> str:
@@ -56,8 +57,10 @@ def _hold_all_arguments(top: TopLevel) -> str:
     other_names = top.schema.get("unevaluatedProperties", False)
     if other_names is not False and "additionalProperties" not in said:
         said["additionalProperties"] = other_names
-    is_closed = said.get("additionalProperties") is False and not said.get("patternProperties")
-    if is_closed or said.get("maxProperties") == 0 or not (said or top.quoted or top.has_open_form):
+    if _allows_no_arguments(said):
+        _say_what_no_arguments_must_fit(top, said)
+        return ""
+    if not (said or top.quoted or top.has_open_form):
         return ""
     if top.quoted:
         said["allOf"] = top.quoted
@@ -72,6 +75,19 @@ def _hold_all_arguments(top: TopLevel) -> str:
     top.schema["required"] = [ALL_ARGUMENTS]
     top.changes.append(f"The schema names no arguments: they are given as the members of {ALL_ARGUMENTS!r}.")
     return ALL_ARGUMENTS
+
+
+def _allows_no_arguments(said: Schema) -> bool:
+    is_closed = said.get("additionalProperties") is False and not said.get("patternProperties")
+    return is_closed or said.get("maxProperties") == 0
+
+
+def _say_what_no_arguments_must_fit(top: TopLevel, said: Schema) -> None:
+    """Moves what is said of arguments that can't be given to the tool's description: maybe nothing fits at all."""
+    moved = {key: top.schema.pop(key) for key in said if key not in _LIMITS_OF_NAMES}
+    if moved:
+        top.quoted.append(moved)
+        top.changes.append(f"{', '.join(sorted(moved))} at the top of the schema is said in the tool's description.")
 
 
 def _hold_more_arguments(top: TopLevel, has_conditional: bool) -> str:

@@ -6,7 +6,7 @@ work does not grow with the depth of the arguments, and it is limited.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +18,22 @@ from bridge.stubs.subschemas import ALTERNATIVES, KINDS, Schema
 MAX_WORK = 200_000
 # How many listed values, or keys, are compared in the time in which one schema is looked at.
 _CHOICES = 50
+_CONDITION = ("if", "then", "else")
 
 
 class TooMuchWork(Exception):
     """Comparing a call's arguments with the client's schema takes more than `MAX_WORK`."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Schemas of one value that belong together: it must fit all of them or none, and then those `around` them, too.
+    `is_conditional`: only values that meet a condition must fit them.
+    """
+
+    around: Group | None = None
+    is_conditional: bool = False
+    parts: list[Schema] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -31,6 +43,7 @@ class SchemaFinder:
     definitions: Definitions
     work: int = 0
     _known: dict[frozenset[int], ValueSchemas] = field(default_factory=dict)
+    _together: dict[tuple[int, ...], Schema] = field(default_factory=dict)
 
     def find(self, schemas: Iterable[Any]) -> ValueSchemas:
         """Returns the schemas of a value that may fit any of the given ones, which are normalised. None: any value."""
@@ -46,20 +59,39 @@ class SchemaFinder:
         if self.work > MAX_WORK:
             raise TooMuchWork
 
-    def applicable_parts(self, schemas: Iterable[Any]) -> list[Schema]:
-        """Returns all schemas for the same value, each once: through `$ref`, `allOf`, `anyOf` and `oneOf`."""
-        waiting, found = list(schemas), dict[int, Schema]()
-        while waiting:
-            part = waiting.pop()
-            self.spend(1)
-            if not isinstance(part, dict) or id(part) in found:
-                continue
-            found[id(part)] = part
-            if isinstance(part.get("$ref"), str):
-                waiting.append(self.definitions.lookup(part["$ref"]))
-            for key in ("allOf", *ALTERNATIVES):
-                waiting.extend(part.get(key, ()))
-        return list(found.values())
+    def groups_of(self, schemas: Iterable[Any]) -> list[Group]:
+        """Returns all schemas for the same value, each once, through `$ref` and all that combines schemas. Each
+        alternative, and each schema under a condition, begins a group, which comes after the one around it.
+        """
+        beginnings = [(schema, Group()) for schema in schemas]
+        groups, found = list[Group](), set[int]()
+        while beginnings:
+            first, group = beginnings.pop()
+            groups.append(group)
+            waiting = [first]
+            while waiting:
+                part = waiting.pop()
+                self.spend(1)
+                if not isinstance(part, dict) or id(part) in found:
+                    continue
+                found.add(id(part))
+                group.parts.append(part)
+                if isinstance(part.get("$ref"), str):
+                    waiting.append(self.definitions.lookup(part["$ref"]))
+                waiting.extend(part.get("allOf", ()))
+                beginnings.extend((inner, Group(group, group.is_conditional)) for inner in _alternatives(part))
+                beginnings.extend((inner, Group(group, True)) for inner in _conditional_schemas(part))
+        return groups
+
+    def together(self, schemas: list[Any]) -> Any:
+        """Returns one schema for a value that must fit all of these: the same one for the same schemas."""
+        if len(schemas) == 1:
+            return schemas[0]
+        self.spend(len(schemas))
+        key = tuple(map(id, schemas))
+        if key not in self._together:
+            self._together[key] = {"allOf": schemas}
+        return self._together[key]
 
     def allows(self, schema: Any, value: Any, kind: str, known: dict[int, bool]) -> bool:
         """Whether a schema allows a value of the type `kind`, by its keywords for types, lists of values, and
@@ -89,8 +121,10 @@ class ValueSchemas:
 
     finder: SchemaFinder
     schemas: list[Any]
-    _parts: list[Schema] | None = None
+    _groups: list[Group] | None = None
+    _parts: list[Schema] = field(default_factory=list)
     _kinds: frozenset[str] | None = None
+    _conditional_names: set[str] = field(default_factory=set)
     _described_items: int = 0
     _members: dict[str | None, ValueSchemas] = field(default_factory=dict)
     _items: dict[int, ValueSchemas] = field(default_factory=dict)
@@ -109,52 +143,89 @@ class ValueSchemas:
         known: dict[int, bool] = {}
         return not self.schemas or any(self.finder.allows(schema, value, kind, known) for schema in self.schemas)
 
+    def is_declared(self, name: str) -> bool:
+        """Whether a member of an object has a schema by its name."""
+        parts = self._all_parts()
+        self.finder.spend(len(parts) // _CHOICES)
+        return any(name in part.get("properties", ()) for part in parts)
+
     def is_optional(self, name: str) -> bool:
         """Whether a member of an object is declared, and required by none of the schemas."""
-        if not self._is_declared(name):
+        if not self.is_declared(name):
             return False
         listed = [part["required"] for part in self._all_parts() if "required" in part]
         self.finder.spend(sum(1 + len(names) // _CHOICES for names in listed))
         return not any(name in names for names in listed)
 
     def member(self, name: str) -> ValueSchemas:
-        """Returns the schemas of an object's member. Members that are not declared have the same ones."""
-        key = name if self._is_declared(name) else None
+        """Returns the schemas of an object's member. Members that are not declared have the same ones, except for those
+        that only a condition names.
+        """
+        is_declared = self.is_declared(name)
+        key = name if is_declared or name in self._conditional_names else None
         if key not in self._members:
-            parts = self._all_parts()
-            self.finder.spend(len(parts))
-            self._members[key] = self.finder.find(inner for part in parts for inner in _member_schemas(part, key))
+            under_conditions = key is not None and not is_declared
+            self._members[key] = self._find_inner(lambda part: _member_schemas(part, key), under_conditions)
         return self._members[key]
 
     def item(self, place: int) -> ValueSchemas:
         """Returns the schemas of a list's item. Items behind those that `prefixItems` describes have the same ones."""
-        parts = self._all_parts()
+        self._all_parts()
         key = min(place, self._described_items)
         if key not in self._items:
-            self.finder.spend(len(parts))
-            self._items[key] = self.finder.find(inner for part in parts for inner in _item_schemas(part, key))
+            self._items[key] = self._find_inner(lambda part: (_item_schemas(part, key), []))
         return self._items[key]
 
-    def _is_declared(self, name: str) -> bool:
-        parts = self._all_parts()
-        self.finder.spend(len(parts) // _CHOICES)
-        return any(name in part.get("properties", ()) for part in parts)
+    def _find_inner(
+        self, schemas_in: Callable[[Schema], tuple[list[Any], list[Any]]], under_conditions: bool = False
+    ) -> ValueSchemas:
+        """Returns the schemas of a value inside this one. `schemas_in` returns those that one schema has for it: those
+        that it must fit, and those that may be about it. The latter count only where there is none of the former.
+        """
+        self.finder.spend(len(self._all_parts()))
+        found, possible, needed = list[Any](), list[Any](), dict[int, list[Any]]()
+        for group in self._groups or ():
+            own = list[Any]()
+            for must, may in map(schemas_in, group.parts):
+                own += must
+                possible += may
+            needed[id(group)] = [*own, *(needed[id(group.around)] if group.around else ())]
+            if own and (under_conditions or not group.is_conditional):
+                found.append(self.finder.together(needed[id(group)]))
+        return self.finder.find(found or possible)
 
     def _all_parts(self) -> list[Schema]:
-        if self._parts is None:
-            self._parts = self.finder.applicable_parts(self.schemas)
+        """Returns the schemas that do not depend on a condition."""
+        if self._groups is None:
+            self._groups = self.finder.groups_of(self.schemas)
+            self._parts = [part for group in self._groups if not group.is_conditional for part in group.parts]
             self._described_items = max((len(part.get("prefixItems", ())) for part in self._parts), default=0)
+            conditional = [part for group in self._groups if group.is_conditional for part in group.parts]
+            self._conditional_names = {name for part in conditional for name in part.get("properties", ())}
+            self._conditional_names.difference_update(*(part.get("required", ()) for part in self._parts))
         return self._parts
 
 
-def _member_schemas(part: Schema, name: str | None) -> list[Any]:
+def _member_schemas(part: Schema, name: str | None) -> tuple[list[Any], list[Any]]:
     """Returns a schema's own ones for a member: that in `properties`, or else those for members that are not declared,
-    which is what None asks for. Patterns of names are not tried: a client's pattern may take any time.
+    which is what None asks for. Patterns of names are not tried, because a client's pattern may take any time: so their
+    schemas, and those of other names beside them, are only possible ones.
     """
     if name in part.get("properties", ()):
-        return [part["properties"][name]]
+        return [part["properties"][name]], []
     others = part.get("additionalProperties")
-    return [*([others] if isinstance(others, dict) else ()), *part.get("patternProperties", {}).values()]
+    patterns = part.get("patternProperties")
+    if patterns:
+        return [], [*patterns.values(), *([] if others is False else [others if isinstance(others, dict) else {}])]
+    return ([others], []) if isinstance(others, dict) else ([], [])
+
+
+def _alternatives(part: Schema) -> list[Any]:
+    return [inner for key in ALTERNATIVES for inner in part.get(key, ())]
+
+
+def _conditional_schemas(part: Schema) -> list[Any]:
+    return [*(part[key] for key in _CONDITION if key in part), *part.get("dependentSchemas", {}).values()]
 
 
 def _item_schemas(part: Schema, place: int) -> list[Any]:

@@ -104,6 +104,54 @@ def test_a_null_is_dropped_only_if_it_means_left_out(
     assert json.loads(result) == ({"a": None, "b": 1} if kept else {"b": 1})
 
 
+WORD: dict[str, Any] = {"type": "string"}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": WORD, "b": WORD}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {"oneOf": [{"properties": {name: WORD}, "required": [name]} for name in ("a", "b")]},
+        {"allOf": [{"properties": {"a": WORD, "b": WORD}}, {"properties": {"b": {"minLength": 1}}}]},
+        {"properties": {"a": WORD, "b": WORD}, "anyOf": [{"properties": {"b": {"minLength": 1}}}, {"required": ["a"]}]},
+    ],
+    ids=["alternatives require it", "alternatives have it", "two parts have it", "an alternative says more of it"],
+)
+def test_a_null_leaves_out_what_the_model_was_told_that_it_leaves_out(schema: dict[str, Any], form: SchemaForm) -> None:
+    stub = make_stub(ToolSpec("tool", "", {"type": "object", **schema}), form)
+    null = None if form is not SANDBOXED else "null"
+    assert json.loads(restore_arguments(stub, json.dumps({"a": "5", "b": null}))) == {"a": "5"}
+
+
+@pytest.mark.parametrize("form", [STRICT, SANDBOXED], ids=["strict", "sandboxed"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"if": {"required": ["a"]}, "then": {"properties": {"b": WORD}, "required": ["b"]}},
+        {"dependentSchemas": {"c": {"properties": {"b": {"type": "integer"}}}}},
+    ],
+    ids=["then", "dependentSchemas"],
+)
+def test_a_null_leaves_out_what_only_a_condition_names(schema: dict[str, Any], form: SchemaForm) -> None:
+    stub = make_stub(ToolSpec("tool", "", {"type": "object", "properties": {"a": WORD}, **schema}), form)
+    assert "b" in stub.json_schema["parameters"]["properties"]
+    null = None if form is STRICT else "null"
+    assert json.loads(restore_arguments(stub, json.dumps({"a": "x", "b": null}))) == {"a": "x"}
+
+
+def test_a_null_of_a_name_under_a_condition_stays_where_no_parameter_has_the_name() -> None:
+    conditional = {"if": {"required": ["a"]}, "then": {"properties": {"b": WORD}}}
+    stub = make_stub(ToolSpec("tool", "", {"type": "object", "properties": {"a": WORD}, **conditional}), AS_SENT)
+    assert json.loads(restore_arguments(stub, '{"b": null}')) == {"b": None}
+
+
+def test_an_undeclared_argument_beside_patterns_may_be_any_value() -> None:
+    schema = {"type": "object", "required": ["b"], "patternProperties": {"^a": WORD}}
+    stub = make_stub(ToolSpec("tool", "", schema), STRICT)
+    assert json.loads(restore_arguments(stub, '{"b": "[1]", "more_arguments": null}')) == {"b": [1]}
+
+
 def test_nulls_are_dropped_inside_of_values_and_in_every_alternative() -> None:
     box = {"type": "object", "properties": {"w": {"type": "number"}, "h": {"type": "number"}}, "required": ["w"]}
     circle = {"type": "object", "properties": {"r": {"type": "number"}, "h": {"type": "number"}}, "required": ["r"]}

@@ -79,7 +79,7 @@ def test_values_with_the_same_schemas_share_them() -> None:
 def test_a_schema_counts_once_whichever_ways_lead_to_it() -> None:
     shared = {"$ref": "#/$defs/A"}
     found = finder({"allOf": [shared, {"anyOf": [shared, shared]}], "$defs": {"A": {"oneOf": [shared, {}]}}})
-    parts = found.applicable_parts([found.definitions.root])
+    parts = [part for group in found.groups_of([found.definitions.root]) for part in group.parts]
     assert len({id(part) for part in parts}) == len(parts) == 8
     assert found.work == 11
 
