@@ -6,8 +6,8 @@ Model providers refuse every message to an agent with a tool in whose schema a k
 from __future__ import annotations
 
 import json
-import math
 import re
+import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +72,8 @@ def _is_instance_of(*types: type) -> Callable[[Any], bool]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Also refuses integers that are no float in other languages: Python can't convert them either."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _is_positive(value: Any) -> bool:
@@ -80,7 +81,7 @@ def _is_positive(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and _is_number(value) and value >= 0
 
 
 def _is_type(value: Any) -> bool:
