@@ -192,7 +192,12 @@ def test_the_message_that_makes_an_agent_go_on_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"approve": True, "reason": None}, {"approve": False, "reason": "no"}, {"approve": None, "reason": None}]
+    "fields",
+    [
+        {"approve": True, "reason": NO_RESULT},
+        {"approve": False, "reason": "no"},
+        {"approve": None, "reason": None},
+    ],
 )
 def test_the_clients_own_decisions_are_shown(fields: dict[str, Any]) -> None:
     rows = [calling(2, called("shell"), kind=REQUEST), row(4, RESPONSE, **fields), ANSWER]
