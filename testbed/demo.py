@@ -125,10 +125,12 @@ def _welcome(url: str, environment: Mapping[str, str], password: str) -> str:
     key = " -H 'Authorization: Bearer YOUR_KEY'" if environment.get("BRIDGE_API_KEYS") else ""
     model, trouble = ("YOUR_AGENT", "") if key else _some_model(url)
     question = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello!"}]})
+    serves_letta = environment.get("BRIDGE_LETTA_API", "") not in ("", "off")
+    letta = f"\n  Letta API  {url}/letta   (for Letta Code and letta-client: docs/letta.md)" if serves_letta else ""
     return f"""
 {trouble or "The bridge is ready."}
 
-  base URL   {url}/v1      (for your client; the model is the name of an agent)
+  base URL   {url}/v1      (for your client; the model is the name of an agent){letta}
   try it     curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{question}'
   admin      {url}/admin/  (password: {password})
 

@@ -81,3 +81,9 @@ def test_without_keys_the_example_has_no_key(answers: responses.RequestsMock) ->
     text = demo._welcome(URL, {"BRIDGE_ALLOW_ANONYMOUS": "yes"}, "secret")
     assert "Authorization" not in text
     assert '"model": "ada"' in text
+
+
+@pytest.mark.parametrize(("setting", "shown"), [("agents", True), ("all", True), ("off", False), ("", False)])
+def test_the_address_for_letta_s_programs_is_shown_if_they_may_use_it(setting: str, shown: bool) -> None:
+    text = demo._welcome(URL, {"BRIDGE_API_KEYS": "k" * 20, "BRIDGE_LETTA_API": setting}, "secret")
+    assert (f"{URL}/letta " in text) == shown
