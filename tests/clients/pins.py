@@ -59,9 +59,8 @@ _IN_THE_BUNDLE = (
     "@scarf/scarf",
     "@vscode/ripgrep",
     "node-pty",
-    "sharp",
     "shiki",
 )
-LETTA_CODE = Client("letta-code", "npm", ("@letta-ai/letta-code@0.32.18",), 90, left_out=_IN_THE_BUNDLE)
+LETTA_CODE = Client("letta-code", "npm", ("@letta-ai/letta-code@0.32.18",), 90, left_out=(*_IN_THE_BUNDLE, "sharp"))
 LETTA_CODE_OLDER = Client("letta-code-older", "npm", ("@letta-ai/letta-code@0.25.9",), 55, left_out=_IN_THE_BUNDLE)
 LETTA_CLIENT_NODE = Client("letta-client-node", "npm", ("@letta-ai/letta-client@1.12.1",), 10)
