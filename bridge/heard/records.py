@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal, get_args
 
 from bridge.errors import StoreUnavailable
@@ -20,6 +20,10 @@ log = logging.getLogger(__name__)
 # How many turns are kept for each agent, and for how many seconds after the last.
 MOST_TURNS = 1_000
 KEEP = 30 * 86_400.0
+# How many messages, results and calls of one turn are noted, the newest ones, and how long an id may be. Later turns
+# with the agent read all that is noted. What is not noted is looked for among the agent's stored messages.
+MOST_NOTED = 200
+LONGEST_ID = 200
 
 TurnKind = Literal["ended", "broken off", "aside", "summary"]
 
@@ -61,6 +65,16 @@ class HeardTurn:
         return cls(kind, tuple(told), tuple(results), passage, tuple(calls), history, transcript)
 
 
+def _within_limits(turn: HeardTurn) -> HeardTurn:
+    results, calls = ([one for one in ids if len(one) <= LONGEST_ID] for ids in (turn.results, turn.calls))
+    return replace(
+        turn,
+        told=turn.told[-MOST_NOTED:],
+        results=tuple(results[-MOST_NOTED:]),
+        calls=tuple(calls[-MOST_NOTED:]),
+    )
+
+
 def _passage_of(length: Any, start: Any, digest: Any, beginnings: Any) -> Passage:
     if not isinstance(length, int) or not all(isinstance(one, str) for one in (start, digest, beginnings)):
         raise TypeError("not a passage")
@@ -87,7 +101,7 @@ class HeardTurns:
     def note(self, turn: HeardTurn) -> None:
         """Adds the newest turn. Only logs a fault of the store, because the agent has answered."""
         try:
-            self._store.append(f"heard:{self._name}", turn.to_text(), MOST_TURNS, KEEP)
+            self._store.append(f"heard:{self._name}", _within_limits(turn).to_text(), MOST_TURNS, KEEP)
         except StoreUnavailable as fault:
             log.warning("what an agent has heard could not be noted: %s", fault.message)
 
