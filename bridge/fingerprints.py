@@ -15,6 +15,8 @@ _BLANKS = b" \t\r\n\v\f"
 _THOUGHTS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<details", "</details>"))
 # The newest calls of a transcript are enough to recognise its conversation.
 MOST_CALLS = 8
+# Longer ids of calls are not kept: a client may send any, and those of the bridge have 40 characters at most.
+LONGEST_ID = 200
 # So many bytes of a passage are kept to find it.
 LONGEST_START = 12
 # A text that was cut is recognised by digests of the beginnings of the whole one, of so many bytes.
@@ -159,7 +161,7 @@ class ConversationMark:
 def mark_conversation(turn: Turn, calls: Sequence[str] = ()) -> ConversationMark:
     """Returns the mark of the turn's conversation. `calls` are the ids of the calls that the turn made."""
     known = [call.id for message in turn.transcript for call in message.tool_calls]
-    newest = (*known, *calls)[-MOST_CALLS:]
+    newest = tuple(one for one in (*known, *calls) if len(one) <= LONGEST_ID)[-MOST_CALLS:]
     return ConversationMark(turn.client, turn.session, len(turn.transcript), _digest_of(turn.transcript), newest)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from bridge import fingerprints
 from bridge.fingerprints import (
+    LONGEST_ID,
     Passage,
     Passages,
     bare_bytes,
@@ -67,6 +68,11 @@ def test_a_transcript_with_one_of_the_calls_goes_on_whatever_its_client_changed(
     mark = mark_conversation(turn(HELLO), ["call_1"])
     result = Message("tool", "12", tool_call_id="call_1")
     assert goes_on(turn(Message("user", "A summary of before."), CALLED, result), mark)
+
+
+def test_of_a_conversation_no_long_id_of_a_call_is_kept() -> None:
+    called = Message("assistant", tool_calls=(ToolCall("x" * (LONGEST_ID + 1), "read", "{}"),))
+    assert mark_conversation(turn(HELLO, called, HELLO), ["call_1"]).calls == ("call_1",)
 
 
 def test_the_name_that_the_client_gives_its_conversation_decides() -> None:

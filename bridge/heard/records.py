@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal, get_args
 
 from bridge.errors import StoreUnavailable
-from bridge.fingerprints import Passage, digest_bytes
+from bridge.fingerprints import LONGEST_ID, Passage, digest_bytes
 from bridge.store.port import Store
 
 log = logging.getLogger(__name__)
@@ -20,10 +20,9 @@ log = logging.getLogger(__name__)
 # How many turns are kept for each agent, and for how many seconds after the last.
 MOST_TURNS = 1_000
 KEEP = 30 * 86_400.0
-# How many messages, results and calls of one turn are noted, the newest ones, and how long an id may be. Later turns
-# with the agent read all that is noted. What is not noted is looked for among the agent's stored messages.
+# How many messages, results and calls of one turn are noted, the newest ones. Later turns with the agent read all that
+# is noted. What is not noted is looked for among the agent's stored messages.
 MOST_NOTED = 200
-LONGEST_ID = 200
 
 TurnKind = Literal["ended", "broken off", "aside", "summary"]
 

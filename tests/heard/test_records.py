@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bridge.heard.records import LONGEST_ID, MOST_NOTED, HeardTurn, HeardTurns
+from bridge.fingerprints import LONGEST_ID
+from bridge.heard.records import MOST_NOTED, HeardTurn, HeardTurns
 from bridge.store.sqlite import LocalStore
 
 

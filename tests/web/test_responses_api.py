@@ -13,11 +13,14 @@ from flask.testing import FlaskClient
 from app import create_app
 from bridge import errors
 from bridge.config import Settings
+from bridge.keys import ApiKey
 from bridge.letta.events import read_run
 from bridge.letta.gateway import Results
 from bridge.shared import make_shared_parts
-from bridge.turn import AgentCall, Reasoning, Stopped, Text, Used
+from bridge.turn import AgentCall, Reasoning, Stopped, Text, Turn, Used
+from bridge.turns.admission import Admission
 from bridge.web import listener
+from bridge.web.answer import LONGEST_SESSION
 from tests.actors import Chat
 from tests.fakes import FakeGateway, new_id
 from tests.responses_actor import ResponseReply, ResponsesClient
@@ -530,6 +533,19 @@ def test_a_response_is_known_when_the_store_has_forgotten_it(
     first = responses.ask("One").response["id"]
     make_shared_parts(settings).store.remove(f"newest-turn:{letta.agents_named('Ada')[0].id}")
     assert responses.ask("Two", previous_response_id=first).status == 200
+
+
+def test_a_long_name_of_a_conversation_is_cut(responses: ResponsesClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions: list[str] = []
+    admit = Admission.admit
+
+    def note(self: Admission, turn: Turn, key: ApiKey | None) -> Turn:
+        sessions.append(turn.session)
+        return admit(self, turn, key)
+
+    monkeypatch.setattr(Admission, "admit", note)
+    responses.ask("Hi", conversation="x" * 1_000)
+    assert sessions == ["x" * LONGEST_SESSION]
 
 
 def test_a_request_aside_needs_the_whole_conversation(responses: ResponsesClient) -> None:
