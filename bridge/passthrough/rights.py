@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from bridge.config import Settings
 from bridge.errors import Forbidden, InvalidRequest, UnknownPath
@@ -62,6 +63,11 @@ _ALLOWED: Mapping[tuple[str, str], _Body] = {
     ("POST", "messages/stream"): _ANY_BODY,
     ("POST", "summarize"): _ANY_BODY,
 }
+# Parameters of a query that reach others: the messages of a conversation, of which Letta does not check the agent, and
+# an address. In an agent's list of messages, a conversation only leaves out messages of the agent.
+_REFUSED_PARAMETERS = frozenset({"callback_url", "conversation_id"})
+# The most commas and opening brackets of a body that is read for its fields: parsed, each may take 80 bytes.
+_MOST_VALUES = 100_000
 # The same for a key that is not limited to some agents. Groups show other agents. Letta does not compare the ids of
 # messages, passages and runs with the agent of the path, so that they may be another agent's.
 _ALLOWED_TO_UNLIMITED: Mapping[tuple[str, str], _Body] = {
@@ -87,21 +93,25 @@ def serves_letta(settings: Settings) -> bool:
     return any(right != "off" for right in rights)
 
 
-def check_right(call: ForeignCall, right: LettaRight, *, limited: bool) -> None:
-    """Raises UnknownPath if the client has no right, and Forbidden if its right does not cover the call. `limited`: its
-    key is limited to some agents; whether the call's agent is one of them is for the caller to check.
+def check_right(call: ForeignCall, right: LettaRight, body: JsonObject | None = None, *, limited: bool) -> None:
+    """Raises UnknownPath if the client has no right, and Forbidden if its right does not cover the call. `body` is what
+    the call's body says, if that is known. `limited`: its key is limited to some agents; whether the call's agent is
+    one of them is for the caller to check.
     """
     if right == "off":
         raise UnknownPath.no_such_route()
     if right == "all":
         return
-    body = _rule_for(call, limited)
-    if body is None:
+    rule = _rule_for(call, limited)
+    if rule is None:
         raise _refusal(f"{call.verb} {call.path:.200}")
-    if body == _ANY_BODY:
+    parameters = _REFUSED_PARAMETERS & {name for name, _ in parse_qsl(call.query, keep_blank_values=True)}
+    if parameters and part_of_agent(call.path) != "messages":
+        raise _refusal(f"{', '.join(sorted(parameters))} in the query of {call.verb} {call.path:.200}")
+    if rule == _ANY_BODY:
         return
-    value = _parse_body(call.body)
-    refused = body.refused(set(value))
+    value = _parse_body(call.body) if body is None else body
+    refused = rule.refused(set(value))
     if refused:
         raise _refusal(f"{', '.join(sorted(refused))!r:.200} in the body of {call.verb} {call.path:.200}")
     if str(value.get("name", "")).startswith(HELPER_PREFIX):
@@ -126,6 +136,8 @@ def _refusal(what: str) -> Forbidden:
 
 def _parse_body(body: bytes | None) -> JsonObject:
     """Returns the fields of a JSON body; of an empty body and of null, none."""
+    if body and sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        raise InvalidRequest(f"The request's body has more than {_MOST_VALUES:,} fields and items.")
     try:
         value = json.loads(body, object_pairs_hook=_fields_once) if body else {}
     except (ValueError, RecursionError):

@@ -99,7 +99,7 @@ class LettaRequests:
         dialect.
         """
         settings = self._parts.settings
-        self._check_right(call)
+        self._check_right(call, body)
         if right_of(g.client_key, settings.letta_api) == "agents" and not settings.image_urls:
             check_pictures(body)
 
@@ -225,9 +225,9 @@ class LettaRequests:
         is_for_agents = right_of(g.client_key, self._parts.settings.letta_api) == "agents"
         return Viewer(visible_agents(), is_for_agents, is_letta_code(request.headers.get(SOURCE_HEADER, "")))
 
-    def _check_right(self, call: ForeignCall) -> None:
+    def _check_right(self, call: ForeignCall, body: JsonObject | None = None) -> None:
         right = right_of(g.client_key, self._parts.settings.letta_api)
-        check_right(call, right, limited=bool(visible_agents()))
+        check_right(call, right, body, limited=bool(visible_agents()))
 
     def _call(self, body: bytes | None = None) -> ForeignCall:
         path = request.path.removeprefix(LETTA_PATH)

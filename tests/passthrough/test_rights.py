@@ -261,6 +261,39 @@ def test_letta_is_not_made_to_call_addresses_of_clients(limited: bool) -> None:
         check("POST", f"{AGENT}/messages/async", limited=limited, body={"callback_url": "http://10.0.0.1/"})
 
 
+def check_query(path: str, query: str) -> None:
+    check_right(
+        ForeignCall("GET" if path != "messages/async" else "POST", f"{AGENT}/{path}", query), "agents", limited=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("context", "conversation_id=conv-1"),
+        ("context", "a=b&conversation%5Fid="),
+        ("messages/async", "callback_url=http://10.0.0.1/"),
+    ],
+)
+def test_a_query_reaches_no_others(path: str, query: str) -> None:
+    check_query("messages", "conversation_id=default&limit=5")
+    check_query("context", "limit=5")
+    with pytest.raises(Forbidden, match="query"):
+        check_query(path, query)
+
+
+def test_a_body_of_very_many_values_is_not_parsed() -> None:
+    with pytest.raises(InvalidRequest, match="100,000"):
+        check("PATCH", AGENT, body=b'{"tags":[' + b"[]," * 100_000 + b"[]]}")
+
+
+def test_a_body_that_is_known_is_not_parsed_again() -> None:
+    call = ForeignCall("POST", f"{AGENT}/messages/async", body=b"not JSON")
+    check_right(call, "agents", {"messages": []}, limited=True)
+    with pytest.raises(Forbidden, match="callback_url"):
+        check_right(call, "agents", {"callback_url": "http://10.0.0.1/"}, limited=True)
+
+
 @pytest.mark.parametrize("field", ["label", "metadata", "tags", "read_only", "project_id", "is_template"])
 def test_of_a_block_only_the_value_can_be_changed(field: str) -> None:
     check("PATCH", f"{AGENT}/core-memory/blocks/human", body={"value": "x", "limit": 5000, "description": "y"})
