@@ -5,12 +5,16 @@ calls of client tools as Letta's own API shows them.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from bridge.directory import Visible
+from bridge.errors import LettaError
+from bridge.letta.failures import NOT_LETTA
 from bridge.letta.gateway import ForeignCall, Gateway
 from bridge.locks.open_calls import OpenCalls
 from bridge.passthrough.calls import agent_of
@@ -53,13 +57,18 @@ class Views:
         self._store = store
         self._call_ids = call_ids
         self._kept: tuple[OurTools, float] | None = None
+        self._fetching = threading.Lock()
 
     def our_tools(self) -> OurTools:
-        """Returns the stubs on the server, as they were at most KEPT seconds ago."""
+        """Returns the stubs on the server, as they were at most KEPT seconds ago. The list may be large, so that
+        only one thread fetches it, and the others wait.
+        """
         kept = self._kept
         if kept is None or time.monotonic() > kept[1]:
-            kept = OurTools.of(self._gateway.tools()), time.monotonic() + KEPT
-            self._kept = kept
+            with self._fetching:
+                kept = self._kept
+                if kept is None or time.monotonic() > kept[1]:
+                    kept = self._kept = OurTools.of(self._gateway.tools()), time.monotonic() + KEPT
         return kept[0]
 
     def names_stub(self, path: str) -> bool:
@@ -70,7 +79,7 @@ class Views:
     def rewrite_for(self, path: str, viewer: Viewer) -> Rewrite | None:
         """Returns the function that makes Letta's answer for this path what the client sees; None to leave it as is."""
         words = path.strip("/").split("/")
-        if words[1:2] not in (["agents"], ["tools"]):
+        if words[1:2] not in (["agents"], ["tools"]) and words[-1] != "agents":
             return self._with_client_names if "messages" in words else None
         agent_id = agent_of(path)
         if agent_id and words[3:4] == ["messages"]:
@@ -149,10 +158,20 @@ class Views:
         """Returns the rows of a message that was shown as the last of the agent's context."""
         path = f"/v1/agents/{agent_id}/messages"
         answer = self._gateway.forward(ForeignCall("GET", path, f"limit={LOOK_BACK}"))
+        content = answer.read(LONGEST_ANSWER)
         open_request = self._open_calls.open_request(agent_id, self._call_ids)
         session = open_request[0] if open_request else DEFAULT_SESSION
-        rows = self._readable(agent_id, json.loads(answer.read(LONGEST_ANSWER)), session)
+        rows = self._readable(agent_id, _rows_in(answer.status, content), session)
         return [row for row in rows if row.get("id") == message_id]
+
+
+def _rows_in(status: int, content: bytes) -> list[JsonObject]:
+    """Returns the rows of an answer that must be a list of messages."""
+    with suppress(ValueError, RecursionError):
+        rows = json.loads(content)
+        if status == 200 and isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+            return rows
+    raise LettaError(NOT_LETTA)
 
 
 def _place_key(message_id: str) -> str:
