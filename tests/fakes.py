@@ -75,6 +75,7 @@ class FakeGateway:
         self.cancelled: list[tuple[str, str]] = []
         self.under_way: list[str] = []
         self.forwarded: list[ForeignCall] = []
+        self.patience: list[bool] = []
         self.closed_answers = 0
         self._features = features
         self._agents: dict[str, StoredAgent] = {}
@@ -163,6 +164,7 @@ class FakeGateway:
         """Gives the dictated answer; without one, the row of an agent, or Letta's 404."""
         self._called("forward")
         self.forwarded.append(call)
+        self.patience.append(patient)
         if not self._answers:
             kept = self._agents.get(call.path.removeprefix("/v1/agents/")) if call.verb == "GET" else None
             row = {"id": kept.agent.id, "name": kept.agent.name} if kept else {"detail": "Not Found"}

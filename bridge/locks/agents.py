@@ -115,9 +115,9 @@ class AgentLocks:
             lock.release()
 
     @contextmanager
-    def hold_outside_turn(self, agent_id: str) -> Iterator[None]:
+    def hold_outside_turn(self, agent_id: str, gone: threading.Event | None = None) -> Iterator[None]:
         """Locks the agent for work that is not a turn, such as the operator's. An unfinished turn stays marked."""
-        with self.hold(agent_id) as hold:
+        with self.hold(agent_id, gone=gone) as hold:
             hold.keep_unfinished_mark()
             yield
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bridge.errors import ClientGone
 from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
 from bridge.interception.runs_under_way import wait_for_runs
@@ -28,25 +29,26 @@ class Guard:
         self._open_calls = shared.open_calls
 
     @contextmanager
-    def for_change(self, agent_id: str) -> Iterator[None]:
-        """Holds the agent for a change of it that makes it say nothing."""
-        with self._locks.hold_outside_turn(agent_id):
+    def for_change(self, agent_id: str, gone: threading.Event) -> Iterator[None]:
+        """Holds the agent for a change of it that makes it say nothing. Raises ClientGone if `gone` is set before."""
+        with self._locks.hold_outside_turn(agent_id, gone):
             yield
 
     @contextmanager
-    def for_message(self, turn: Turn) -> Iterator[AgentHold]:
+    def for_message(self, turn: Turn, gone: threading.Event) -> Iterator[AgentHold]:
         """Holds the agent for a message that Letta answers itself, without the tools and instructions of clients.
         `turn` says whose message it is. Waits for the open calls of other conversations as every turn does, and then
-        closes them. The hold counts as unfinished until the caller says that Letta's answer was complete.
+        closes them. The hold counts as unfinished until the caller says that Letta's answer was complete. Raises
+        ClientGone if `gone` is set before: a client that has left may send its message again.
         """
-        deadline, gone = self._locks.deadline(), threading.Event()
-        while True:
-            with self._locks.hold(turn.model, deadline) as hold:
+        deadline = self._locks.deadline()
+        while not gone.is_set():
+            with self._locks.hold(turn.model, deadline, gone) as hold:
                 refusal = self._open_calls.find_missing_answers(turn.model, turn)
                 others = None if refusal else self._open_calls.find_calls_to_wait_for(turn.model, turn)
-                if not refusal and not others:
+                if not (refusal or others or gone.is_set()):
                     hold.unfinished = True
-                    self._prepare(turn.model, hold)
+                    self._prepare(turn.model, hold, gone)
                     yield hold
                     self._open_calls.forget(turn.model)
                     return
@@ -55,15 +57,26 @@ class Guard:
                 raise refusal
             if others:
                 self._open_calls.wait_until_closed(turn.model, others, deadline, gone)
+        raise ClientGone.before_its_turn()
 
-    def _prepare(self, agent_id: str, hold: AgentHold) -> None:
+    def waits_for_own_tool(self, agent_id: str) -> bool:
+        """Returns whether the agent waits for somebody to approve a call of its own tools."""
+        if not self._gateway.features().approvals:
+            return False
+        agent = self._gateway.agent(agent_id)
+        request = find_held_request(self._gateway, agent)
+        return request is not None and bool(names_of_own_tools(agent, request))
+
+    def _prepare(self, agent_id: str, hold: AgentHold, gone: threading.Event) -> None:
         """Detaches the stubs, closes calls of clients that hold the agent, and gives it back its owner's setting for
         parallel calls. First waits for the runs of a turn that was broken off.
         """
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
-            for _ in wait_for_runs(gateway, agent_id, threading.Event()):
+            for _ in wait_for_runs(gateway, agent_id, gone):
                 pass
+            if gone.is_set():
+                raise ClientGone.before_its_turn()
         agent = gateway.agent(agent_id)
         request = find_held_request(gateway, agent) if gateway.features().approvals else None
         if request is not None and not names_of_own_tools(agent, request):

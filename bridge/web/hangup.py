@@ -7,6 +7,7 @@ from __future__ import annotations
 import select
 import socket
 import ssl
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -21,6 +22,22 @@ def client_is_gone(environ: Mapping[str, Any]) -> bool:
         return is_ready(connection, select.POLLIN) and connection.recv(1, socket.MSG_PEEK) == b""
     except (OSError, ValueError):
         return True
+
+
+class ClientLeft(threading.Event):
+    """Is set when a request's client has left. Looks at the client's socket whenever it is asked."""
+
+    def __init__(self, environ: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._environ = environ
+
+    def is_set(self) -> bool:
+        if not super().is_set() and client_is_gone(self._environ):
+            self.set()
+        return super().is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return super().wait(timeout) or self.is_set()
 
 
 def is_ready(connection: socket.socket, event: int) -> bool:

@@ -12,6 +12,7 @@ from flask import Response, g, jsonify, request
 
 from bridge.config import Settings
 from bridge.dialects.base import RequestRules
+from bridge.dialects.letta.answers import may_decide_on_own_tool
 from bridge.dialects.letta.dialect import LettaApi
 from bridge.dialects.letta.request import DEFAULT_CONVERSATION, Place, is_for_the_bridge, wants_stream
 from bridge.dialects.openai.call_ids import CALL_IDS
@@ -19,7 +20,7 @@ from bridge.directory import ALL, Directory, Visible
 from bridge.errors import InvalidRequest, UnknownModel, UnknownPath
 from bridge.letta.gateway import AGENT_ID, ForeignAnswer, ForeignCall, Gateway, Pieces
 from bridge.locks.agents import AgentHold
-from bridge.passthrough.calls import agent_of, changes_agent, read_call
+from bridge.passthrough.calls import READING_VERBS, agent_of, changes_agent, read_call
 from bridge.passthrough.conversations import agent_of_conversation, conversation_object, new_conversation_id
 from bridge.passthrough.guard import Guard
 from bridge.passthrough.letta_code import SOURCE_HEADER, is_letta_code
@@ -31,6 +32,7 @@ from bridge.web.answer import Answers
 from bridge.web.api_paths import LETTA_PATH
 from bridge.web.bodies import receive_body
 from bridge.web.forwarding import forwarded_response
+from bridge.web.hangup import ClientLeft
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,8 @@ class LettaRequests:
     # --- messages -------------------------------------------------------------------------------------
 
     def answer_message(self, find_place: Callable[[JsonObject], Place]) -> Response:
-        """Answers a message by a turn if it brings client tools, or answers calls of such. Letta answers all others.
-        `find_place` returns the place for which a body is meant.
+        """Answers a message by a turn if it brings client tools, or answers calls of such. Letta answers all others,
+        and those that decide on a call of the agent's own tool. `find_place` returns the place that a body is for.
         """
         parts = self._parts
         with ExitStack() as until_sent:
@@ -68,7 +70,8 @@ class LettaRequests:
             body, sent = parts.answers.bodies.read_with_bytes(request, until_sent, slot.until_free)
             place = find_place(body)
             self._check_visible(place.agent_id)
-            if not is_for_the_bridge(body):
+            own = may_decide_on_own_tool(body) and parts.guard.waits_for_own_tool(place.agent_id)
+            if own or not is_for_the_bridge(body):
                 return self._pass_message_on(place, body, sent, until_sent)
             g.dialect = dialect = LettaApi(parts.rules, place)
             bodies = [body]
@@ -87,12 +90,18 @@ class LettaRequests:
     def _pass_on_while_held(self, place: Place, call: ForeignCall, body: JsonObject, until_sent: ExitStack) -> Response:
         """Passes a message on while the agent is held. `body` is what the call's body says."""
         self._check_message(call, body)
+        hold, answer = self._forward_while_held(place, call, body, until_sent)
+        return self._respond(_noting_end(answer, hold), None, until_sent)
+
+    def _forward_while_held(
+        self, place: Place, call: ForeignCall, body: JsonObject, until_sent: ExitStack
+    ) -> tuple[AgentHold, ForeignAnswer]:
+        """Holds the agent, and sends it a message in the form that its server takes."""
         adapted = adapted_body(body, self._parts.gateway.features())
         if adapted is not body:
             call = replace(call, body=json.dumps(adapted).encode())
-        hold = until_sent.enter_context(self._parts.guard.for_message(self._speaker(place)))
-        answer = self._parts.gateway.forward(call, patient=True)
-        return self._respond(_noting_end(answer, hold), None, until_sent)
+        message = self._parts.guard.for_message(self._speaker(place), ClientLeft(request.environ))
+        return until_sent.enter_context(message), self._parts.gateway.forward(call, patient=True)
 
     def _check_message(self, call: ForeignCall, body: JsonObject) -> None:
         """Checks what a message that is passed on asks of the Letta server. Those with client tools are checked by the
@@ -118,8 +127,8 @@ class LettaRequests:
                 )
             call = self._call(sent)
             self._check_message(call, body)
-            until_sent.enter_context(self._parts.guard.for_message(self._speaker(Place(agent_id))))
-            return self._respond(self._parts.gateway.forward(call, patient=True), None, until_sent)
+            _, answer = self._forward_while_held(Place(agent_id), call, body, until_sent)
+            return self._respond(answer, None, until_sent)
 
     def _speaker(self, place: Place) -> Turn:
         """Returns whose message it is, for those who wait for calls of clients."""
@@ -162,6 +171,8 @@ class LettaRequests:
     def message_conversation(self, conversation_id: str) -> Response:
         if conversation_id == DEFAULT_CONVERSATION:
             return self.answer_message(lambda body: Place(str(body.get("agent_id")), streams=True))
+        if agent_of(f"/v1/agents/{conversation_id}"):  # Letta's older name of an agent's default conversation
+            return self.answer_message(lambda _: Place(conversation_id, streams=True))
         agent_id = self._agent_of(conversation_id)
         if not agent_id:
             return self._message_conversation_of_letta()
@@ -216,8 +227,9 @@ class LettaRequests:
         with ExitStack() as until_sent:
             parts.answers.enter(key, until_sent)
             if changes_agent(call.verb, call.path):
-                until_sent.enter_context(parts.guard.for_change(agent_id))
-            answer = parts.gateway.forward(call)
+                until_sent.enter_context(parts.guard.for_change(agent_id, ClientLeft(request.environ)))
+            # A change may ask a model, as a summary does, and goes on at Letta whether or not anybody waits.
+            answer = parts.gateway.forward(call, patient=call.verb not in READING_VERBS)
             rewrite = parts.views.rewrite_for(call.path, self._viewer())
             return self._respond(answer, rewrite, until_sent)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bridge.web.hangup import client_is_gone
+from bridge.web.hangup import ClientLeft, client_is_gone
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -33,6 +33,15 @@ def test_a_silent_client_is_there(pair: Pair) -> None:
 def test_a_client_that_closed_its_connection_is_gone(pair: Pair) -> None:
     pair[1].close()
     assert gone(pair[0])
+
+
+def test_a_client_is_seen_to_leave_whenever_it_is_looked_for(pair: Pair) -> None:
+    left = ClientLeft({"gunicorn.socket": pair[0]})
+    assert not left.is_set()
+    assert not left.wait(0.01)
+    pair[1].close()
+    assert left.wait(0.01)
+    assert left.is_set()
 
 
 def test_a_client_that_sends_more_is_there_and_its_bytes_stay_unread(pair: Pair) -> None:

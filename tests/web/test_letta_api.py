@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from app import create_app
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.letta.gateway import AgentChange
 from bridge.turn import AgentCall, Reasoning, RunStarted, Stopped, Text, Used
 from tests.actors import Chat
 from tests.fakes import FEATURES, FakeGateway, new_id
@@ -321,6 +324,73 @@ def test_a_broken_answer_marks_the_turn_as_unfinished(ada: LettaClient, letta: F
     assert "runs_under_way" not in letta.calls
 
 
+def waits_for_its_own_tool(ada: LettaClient, letta: FakeGateway) -> str:
+    """Makes the agent wait for somebody to approve a call of its own tool. Returns the id of the message."""
+    own = letta.has_tool("own")
+    letta.change_agent(ada.agent_id, AgentChange(tool_ids=[own.id]))
+    will_call(letta, name="own")
+    assert (ada.try_to_say("Go").json or {})["code"] == "agent_waits_for_approval"
+    return letta.agent(ada.agent_id).message_ids[-1]
+
+
+@pytest.mark.parametrize("with_tools", [True, False])
+@pytest.mark.parametrize("listed", [True, False])
+def test_letta_gets_a_decision_on_a_call_of_the_agents_own_tool(
+    ada: LettaClient, letta: FakeGateway, listed: bool, with_tools: bool
+) -> None:
+    request_id = waits_for_its_own_tool(ada, letta)
+    given = (
+        {"approvals": [{"type": "approval", "tool_call_id": "call_0", "approve": True}]}
+        if listed
+        else {"approve": True, "approval_request_id": request_id}
+    )
+    letta.calls.clear()
+    letta.will_answer(200, {"messages": []})
+    sent = {"messages": [{"type": "approval", **given}], **({"client_tools": [READ]} if with_tools else {})}
+    assert ada.send(f"agents/{ada.agent_id}/messages", sent).json == {"messages": []}
+    assert json.loads(letta.forwarded[-1].body or b"") == sent
+    assert "give_results" not in letta.calls
+
+
+@pytest.mark.parametrize("verb", ["POST", "PATCH"])
+def test_nothing_reaches_the_agent_for_a_client_that_left_while_it_waited(
+    ada: LettaClient, letta: FakeGateway, verb: str
+) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+
+    def ask() -> None:
+        path = f"/letta/v1/agents/{ada.agent_id}" + ("/messages" if verb == "POST" else "")
+        with ours:
+            ada.client.application.test_client().open(
+                path, method=verb, json={"messages": []}, environ_overrides={"gunicorn.socket": ours}
+            )
+
+    asking = threading.Thread(target=ask)
+    letta.will(asking.start, lambda: asking.join(5), Text("Hi"), Stopped("end_turn"))
+    ada.say("Hi")
+    asking.join()
+    assert letta.forwarded == []
+
+
+def test_parts_of_a_text_are_joined_in_the_background_too(settings: Settings) -> None:
+    letta = FakeGateway(replace(FEATURES, version=(0, 8, 17)))
+    agent = letta.has_agent("Ada")
+    ada = LettaClient(create_app(settings, letta).test_client(), agent.id)
+    letta.will_answer(200, {})
+    parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    ada.send(f"agents/{agent.id}/messages/async", {"messages": [{"role": "user", "content": parts}]})
+    assert json.loads(letta.forwarded[-1].body or b"")["messages"][0]["content"] == "one\ntwo"
+
+
+def test_an_agents_id_is_the_name_of_its_default_conversation(ada: LettaClient, letta: FakeGateway) -> None:
+    path = f"conversations/{ada.agent_id}/messages"
+    assert ada.say("Hi", path=path).text == "You said: Hi"
+    letta.will_answer(200, {})
+    ada.send(path, {"messages": [], "streaming": False})
+    assert [call.path for call in letta.forwarded] == [f"/v1/agents/{ada.agent_id}/messages"]
+
+
 # --- everything else --------------------------------------------------------------------------------------
 
 
@@ -412,6 +482,47 @@ def test_an_open_call_of_another_api_is_not_shown(ada: LettaClient, chat: Chat, 
     }
     letta.will_answer(200, [row])
     assert ada.get(f"agents/{ada.agent_id}/messages")[0]["tool_call"]["tool_call_id"] == "call_0"
+
+
+def test_a_list_of_agents_at_another_place_has_no_stubs(ada: LettaClient, letta: FakeGateway) -> None:
+    ada.say("Hi")
+    (stub,) = letta.tools_named(["read"])
+    rows = [{"id": stub.id, "name": stub.name, "tags": list(stub.tags)}]
+    letta.will_answer(200, [{"id": ada.agent_id, "tools": rows}])
+    assert ada.get("blocks/block-1/agents") == [{"id": ada.agent_id, "tools": []}]
+
+
+def test_a_change_may_take_as_long_as_a_turn(ada: LettaClient, letta: FakeGateway) -> None:
+    ada.send(f"agents/{ada.agent_id}/summarize", {})
+    ada.send(f"agents/{ada.agent_id}", verb="GET")
+    assert letta.patience == [True, False]
+
+
+@pytest.mark.parametrize(("status", "body"), [(500, {"detail": "No."}), (200, b"no JSON"), (200, {"detail": "No."})])
+def test_a_message_that_letta_does_not_give_is_lettas_failure(
+    ada: LettaClient, letta: FakeGateway, conversation: str, status: int, body: Any
+) -> None:
+    shown = ada.get(f"conversations/{conversation}")["in_context_message_ids"][-1]
+    letta.will_answer(status, body)
+    assert ada.send(f"messages/{shown}", verb="GET").status_code == 502
+
+
+def test_the_servers_tools_are_listed_once_for_many_readers(ada: LettaClient, letta: FakeGateway) -> None:
+    ada.say("Hi")  # features are known
+    for _ in range(4):
+        letta.will_answer(200, {"id": ada.agent_id})
+    listing = letta.tools
+    letta.tools = lambda: (time.sleep(0.2), listing())[1]  # type: ignore[method-assign]
+    letta.calls.clear()
+    readers = [
+        threading.Thread(target=LettaClient(ada.client.application.test_client(), ada.agent_id).get, args=["agents/"])
+        for _ in range(4)
+    ]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert letta.calls.count("tools") == 1
 
 
 # --- rights -----------------------------------------------------------------------------------------------

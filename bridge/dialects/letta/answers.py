@@ -33,12 +33,16 @@ def is_answer(item: JsonObject) -> bool:
     return item.get("type") == "approval"
 
 
-def answered_call_ids(body: JsonObject) -> Iterator[str]:
-    """Yields the ids of the calls that a request answers. Passes over what is malformed."""
+def _answers_in(body: JsonObject) -> Iterator[JsonObject]:
     messages = body.get("messages")
     for item in messages if isinstance(messages, list) else ():
-        if not isinstance(item, dict) or not is_answer(item):
-            continue
+        if isinstance(item, dict) and is_answer(item):
+            yield item
+
+
+def answered_call_ids(body: JsonObject) -> Iterator[str]:
+    """Yields the ids of the calls that a request answers. Passes over what is malformed."""
+    for item in _answers_in(body):
         given = item.get("approvals")
         for answer in given if isinstance(given, list) else ():
             if isinstance(answer, dict) and isinstance(answer.get("tool_call_id"), str):
@@ -46,6 +50,15 @@ def answered_call_ids(body: JsonObject) -> Iterator[str]:
         request_id = item.get("approval_request_id")
         if not given and isinstance(request_id, str):
             yield _call_of_request(request_id)
+
+
+def may_decide_on_own_tool(body: JsonObject) -> bool:
+    """Returns whether a request may decide on a call of the agent's own tool: it has answers, and no id of the bridge.
+    The older form names the message that has the call, so it may be of either kind.
+    """
+    listed = [item.get("approvals") for item in _answers_in(body)]
+    calls = [call for given in listed if isinstance(given, list) for call in given if isinstance(call, dict)]
+    return bool(listed) and not any(CALL_IDS.message_and_index(str(call.get("tool_call_id"))) for call in calls)
 
 
 def _call_of_request(request_id: str) -> str:

@@ -102,7 +102,7 @@ def _message_items(body: JsonObject) -> list[tuple[str, JsonObject]]:
 def _read_message(item: JsonObject, where: str, rules: RequestRules) -> Iterator[UserMessage]:
     """Yields the message, unless it says nothing."""
     role = item.get("role")
-    if item.get("type", "message") != "message" or role not in ("user", "system"):
+    if item.get("type") not in (None, "message") or role not in ("user", "system"):
         raise InvalidRequest(
             f'`{where}` must have the role "user" or "system", or the type "approval".', param=f"{where}.role"
         )

@@ -36,6 +36,10 @@ def test_a_message_with_tools_is_a_turn() -> None:
     assert (turn.session, turn.answers_all_calls, turn.comes_once) == ("letta:default", True, False)
 
 
+def test_a_message_may_have_no_type() -> None:
+    assert parse({**USER, "type": None}).new_input.user_messages == (UserMessage("Hi"),)
+
+
 def test_the_parts_of_a_text_are_joined() -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     assert parse({"role": "user", "content": parts}).new_input.user_messages == (UserMessage("one\ntwo"),)
