@@ -17,6 +17,7 @@ from testbed.network import free_port
 from testbed.proxy import FaultProxy
 from testbed.server import running
 from testbed.service import NO_PARAMETERS, Service
+from testbed.versions import agent_types
 from tests.real.choice import Choice, choice_for
 from tests.real.matrix import table
 from tests.real.talk import MEMORY_TOOL
@@ -43,7 +44,10 @@ def _pairs(metafunc: pytest.Metafunc, choice: Choice) -> tuple[list[str], list[t
     if "agent_type" not in metafunc.fixturenames:
         return ["world"], [(version,) for version in choice.versions()]
     only = getattr(metafunc.module, "AGENT_TYPE", None)
-    types = {version: (only,) if only else choice.agent_types(version) for version in choice.versions()}
+    types = {
+        version: [kind for kind in agent_types(version) if kind == only] if only else choice.agent_types(version)
+        for version in choice.versions()
+    }
     return ["world", "agent_type"], [(version, kind) for version, kinds in types.items() for kind in kinds]
 
 
@@ -135,6 +139,7 @@ def bridge_environment(letta_url: str, data: Path, settings: dict[str, str]) -> 
         "LETTA_BASE_URL": letta_url,
         "BRIDGE_HOST": "127.0.0.1",
         "BRIDGE_ALLOW_ANONYMOUS": "1",
+        "BRIDGE_LETTA_API": "all",
         "BRIDGE_DATA_DIR": str(data),
         "PORT": str(free_port()),
         "WEB_CONCURRENCY": "2",

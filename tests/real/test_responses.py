@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,7 +17,8 @@ from tests.real import (
     test_results,
     test_tool_turns,
 )
-from tests.real.talk import ANSWER, CLOCK, WEATHER, Talk, calling
+from tests.real.scenarios import Scenario, play, scenarios_in, shown_in_a_conversation
+from tests.real.talk import ANSWER, calling
 from tests.real.test_parallel_calls import noting
 from tests.real.world import Agent, World
 
@@ -28,27 +26,7 @@ __all__ = ["noting"]
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
 
-
-# The fixtures with an agent that these tests may need.
-AGENTS = {"agent", "remembering", "noting"}
-
-
-def _scenarios(*modules: ModuleType) -> list[Callable[..., None]]:
-    """Returns the tests of these modules that need only an agent, and perhaps whether to stream."""
-    found = [one for module in modules for name, one in vars(module).items() if name.startswith("test_")]
-    return [one for one in found if inspect.isfunction(one) and _agent_of(one) and not _others(one)]
-
-
-def _agent_of(scenario: Callable[..., None]) -> str:
-    """Returns the name of the scenario's agent, "" if it has none."""
-    return next((name for name in inspect.signature(scenario).parameters if name in AGENTS), "")
-
-
-def _others(scenario: Callable[..., None]) -> set[str]:
-    return set(inspect.signature(scenario).parameters) - {_agent_of(scenario), "stream"}
-
-
-SCENARIOS = _scenarios(
+SCENARIOS = scenarios_in(
     test_tool_turns, test_given_up_calls, test_parallel_calls, test_odd_calls, test_results, test_conversations
 )
 
@@ -56,11 +34,9 @@ SCENARIOS = _scenarios(
 @pytest.mark.one_type
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_a_scenario_is_the_same_here(
-    world: World, agent_type: str, scenario: Callable[..., None], request: pytest.FixtureRequest
+    world: World, agent_type: str, scenario: Scenario, request: pytest.FixtureRequest
 ) -> None:
-    agent: Agent = request.getfixturevalue(_agent_of(scenario))
-    more: dict[str, Any] = {"stream": True} if "stream" in inspect.signature(scenario).parameters else {}
-    scenario(**{_agent_of(scenario): replace(agent, api="responses")}, **more)
+    play(scenario, request, "responses")
 
 
 @pytest.mark.one_type
@@ -98,19 +74,5 @@ def test_tools_of_other_kinds_come_back_in_the_words_of_the_client(world: World,
 
 
 def test_the_model_is_shown_the_same_through_both_apis(world: World, agent_type: str, stream: bool) -> None:
-    assert _shown(world, agent_type, stream, "responses") == _shown(world, agent_type, stream, "chat_completions")
-
-
-def _shown(world: World, agent_type: str, stream: bool, api: Any) -> list[Any]:
-    """Returns what the model was shown in each step of a conversation with two calls: story, tools, tool choice."""
-    agent = replace(world.agent(agent_type), api=api)
-    try:
-        before = len(world.model.requests())
-        talk = Talk(agent, WEATHER, CLOCK, stream=stream, system="Be short.")
-        talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n{calling('clock*')}\n{ANSWER}")
-        talk.give("12 degrees")
-        talk.give("noon", then="And now?")
-        requests = world.model.requests()[before:]
-        return [(request.story(), request.body.get("tools"), request.tool_choice) for request in requests]
-    finally:
-        agent.delete()
+    shown = partial(shown_in_a_conversation, world, agent_type, stream, system="Be short.")
+    assert shown("responses") == shown("chat_completions")

@@ -20,12 +20,15 @@ from testbed.model import ScriptedModel
 from testbed.proxy import FaultProxy
 from testbed.server import Server
 from testbed.service import Service
+from tests.letta_replies import LettaReply, read_whole
+from tests.letta_replies import read_stream as read_letta_stream
+from tests.real import as_letta
 from tests.real.as_responses import chat_message, responses_body
 from tests.responses_checker import check_response, read_response_stream
 from tests.sse_checker import Json, StreamedReply, check_completion, check_error, read_stream
 
 # The API in whose words a test speaks to the bridge.
-Api = Literal["chat_completions", "responses"]
+Api = Literal["chat_completions", "responses", "letta"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,10 @@ class Agent:
         if self.api == "responses":
             answer = requests.post(f"{url}/v1/responses", json=responses_body(body), timeout=timeout)
             return _reply_of_responses(answer, stream)
+        if self.api == "letta":
+            path = f"/letta/v1/agents/{self.id}/messages{'/stream' if stream else ''}"
+            answer = requests.post(url + path, json=as_letta.letta_body(body), timeout=timeout)
+            return _reply_of_letta(answer, stream, of_bridge="X-Bridge-Method" in answer.headers)
         return _reply(requests.post(f"{url}/v1/chat/completions", json=body, timeout=timeout), stream)
 
 
@@ -218,3 +225,18 @@ def _reply_of_responses(answer: requests.Response, stream: bool) -> Reply:
     usage = response["usage"]
     counts = {"prompt_tokens": usage["input_tokens"], "completion_tokens": usage["output_tokens"]}
     return Reply(200, answer.headers, message, finish_reason, {**counts, "total_tokens": usage["total_tokens"]}, None)
+
+
+def _reply_of_letta(answer: requests.Response, stream: bool, *, of_bridge: bool) -> Reply:
+    """Returns the answer as a chat reply would have it. `of_bridge`: it is the bridge's, and not passed on."""
+    if answer.status_code != 200:
+        return Reply(answer.status_code, answer.headers, {}, None, None, as_letta.chat_error(answer.json()))
+    if not of_bridge:
+        read: LettaReply = as_letta.read_letta_answer(answer.content, stream)
+    else:
+        read = read_letta_stream(answer.content) if stream else read_whole(answer.json())
+    if read.failure:
+        error = {"code": read.failure.get("error_type"), "message": str(read.failure.get("message"))}
+        return Reply(200, answer.headers, {}, None, None, error)
+    message, finish_reason = as_letta.chat_message(read.messages, read.stop_reason)
+    return Reply(200, answer.headers, message, finish_reason, read.usage, None)
