@@ -29,6 +29,7 @@ _NUMBER_OR_NULL = {"type": ["number", "null"]}
 _WHOLE_NUMBER_OR_NULL = {"type": ["integer", "null"]}
 _FLAG = {"type": "boolean"}
 _ANY_OBJECT = {"type": "object"}
+_OBJECT_OR_NULL = {"type": ["object", "null"]}
 _ERROR = {"description": "An error, as OpenAI words it.", **_json_content(_schema_reference("Error"))}
 
 _FUNCTION = _object_schema("name", name=_TEXT, description=_TEXT, parameters=_ANY_OBJECT)
@@ -77,7 +78,8 @@ _RESPONSE_REQUEST = _object_schema(
     **dict.fromkeys(("temperature", "top_p"), _NUMBER_OR_NULL),
     **dict.fromkeys(("max_output_tokens", "max_tool_calls"), _WHOLE_NUMBER_OR_NULL),
     **dict.fromkeys(("user", "truncation", "service_tier", "prompt_cache_key", "safety_identifier"), _TEXT_OR_NULL),
-    **dict.fromkeys(("metadata", "reasoning"), {"type": ["object", "null"]}),
+    metadata=_OBJECT_OR_NULL,
+    reasoning=_OBJECT_OR_NULL,
 )
 _RESPONSE_ID = {"name": "response_id", "in": "path", "required": True, "schema": _TEXT}
 _ERROR_FIELDS = _object_schema(
