@@ -94,7 +94,7 @@ class TaggedText:
     def _may_be_tag(before: str) -> bool:
         """Returns whether a tag may follow the text `before`: at the beginning of a line, outside of fenced code."""
         line = before.rpartition("\n")[2]
-        fences = len(re.findall(r"^\s*```", before, re.M))
+        fences = len(re.findall(r"^[ \t]*```", before, re.M))
         return not line.strip() and fences % 2 == 0
 
     def _parse_call(self, body: str) -> TaggedCall:

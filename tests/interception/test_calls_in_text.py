@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -43,6 +44,12 @@ def test_calls_are_found_wherever_the_text_is_cut(written: str, expected: list[s
     for size in (1, 2, 3, 7, len(written)):
         pieces = [written[start : start + size] for start in range(0, len(written), size)]
         assert parts(TaggedText("12ab", {"read_file": READ}), pieces) == expected
+
+
+def test_many_blank_lines_before_a_call_take_no_time() -> None:
+    began = time.process_time()
+    assert parts(TaggedText("12ab", {"read_file": READ}), ["\n" * 100_000 + CALL]) == ["\n" * 100_000, READ_A]
+    assert time.process_time() - began < 2
 
 
 def test_only_text_that_may_become_a_tag_is_held_back() -> None:
