@@ -21,8 +21,10 @@ _ROOT = Path(__file__).parent.parent.parent
 _COMMAND = [sys.executable, "-m", "bridge.reply_format.helper"]
 # Seconds. The helper's own limit counts its processor time, which passes slowly on a busy machine.
 PATIENCE = 20.0
-# How many helper processes one worker runs at once, each of which takes 17 MB of memory. Further checks wait.
-_AT_ONCE = threading.BoundedSemaphore(4)
+# How many helper processes one worker runs at once, each of which takes 17 MB of memory, or with a hostile schema as
+# much as it may. Further checks wait.
+AT_ONCE = 2
+_PLACES = threading.BoundedSemaphore(AT_ONCE)
 # How many schemas are remembered as usable, because a client sends the same one with many requests.
 SCHEMAS_REMEMBERED = 64
 
@@ -81,7 +83,7 @@ def _find_schema_fault(schema: str) -> str:
 def _ask_helper(job: Any) -> dict[str, str]:
     sent = json.dumps(job).encode()
     try:
-        with _AT_ONCE:
+        with _PLACES:
             done = subprocess.run(  # nosec B603 # our own program; the job is data on its input
                 _COMMAND, input=sent, cwd=_ROOT, capture_output=True, timeout=PATIENCE, check=False
             )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bridge.errors import InvalidRequest
-from bridge.reply_format import checker
+from bridge.reply_format import checker, helper
 from bridge.reply_format.checker import CheckedReply, check_reply, check_schema
 from bridge.turn import ReplyFormat
 
@@ -47,6 +47,20 @@ def test_a_check_that_would_take_for_ever_is_ended_by_its_limit(keyword: str) ->
     hostile = form_of(doubled(keyword))
     check_schema(hostile, 100_000)
     assert check_reply('"x"', hostile) == CheckedReply("unchecked")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"pattern": f"^(a{{1,500}}b{number}){{1,50}}$"} for number in range(2000)]},
+        {"items": {"oneOf": [{"const": number} for number in range(1500)]}},
+    ],
+    ids=["many regular expressions", "many alternatives"],
+)
+def test_the_helpers_of_all_workers_leave_memory_on_a_small_dyno(schema: Any) -> None:
+    with pytest.raises(checker.HelperFailed):
+        checker._ask_helper({"schema": json.dumps(schema), "reply": json.dumps([[n] for n in range(100_000)])})
+    assert 2 * checker.AT_ONCE * helper.MOST_MEMORY <= 512 * 1024 * 1024
 
 
 @pytest.mark.parametrize(
@@ -139,7 +153,7 @@ def test_many_checks_at_once_wait_for_each_other(monkeypatch: pytest.MonkeyPatch
     with ThreadPoolExecutor(12) as pool:
         checked = list(pool.map(lambda _: check_reply("{}", ANY_OBJECT), range(12)))
     assert checked == [CheckedReply("valid", "{}")] * 12
-    assert 1 <= most <= 4
+    assert 1 <= most <= checker.AT_ONCE
 
 
 def test_a_helper_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
