@@ -30,10 +30,11 @@ def client_tool(name: str, **properties: Json) -> Json:
     return {"name": name, "description": "A tool of the client.", "parameters": parameters}
 
 
-TOOLS = [client_tool("weather", city={"type": "string", "description": "Which city"}), client_tool("clock")]
-CITIES = [calling("weather", city=city) for city in ("Oslo", "Rome")]
-QUESTION = "\n".join(["Weather?", *CITIES, "!next", calling("clock"), ANSWER])
-NOW, AGAIN = "And now?\n!say Later.", f"Again?\n{calling('clock')}\n!next\n!say No."
+# No other test has tools of these names: the server may have only one of each.
+TOOLS = [client_tool("forecast", city={"type": "string", "description": "Which city"}), client_tool("sundial")]
+CITIES = [calling("forecast", city=city) for city in ("Oslo", "Rome")]
+QUESTION = "\n".join(["Weather?", *CITIES, "!next", calling("sundial"), ANSWER])
+NOW, AGAIN = "And now?\n!say Later.", f"Again?\n{calling('sundial')}\n!next\n!say No."
 CAFE = '12 degrees, "café" \U0001f600'
 # What the client says: texts, and its answers to the calls of the reply before. They begin with the number of the call.
 SAID: list[list[str | list[tuple[int, Json]]]] = [
@@ -44,8 +45,8 @@ SAID: list[list[str | list[tuple[int, Json]]]] = [
     [[(0, {"type": "approval", "approve": False, "reason": "not now"})]],
 ]
 HEARD = [
-    *[("weather", '{"city": "Oslo"}'), ("weather", '{"city": "Rome"}'), ("clock", "{}")],
-    *[("says", "Later."), ("clock", "{}"), ("says", "No.")],
+    *[("forecast", '{"city": "Oslo"}'), ("forecast", '{"city": "Rome"}'), ("sundial", "{}")],
+    *[("says", "Later."), ("sundial", "{}"), ("says", "No.")],
 ]
 
 
@@ -56,9 +57,9 @@ def returned(text: str, status: str = "OK") -> tuple[str, str]:
 
 # The model's context at the end: the role of each message with its text, or the names of the called tools.
 CONTEXT = [
-    *[("user", QUESTION), ("assistant", ["weather", "weather"]), returned(CAFE), returned("No such city.", "Failed")],
-    *[("assistant", ["clock"]), returned("noon"), ("user", NOW), ("assistant", "Later.")],
-    *[("user", AGAIN), ("assistant", ["clock"])],
+    *[("user", QUESTION), ("assistant", ["forecast", "forecast"]), returned(CAFE), returned("No such city.", "Failed")],
+    *[("assistant", ["sundial"]), returned("noon"), ("user", NOW), ("assistant", "Later.")],
+    *[("user", AGAIN), ("assistant", ["sundial"])],
     returned("Error: request to call tool denied. User reason: not now", "Failed"),
 ]
 
