@@ -84,13 +84,14 @@ class Views:
         agent_id = agent_of(path)
         if agent_id and words[3:4] == ["messages"]:
             return lambda value: self._readable(agent_id, value)
-        return lambda value: self._shown(value, agent_id if len(words) == 3 else "", viewer)
+        lists_agents = words[-1] == "agents"
+        return lambda value: self._shown(
+            _of_viewer(value, viewer) if lists_agents else value, agent_id if len(words) == 3 else "", viewer
+        )
 
     def _shown(self, value: Any, agent_id: str, viewer: Viewer) -> Any:
         """Returns an answer about agents or tools; with `agent_id`, it is this agent."""
         shown = without_our_tools(value, self.our_tools())
-        if viewer.agents and isinstance(shown, list):
-            shown = [row for row in shown if not viewer.agents.isdisjoint({row.get("id"), row.get("name")})]
         if viewer.hides_secrets:
             shown = without_secrets(shown)
         if not agent_id or not isinstance(shown, dict):
@@ -163,6 +164,13 @@ class Views:
         session = open_request[0] if open_request else DEFAULT_SESSION
         rows = self._readable(agent_id, _rows_in(answer.status, content), session)
         return [row for row in rows if row.get("id") == message_id]
+
+
+def _of_viewer(value: Any, viewer: Viewer) -> Any:
+    """Returns a list of agents without those that the viewer may not see."""
+    if not viewer.agents or not isinstance(value, list):
+        return value
+    return [row for row in value if not viewer.agents.isdisjoint({row.get("id"), row.get("name")})]
 
 
 def _rows_in(status: int, content: bytes) -> list[JsonObject]:

@@ -558,6 +558,8 @@ def test_a_key_for_agents_reaches_only_agents_that_it_may_see(environment: dict[
     assert ada.say("Hi").text == "You said: Hi"
     letta.will_answer(200, [{"id": bob.id, "name": "Bob"}, {"id": ada.agent_id, "name": "Ada"}])
     assert [row["name"] for row in ada.get("agents/")] == ["Ada"]
+    letta.will_answer(200, [{"id": "tool-1", "name": "own"}])
+    assert [row["name"] for row in ada.get(f"agents/{ada.agent_id}/tools")] == ["own"]
     forwarded = len(letta.forwarded)
     for verb, path, status in (
         ("GET", f"agents/{bob.id}", 404),
