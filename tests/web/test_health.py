@@ -46,6 +46,29 @@ def test_a_check_that_hangs_keeps_no_request_waiting_and_is_not_started_twice() 
     assert asked == [1]
 
 
+def test_few_requests_wait_for_a_check_and_the_others_get_the_result_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "KEPT_SECONDS", 0.0)
+    hangs, go_on = threading.Event(), threading.Event()
+
+    def check() -> None:
+        if hangs.is_set():
+            go_on.wait(SOON)
+
+    readiness = Readiness({"letta": check}, longest=SOON)
+    assert readiness.states() == {"letta": "ok"}
+    hangs.set()
+    answered = []
+    waiting = [threading.Thread(target=lambda: answered.append(readiness.states())) for _ in range(20)]
+    for thread in waiting:
+        thread.start()
+    until(lambda: len(answered) == 20 - health.MOST_WAITING)
+    assert answered == [{"letta": "ok"}] * len(answered)
+    go_on.set()
+    for thread in waiting:
+        thread.join(SOON)
+    assert len(answered) == 20
+
+
 def test_a_check_that_crashes_counts_as_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     crashes: list[object] = []
     monkeypatch.setattr(threading, "excepthook", crashes.append)
