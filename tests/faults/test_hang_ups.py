@@ -18,7 +18,7 @@ import requests
 from testbed.service import Service
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
-from tests.letta_server import LettaServerStub
+from tests.letta_server import AGENT_ID, LettaServerStub
 from tests.services import PROMPT, environment, samples
 from tests.waiting import SOON, until
 
@@ -26,11 +26,11 @@ pytestmark = [pytest.mark.servers, pytest.mark.strict, pytest.mark.fault("client
 
 CLIENTS = scaled(120, 10_000)
 AT_ONCE = 6
+# Chat Completions, and a message of Letta's own API, which is passed on.
+CHAT = b"/v1/chat/completions"
+LETTA = f"/letta/v1/agents/{AGENT_ID}/messages/stream".encode()
 BODY = b'{"model":"Ada","stream":%s,"messages":[{"role":"user","content":"Number %d"}]}'
-HEAD = (
-    b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    b"Content-Length: %d\r\n\r\n"
-)
+HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 # How much of the request a client sends, and how many bytes of the answer it reads, before it hangs up.
 MOMENTS = (("head", 0), ("body", 0), ("all", 0), ("all", 1), ("all", 600), ("all", 1200))
 RESET = struct.pack("ii", 1, 0)
@@ -39,7 +39,7 @@ RESET = struct.pack("ii", 1, 0)
 @pytest.fixture
 def bridge(tmp_path: Path) -> Iterator[Service]:
     with LettaServerStub(["word "] * 20, pause=0.002) as letta:
-        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1")
+        settings = environment(letta.url, tmp_path, WEB_CONCURRENCY="1", BRIDGE_LETTA_API="all")
         with Service(settings, tmp_path / "log", {**PROMPT, "read_timeout": 2.0}) as service:
             yield service
 
@@ -82,7 +82,7 @@ def hang_up(bridge: Service, count: int) -> None:
 def one(host: str, port: int, number: int) -> None:
     sent, read = next(islice(cycle(MOMENTS), number % len(MOMENTS), None))
     body = BODY % (b"true" if number % 4 else b"false", number)
-    head = HEAD % len(body)
+    head = HEAD % (LETTA if number % 5 == 0 else CHAT, len(body))
     with socket.create_connection((host, port), timeout=SOON) as connection:
         connection.sendall({"head": head[:40], "body": head + body[:20], "all": head + body}[sent])
         got = 0

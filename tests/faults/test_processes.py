@@ -25,7 +25,7 @@ from tests.real.world import Agent, Api, Reply, World
 pytestmark = [pytest.mark.real, pytest.mark.strict, pytest.mark.one_type]
 
 RESULT = "result of weather: 12 degrees"
-APIS: tuple[Api, ...] = ("chat_completions", "responses")
+APIS: tuple[Api, ...] = ("chat_completions", "responses", "letta")
 
 
 @pytest.mark.fault("a worker is killed at a random moment")
@@ -38,7 +38,7 @@ def test_a_tool_turn_survives_the_death_of_any_worker(
     with world.start_bridge(BRIDGE_DATA_DIR=str(tmp_path)) as bridge:
         for number in range(scaled(3, 40)):
             world.model.clear()
-            agent = replace(world.agent(agent_type), api=APIS[number // 2 % 2])
+            agent = replace(world.agent(agent_type), api=APIS[number % len(APIS)])
             talk = PersistentTalk(agent, WEATHER, stream=number % 2 == 0, bridge=bridge)
             killer = threading.Timer(dice.uniform(0.02, 0.6), kill_one, (bridge, dice))
             killer.start()

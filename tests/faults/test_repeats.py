@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from testbed.service import Service
 from tests.faults.client import persist
 from tests.faults.scale import scaled
 from tests.faults.table import Cases
-from tests.real.talk import WEATHER, Talk, ask_weather, result
+from tests.real.talk import WEATHER, Talk, ask_weather, calling, result
 from tests.real.world import Agent, Reply, World
 
 pytestmark = [
@@ -89,6 +90,37 @@ def test_a_message_is_heard_once_when_its_client_hangs_up_and_repeats_it(
         requests.post(f"{bridges[0].url}/v1/chat/completions", json=body, timeout=0.8)
     assert persist(lambda: agent.ask(messages=messages, stream=stream, bridge=bridges[1])).text == "Welcome."
     assert heard(agent, "Here I am.") == 1
+    cases.passed()
+
+
+def test_a_message_that_an_otid_names_is_heard_once(agent: Agent, bridges: list[Service], cases: Cases) -> None:
+    """Letta's own programs send a message again with the same otid, also after its answer was delivered."""
+    letta = replace(agent, api="letta")
+    for number in range(scaled(1, 10)):
+        text = f"Number {number}.\n!delay 0.5\n!say Heard {number}."
+        ask = partial(letta.ask, text, tools=[WEATHER], otid=f"otid-{number}")
+        replies = at_once(*(partial(ask, stream=n % 2 == 0, bridge=bridges[n % 2]) for n in range(4)))
+        replies += [ask(bridge=bridge) for bridge in bridges]
+        assert {(reply.status, reply.text) for reply in replies} == {(200, f"Heard {number}.")}
+        assert heard(agent, f"Number {number}.") == 1
+        assert letta.ask(text, tools=[WEATHER], otid=f"other-{number}", bridge=bridges[0]).text == f"Heard {number}."
+        assert heard(agent, f"Number {number}.") == 2
+        cases.passed(len(replies))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_to_a_call_is_heard_once_when_its_client_hangs_up_and_repeats_it(
+    agent: Agent, bridges: list[Service], stream: bool, cases: Cases
+) -> None:
+    talk = Talk(replace(agent, api="letta"), WEATHER, stream=stream, bridge=bridges[0])
+    (call_id,) = talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n!delay 2\n!say Cold.").call_ids
+    give = partial(talk.agent.ask, messages=[*talk.messages, result(call_id, "12 degrees")], tools=[WEATHER])
+    with pytest.raises(requests.Timeout):
+        # The first byte of a stream is a ping, so that the whole reply has a time limit here.
+        give(stream=False, bridge=bridges[0], timeout=0.8)
+    assert persist(lambda: give(stream=stream, bridge=bridges[1])).text == "Cold."
+    agent.ask("Next.", bridge=bridges[0])
+    assert heard(agent, "12 degrees") == 1
     cases.passed()
 
 
