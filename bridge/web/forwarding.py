@@ -23,10 +23,13 @@ from bridge.web.faults import log_fault
 from bridge.web.hangup import break_connection, client_is_gone
 from bridge.web.listener import TICK
 from bridge.web.reply_socket import wait_for_client
+from bridge.web.room import SMALL, Room
 
 Rewrite = Callable[[Any], Any]
 
 log = logging.getLogger(__name__)
+
+_ONE_AT_A_TIME = threading.Lock()
 
 # Headers that are about Letta's host or its address, and not about the answer. The bridge sends its own.
 _OF_THE_HOST = frozenset(
@@ -45,10 +48,12 @@ def forwarded_response(
     prefix: str,
     rewrite: Rewrite | None = None,
     limit: int,
+    room: Room,
 ) -> Response:
     """Returns the response for Letta's answer. `base_url` is Letta's address, `prefix` the path under which a proxy
     serves the bridge. `rewrite` changes the JSON of a successful answer, which has at most `limit` bytes, or returns it
-    itself: then it is sent as it came. Closes the answer when the response is closed.
+    itself: then it is sent as it came. `room` counts the bytes that were read for that, until the response is closed.
+    Closes the answer when the response is closed.
     """
     with ExitStack() as until_sent:
         until_sent.callback(answer.close)
@@ -57,7 +62,10 @@ def forwarded_response(
         streamed = kind == "text/event-stream"
         body: bytes | Iterator[bytes]
         if rewrite is not None and 200 <= answer.status < 300 and _is_json(kind) and request.method != "HEAD":
-            body = _rewritten_body(answer, headers, rewrite, limit)
+            received = answer.read(limit)
+            room.take(len(received))
+            until_sent.callback(room.remove, len(received))
+            body = _rewritten_body(received, headers, rewrite)
             headers["Content-Length"] = str(len(body))
         else:
             body = _body_as_it_arrives(answer, request.environ, may_be_silent=streamed)
@@ -101,17 +109,19 @@ def _is_json(kind: str) -> bool:
     return kind == "application/json" or kind.endswith("+json")
 
 
-def _rewritten_body(answer: ForeignAnswer, headers: Headers, rewrite: Rewrite, limit: int) -> bytes:
-    """Returns the bytes of the rewritten JSON. What can't be read is not passed on: it could not be rewritten."""
-    body = answer.read(limit)
-    try:
-        if headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise ValueError("Letta was asked not to compress its answer")
-        value = json.loads(body)
-    except (ValueError, RecursionError) as fault:
-        raise LettaError(NOT_LETTA) from fault
-    rewritten = rewrite(value)
-    return body if rewritten is value else json.dumps(rewritten, separators=(",", ":")).encode()
+def _rewritten_body(body: bytes, headers: Headers, rewrite: Rewrite) -> bytes:
+    """Returns the bytes of the rewritten JSON. What can't be read is not passed on: it could not be rewritten. Bodies
+    that may be large are rewritten one after the other: that takes many times their size.
+    """
+    with _ONE_AT_A_TIME if len(body) > SMALL else nullcontext():
+        try:
+            if headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise ValueError("Letta was asked not to compress its answer")
+            value = json.loads(body)
+        except (ValueError, RecursionError) as fault:
+            raise LettaError(NOT_LETTA) from fault
+        rewritten = rewrite(value)
+        return body if rewritten is value else json.dumps(rewritten, separators=(",", ":")).encode()
 
 
 def _body_as_it_arrives(answer: ForeignAnswer, environ: Mapping[str, Any], *, may_be_silent: bool) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from flask import Response, g, jsonify, request
+from flask import Response, current_app, g, jsonify, request
 
 from bridge.config import Settings
 from bridge.dialects.base import RequestRules
@@ -33,6 +33,7 @@ from bridge.web.api_paths import LETTA_PATH
 from bridge.web.bodies import receive_body
 from bridge.web.forwarding import forwarded_response
 from bridge.web.hangup import ClientLeft
+from bridge.web.room import ROOM
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,7 @@ class LettaRequests:
             prefix=settings.url_prefix,
             rewrite=rewrite,
             limit=LONGEST_ANSWER,
+            room=current_app.extensions[ROOM],
         )
         response.call_on_close(until_sent.pop_all().close)
         return response

@@ -4,6 +4,7 @@ import json
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from bridge.letta.foreign import ForeignBody
 from bridge.letta.gateway import ForeignAnswer
 from bridge.web import forwarding
 from bridge.web.forwarding import forwarded_response
+from bridge.web.room import SMALL, Room
 from tests.waiting import SOON
 
 BASE = "http://letta.test:8283"
@@ -51,11 +53,18 @@ def forward(
     limit: int = 1000,
     connection: socket.socket | None = None,
     method: str = "GET",
+    room: Room | None = None,
 ) -> Response:
     environ = EnvironBuilder(method=method).get_environ()
     environ["gunicorn.socket"] = connection
     return forwarded_response(
-        letta.answer, Request(environ), base_url=base_url, prefix=prefix, rewrite=rewrite, limit=limit
+        letta.answer,
+        Request(environ),
+        base_url=base_url,
+        prefix=prefix,
+        rewrite=rewrite,
+        limit=limit,
+        room=room or Room(),
     )
 
 
@@ -103,6 +112,45 @@ def test_the_headers_of_a_stream_forbid_buffers_and_caches() -> None:
     headers = forward(Letta(headers=(EVENTS, ("Cache-Control", "max-age=60")))).headers
     assert (headers["X-Accel-Buffering"], headers["Cache-Control"]) == ("no", "no-cache, no-store")
     assert "X-Accel-Buffering" not in forward(Letta()).headers
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+
+def test_large_answers_are_changed_one_at_a_time() -> None:
+    at_once = [0, 0]
+
+    def rewrite(value: Any) -> Any:
+        at_once[0] += 1
+        at_once[1] = max(at_once)
+        time.sleep(0.05)
+        at_once[0] -= 1
+        return value
+
+    body = json.dumps(["x" * SMALL]).encode()
+    threads = [
+        threading.Thread(target=lambda: forward(Letta(body), rewrite=rewrite, limit=2 * SMALL)) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert at_once == [0, 1]
+
+
+def test_an_answer_that_is_changed_counts_until_it_was_sent() -> None:
+    room = Room()
+    response = forward(Letta(b"[1]"), rewrite=lambda value: value, room=room)
+    assert room.held == 3
+    response.close()
+    assert room.held == 0
+
+
+def test_an_answer_for_which_there_is_no_room_is_refused() -> None:
+    room, letta = Room(most=2 * SMALL), Letta(json.dumps(["x" * 3 * SMALL]).encode())
+    with pytest.raises(errors.TooManyBytes):
+        forward(letta, rewrite=lambda value: value, limit=4 * SMALL, room=room)
+    assert (room.held, letta.closed > 0) == (0, True)
 
 
 # --- redirects --------------------------------------------------------------------------------------------
