@@ -94,7 +94,9 @@ class Answers:
         body = read_body()
         aside = request.headers.get(ASIDE_HEADER) == "1" or any(map(request.headers.get, PARENT_HEADERS))
         parsed = dialect.parse(body, aside=aside)
-        session = (_session_name(request) or parsed.turn.session)[:LONGEST_SESSION]
+        # A message to Letta's own API is of the conversation in its path, in which its calls are looked for, too.
+        named = "" if parsed.turn.answers_all_calls else _session_name(request)
+        session = (named or parsed.turn.session)[:LONGEST_SESSION]
         turn = self.admission.admit(replace(parsed.turn, session=session), key)
         identity = self.identities.identify(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)

@@ -142,6 +142,13 @@ def test_a_message_beside_an_open_call_is_refused_as_letta_refuses_it(
     assert ada.say("Hi").text == "You said: Hi"
 
 
+def test_headers_do_not_move_a_call_to_another_conversation(ada: LettaClient, letta: FakeGateway) -> None:
+    will_call(letta)
+    sent = {"messages": [{"role": "user", "content": "Read"}], "client_tools": [READ]}
+    assert ada.send(f"agents/{ada.agent_id}/messages", sent, X_Session_Id="mine").status_code == 200
+    assert ada.send(f"agents/{ada.agent_id}/messages", {**sent, "client_tools": []}).status_code == 409
+
+
 def test_wrong_ids_are_refused_with_the_expected_ones(ada: LettaClient, letta: FakeGateway) -> None:
     call_id = open_call(ada, letta)
     refused = ada.try_to_say(answer(CALL_IDS.id_in_message(new_id("message"), 0)))
