@@ -86,12 +86,14 @@ class OpenCalls:
             code="invalid_tool_call_ids",
         )
 
-    def open_request(self, agent_id: str, call_ids: CallIds) -> tuple[str, str] | None:
-        """Returns the session of the agent's open calls and the id of the message that has them, None without any."""
+    def open_request(self, agent_id: str, call_ids: CallIds) -> tuple[tuple[str, str], str] | None:
+        """Returns whose the agent's open calls are, by client and session, and the id of the message that has them.
+        None if no calls are open.
+        """
         noted = self._store.get(_store_key(agent_id)) if self._wait.seconds else None
         note = None if noted is None else _note_from_text(noted)
         place = call_ids.message_and_index(note.mark.calls[-1]) if note and note.mark.calls else None
-        return (note.mark.session, place[0]) if note and place else None
+        return ((note.mark.client, note.mark.session), place[0]) if note and place else None
 
     def wait_until_closed(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
         """Waits until the agent's note is not `noted`, or `gone`. Raises Busy at `deadline`, by `time.monotonic`."""

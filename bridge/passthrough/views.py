@@ -37,12 +37,15 @@ LONGEST_ANSWER = 64_000_000
 DEFAULT_SESSION = "letta:default"
 
 Rewrite = Callable[[Any], Any]
+# The names of a client's key and of its conversation.
+Speaker = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who sees an answer: `agents` are those that the key may see, empty for all."""
+    """Who sees an answer: `client` is the name of the key, `agents` are those that it may see, empty for all."""
 
+    client: str
     agents: Visible
     hides_secrets: bool
     is_letta_code: bool
@@ -83,7 +86,7 @@ class Views:
             return self._with_client_names if "messages" in words else None
         agent_id = agent_of(path)
         if agent_id and words[3:4] == ["messages"]:
-            return lambda value: self._readable(agent_id, value)
+            return lambda value: self._readable(agent_id, value, (viewer.client, DEFAULT_SESSION))
         lists_agents = words[-1] == "agents"
         return lambda value: self._shown(
             _of_viewer(value, viewer) if lists_agents else value, agent_id if len(words) == 3 else "", viewer
@@ -96,14 +99,14 @@ class Views:
             shown = without_secrets(shown)
         if not agent_id or not isinstance(shown, dict):
             return shown
-        shown = self._with_open_call(shown, agent_id)
+        shown = self._with_open_call(shown, agent_id, (viewer.client, DEFAULT_SESSION))
         return shown_to_letta_code(shown) if viewer.is_letta_code else shown
 
-    def _with_open_call(self, agent: JsonObject, agent_id: str) -> JsonObject:
+    def _with_open_call(self, agent: JsonObject, agent_id: str, speaker: Speaker) -> JsonObject:
         """Returns an agent with its open call as Letta shows one, or without it if it is of another conversation."""
         given = agent.get("message_ids")
         ids = given if isinstance(given, list) else []
-        seen = self._ids_in_view(agent_id, ids, DEFAULT_SESSION)
+        seen = self._ids_in_view(agent_id, ids, speaker)
         if len(seen) < len(ids):
             return {**agent, "message_ids": seen, **({"pending_approval": None} if "pending_approval" in agent else {})}
         own = {str(tool.get("name")) for tool in agent.get("tools") or () if isinstance(tool, dict)}
@@ -113,13 +116,13 @@ class Views:
         """Returns messages whose agent is not known, so that no call in them counts as open."""
         return self._rows(value, self.our_tools(), "", ())
 
-    def _readable(self, agent_id: str, value: Any, session: str = DEFAULT_SESSION) -> Any:
+    def _readable(self, agent_id: str, value: Any, speaker: Speaker) -> Any:
         agent = self._gateway.agent(agent_id)
         own = OurTools.of(agent.tools)
         known = self.our_tools()
         ours = OurTools({**known.client_names, **own.client_names}, known.ids | own.ids)
         names = [tool.name for tool in agent.tools if tool.name not in ours.client_names]
-        ids = self._ids_in_view(agent_id, agent.message_ids, session)
+        ids = self._ids_in_view(agent_id, agent.message_ids, speaker)
         return self._rows(value, ours, ids[-1] if ids else "", names)
 
     def _rows(self, value: Any, ours: OurTools, last: str, own: Any) -> Any:
@@ -133,21 +136,21 @@ class Views:
 
     # --- conversations that the bridge made -----------------------------------------------------------
 
-    def conversation_messages(self, agent_id: str, session: str, value: Any) -> Any:
-        return self._readable(agent_id, value, session)
+    def conversation_messages(self, agent_id: str, speaker: Speaker, value: Any) -> Any:
+        return self._readable(agent_id, value, speaker)
 
-    def context_ids(self, agent_id: str, session: str) -> list[str]:
+    def context_ids(self, agent_id: str, speaker: Speaker) -> list[str]:
         """Returns the ids of the messages in the context of a conversation. An open call of another conversation, whose
         client may be running the tool, is not shown there; so nobody else closes the call.
         """
-        ids = self._ids_in_view(agent_id, self._gateway.agent(agent_id).message_ids, session)
+        ids = self._ids_in_view(agent_id, self._gateway.agent(agent_id).message_ids, speaker)
         if ids:
             self._store.put(_place_key(ids[-1]), agent_id, PLACE_KEPT)
         return ids
 
-    def _ids_in_view(self, agent_id: str, ids: Sequence[str], session: str) -> list[str]:
+    def _ids_in_view(self, agent_id: str, ids: Sequence[str], speaker: Speaker) -> list[str]:
         open_request = self._open_calls.open_request(agent_id, self._call_ids)
-        if open_request is None or open_request[0] == session or open_request[1] not in ids:
+        if open_request is None or open_request[0] == speaker or open_request[1] not in ids:
             return [*ids]
         return [*ids[: ids.index(open_request[1])]]
 
@@ -155,14 +158,16 @@ class Views:
         """Returns the agent of a message that was shown as the last of a context, "" for any other message."""
         return self._store.get(_place_key(message_id)) or ""
 
-    def shown_message(self, agent_id: str, message_id: str) -> list[JsonObject]:
-        """Returns the rows of a message that was shown as the last of the agent's context."""
+    def shown_message(self, agent_id: str, message_id: str, client: str) -> list[JsonObject]:
+        """Returns the rows of a message that was shown as the last of the agent's context. Any conversation of the
+        `client` may have its open calls.
+        """
         path = f"/v1/agents/{agent_id}/messages"
         answer = self._gateway.forward(ForeignCall("GET", path, f"limit={LOOK_BACK}"))
         content = answer.read(LONGEST_ANSWER)
         open_request = self._open_calls.open_request(agent_id, self._call_ids)
-        session = open_request[0] if open_request else DEFAULT_SESSION
-        rows = self._readable(agent_id, _rows_in(answer.status, content), session)
+        session = open_request[0][1] if open_request else DEFAULT_SESSION
+        rows = self._readable(agent_id, _rows_in(answer.status, content), (client, session))
         return [row for row in rows if row.get("id") == message_id]
 
 

@@ -53,6 +53,10 @@ def visible_agents() -> Visible:
     return g.client_key.agents if g.client_key else ALL
 
 
+def client_name() -> str:
+    return g.client_key.name if g.client_key else ""
+
+
 class LettaRequests:
     """Answers the requests: by a turn of the bridge, by a conversation that it made, or with Letta's own answer."""
 
@@ -137,7 +141,7 @@ class LettaRequests:
             model=place.agent_id,
             new_input=NewInput((), opens_conversation=False),
             session=f"letta:{place.conversation}",
-            client=g.client_key.name if g.client_key else "",
+            client=client_name(),
             answers_all_calls=True,
             call_ids=CALL_IDS,
         )
@@ -154,20 +158,20 @@ class LettaRequests:
         agent_id = self._agent_of(conversation_id)
         if not agent_id:
             return self.pass_on()
-        ids = self._parts.views.context_ids(agent_id, f"letta:{conversation_id}")
+        ids = self._parts.views.context_ids(agent_id, (client_name(), f"letta:{conversation_id}"))
         return jsonify(conversation_object(conversation_id, ids))
 
     def list_conversation(self, conversation_id: str) -> Response:
         agent_id = self._agent_of(conversation_id)
         if not agent_id:
             return self.pass_on()
-        session = f"letta:{conversation_id}"
+        speaker = (client_name(), f"letta:{conversation_id}")
         call = replace(self._call(), path=f"/v1/agents/{agent_id}/messages")
         with ExitStack() as until_sent:
             self._parts.answers.enter(g.client_key, until_sent)
             answer = self._parts.gateway.forward(call)
             view = self._parts.views
-            return self._respond(answer, lambda value: view.conversation_messages(agent_id, session, value), until_sent)
+            return self._respond(answer, lambda value: view.conversation_messages(agent_id, speaker, value), until_sent)
 
     def message_conversation(self, conversation_id: str) -> Response:
         if conversation_id == DEFAULT_CONVERSATION:
@@ -210,7 +214,7 @@ class LettaRequests:
         if not agent_id:
             return self.pass_on()
         self._check_visible(agent_id)
-        return jsonify(self._parts.views.shown_message(agent_id, message_id))
+        return jsonify(self._parts.views.shown_message(agent_id, message_id, client_name()))
 
     # --- everything else ------------------------------------------------------------------------------
 
@@ -236,7 +240,9 @@ class LettaRequests:
 
     def _viewer(self) -> Viewer:
         is_for_agents = right_of(g.client_key, self._parts.settings.letta_api) == "agents"
-        return Viewer(visible_agents(), is_for_agents, is_letta_code(request.headers.get(SOURCE_HEADER, "")))
+        return Viewer(
+            client_name(), visible_agents(), is_for_agents, is_letta_code(request.headers.get(SOURCE_HEADER, ""))
+        )
 
     def _check_right(self, call: ForeignCall, body: JsonObject | None = None) -> None:
         right = right_of(g.client_key, self._parts.settings.letta_api)

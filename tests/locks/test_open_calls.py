@@ -250,7 +250,7 @@ def test_a_message_without_the_answers_is_refused_as_letta_refuses_it(store: Sto
     refusal = calls.find_missing_answers(AGENT, OF_LETTA)
     assert isinstance(refusal, CallsUnanswered)
     assert (refusal.status, refusal.code, refusal.param) == (409, "PENDING_APPROVAL", MESSAGE)
-    assert calls.open_request(AGENT, CALL_IDS) == ("letta:default", MESSAGE)
+    assert calls.open_request(AGENT, CALL_IDS) == (("roo", "letta:default"), MESSAGE)
 
 
 def test_answers_to_only_some_calls_are_refused_with_the_expected_ids(store: Store) -> None:

@@ -532,6 +532,21 @@ def test_the_servers_tools_are_listed_once_for_many_readers(ada: LettaClient, le
     assert letta.calls.count("tools") == 1
 
 
+def test_an_open_call_of_another_key_is_not_shown(environment: dict[str, str], letta: FakeGateway) -> None:
+    hashes = {name: hashlib.sha256(f"{KEY}{name}".encode()).hexdigest() for name in ("one", "two")}
+    keys = ",".join(f"{name}:{digest}" for name, digest in hashes.items())
+    app = create_app(read_settings({**environment, "BRIDGE_ALLOW_ANONYMOUS": "", "BRIDGE_API_KEYS": keys}), letta)
+    agent_id = letta.agents_named("Ada")[0].id
+    one, two = (LettaClient(app.test_client(), agent_id, {"Authorization": f"Bearer {KEY}{name}"}) for name in hashes)
+    open_call(one, letta)
+    ids = list(letta.agent(agent_id).message_ids)
+    conversation = one.send(f"conversations/?agent_id={agent_id}", {}).json or {}
+    for reader, shown in ((one, ids), (two, ids[:-1])):
+        letta.will_answer(200, {"id": agent_id, "message_ids": ids})
+        assert reader.get(f"agents/{agent_id}")["message_ids"] == shown
+        assert reader.get(f"conversations/{conversation['id']}")["in_context_message_ids"] == ids[:-1]
+
+
 # --- rights -----------------------------------------------------------------------------------------------
 
 
