@@ -86,7 +86,7 @@ def read_answers(item: JsonObject, where: str, rules: RequestRules) -> list[Give
 def _read_answer(value: Any, where: str, rules: RequestRules) -> GivenAnswer:
     if not isinstance(value, dict) or not isinstance(value.get("tool_call_id"), str):
         raise InvalidRequest(f"`{where}.tool_call_id` must be a string.", param=f"{where}.tool_call_id")
-    if value.get("type") == "approval" or "approve" in value:
+    if value.get("type") == "approval" or value.get("approve") is not None:
         return _read_decision(value, where)
     place = f"{where}.tool_return"
     text, images = parse_content(value.get("tool_return"), place, image_urls=rules.image_urls)

@@ -87,6 +87,11 @@ def test_the_first_answer_to_a_call_counts() -> None:
     assert turn.closed_calls == 1
 
 
+def test_a_result_may_have_an_empty_decision_beside_it() -> None:
+    (result,) = parse(answer(type="tool", tool_return="text", approve=None)).new_input.results
+    assert result.text == "text"
+
+
 def test_a_stale_call_is_denied_together_with_a_new_message() -> None:
     turn = parse(answer(type="approval", approve=False, reason="stale"), USER)
     assert [one.call_id for one in turn.new_input.results] == [CALL]
