@@ -7,6 +7,7 @@ import re
 import pytest
 
 from bridge.operation.codex_names import is_a_model_of_codex
+from testbed.proxy.faults import Cut
 from tests.clients.codex import Codex
 from tests.clients.installed import folder_of
 from tests.clients.pins import CODEX
@@ -65,6 +66,20 @@ def test_codex_sums_up_beside_the_agent_and_tells_it_the_summary_of_a_result(
     assert wire.beside
     assert not [line for line in agent.story() if line.startswith("user: You are performing a CONTEXT CHECKPOINT")]
     assert [line for line in agent.story() if line.startswith("user: Another language model started")]
+    assert wire.failures() == []
+
+
+def test_codex_asks_again_with_the_thoughts_that_came_before_a_stream_failed(
+    agent: Agent, scratch: Scratch, wire: Wire
+) -> None:
+    """An agent of the newest type has no thoughts in messages of their own here."""
+    last = "message" if agent.type == "letta_v1_agent" else "reasoning"
+    teach(agent, "!think Hm.\n!reason Hm.\n!say All is well.")
+    with agent.world.proxy.inject(Cut(after_events=2), "POST", "/v1/agents/*/messages/stream", times=1) as rule:
+        said = Codex(wire.url, agent.name, scratch, say).prompt("How is it?")
+    assert (rule.applied, said.strip()) == (1, "All is well.")
+    assert [call.body["input"][-1]["type"] for call in wire.asked] == ["message", last]
+    assert len([line for line in agent.story() if line.startswith("user: How is it?")]) == 1
     assert wire.failures() == []
 
 
