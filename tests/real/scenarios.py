@@ -12,6 +12,7 @@ import pytest
 
 from tests.real.talk import ANSWER, CLOCK, WEATHER, Talk, calling
 from tests.real.world import Agent, Api, World
+from tests.sse_checker import Json
 
 Scenario = Callable[..., None]
 
@@ -42,7 +43,9 @@ def play(scenario: Scenario, request: pytest.FixtureRequest, api: Api) -> None:
 
 
 def shown_in_a_conversation(world: World, agent_type: str, stream: bool, api: Api, **fields: Any) -> list[Any]:
-    """Returns what the model was shown in each step of a conversation with two calls: story, tools, tool choice."""
+    """Returns what the model was shown in each step of a conversation with two calls: story, tools, tool choice. Letta
+    has the tools of an agent in any order.
+    """
     agent = replace(world.agent(agent_type), api=api)
     try:
         before = len(world.model.requests())
@@ -51,6 +54,10 @@ def shown_in_a_conversation(world: World, agent_type: str, stream: bool, api: Ap
         talk.give("12 degrees")
         talk.give("noon", then="And now?")
         requests = world.model.requests()[before:]
-        return [(request.story(), request.body.get("tools"), request.tool_choice) for request in requests]
+        return [(request.story(), _by_name(request.body.get("tools")), request.tool_choice) for request in requests]
     finally:
         agent.delete()
+
+
+def _by_name(tools: list[Json] | None) -> list[Json]:
+    return sorted(tools or (), key=lambda tool: str(tool["function"]["name"]))
