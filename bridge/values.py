@@ -198,11 +198,14 @@ def _has_right_types(row: dict[str, Any]) -> bool:
 
 
 def parse_base_url(value: str) -> str:
-    """Returns the Letta server's address, which may have a path, without a slash at the end."""
+    """Returns the Letta server's address, which may have a path. Slashes and one `/v1` at its end are taken off: people
+    copy it from clients of OpenAI's API, and the bridge adds `/v1` itself.
+    """
     match = re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?(/[^\s?#]*)?", value)
     if match is None or int(match[2] or 0) > 65535:
         raise ValueError("must be a URL such as http://localhost:8283, without query or user name")
-    return value.rstrip("/")
+    path = match[3] or ""
+    return value.removesuffix(path) + path.rstrip("/").removesuffix("/v1").rstrip("/")
 
 
 def parse_url_prefix(value: str) -> str:

@@ -169,9 +169,17 @@ def test_a_variable_that_is_set_to_nothing_counts_as_not_set() -> None:
         (" https://letta.example.com/api/ ", "https://letta.example.com/api"),
         ("http://[::1]:8283", "http://[::1]:8283"),
         ("http://10.0.0.1", "http://10.0.0.1"),
+        ("http://localhost:8283//", "http://localhost:8283"),
+        ("http://localhost:8283/v1", "http://localhost:8283"),
+        ("http://localhost:8283//v1//", "http://localhost:8283"),
+        ("https://letta.example.com/api/v1/", "https://letta.example.com/api"),
+        ("https://letta.example.com/v1/v1", "https://letta.example.com/v1"),
+        ("https://letta.example.com/v1/api", "https://letta.example.com/v1/api"),
+        ("https://letta.example.com/apiv1", "https://letta.example.com/apiv1"),
+        ("http://v1", "http://v1"),
     ],
 )
-def test_the_address_of_letta_is_kept_without_its_last_slash(given: str, kept: str) -> None:
+def test_the_address_of_letta_is_kept_without_slashes_and_v1_at_its_end(given: str, kept: str) -> None:
     assert read_settings({**LEAST, "LETTA_BASE_URL": given}).letta_base_url == kept
 
 
