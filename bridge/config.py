@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,12 @@ FORMER_VARIABLES = {
     "BRIDGE_TOOLSETS": "BRIDGE_FILES is a folder in which that folder is called tools",
     "BRIDGE_SIDE_REQUESTS": "BRIDGE_FILES is a folder in which that file is called side_requests.json",
 }
+PREFIX = "BRIDGE_"
+# Variables with the prefix that are not settings of the service: the first two are for the command `chat`, the last is
+# for compose.yaml, and is in the same file `.env` as the settings.
+OTHER_VARIABLES = frozenset({"BRIDGE_URL", "BRIDGE_KEY", "BRIDGE_PUBLISH"})
+# Kubernetes sets such variables for each Service, which may be called `bridge`.
+_OF_KUBERNETES = re.compile(PREFIX + r"(.*_)?(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)")
 
 
 def setting(variable: str, default: str | None, meaning: str, parse: Callable[[str], Any], secret: bool = False) -> Any:
@@ -261,7 +268,7 @@ class Settings:
     max_depth: int = 64  # levels of a tool's schema; the request around it may add eight
     max_result: int = 1_000_000  # characters of a tool's result
     least_threads: int = 64  # requests that one worker serves at once; see `threads`
-    # One sentence for each variable of earlier versions that is still set.
+    # One sentence for each variable that is set without effect: of an earlier version, or with a misspelt name.
     ignored_variables: tuple[str, ...] = ()
 
     def secrets(self) -> list[str]:
@@ -329,17 +336,41 @@ def read_settings(environment: Mapping[str, str], *, serving: bool = True, **par
             "BRIDGE_API_KEYS is not set: anybody who reaches the port could talk to your agents."
             " Set keys, or BRIDGE_ALLOW_ANONYMOUS=1 if only you can reach it"
         )
-    if faults:
-        raise SettingsError("\n".join(faults))
-    return Settings(**values, ignored_variables=_ignored_variables(environment), **parameters)
+    ignored = _ignored_variables(environment)
+    if faults:  # a misspelt variable may be the reason for one that is not set
+        raise SettingsError("\n".join((*faults, *ignored)))
+    return Settings(**values, ignored_variables=ignored, **parameters)
 
 
 def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(
+    set_ = {variable: value for variable, value in environment.items() if value.strip()}
+    former = (
         f"{variable} is not a setting any more and is ignored: {now}."
         for variable, now in FORMER_VARIABLES.items()
-        if environment.get(variable, "").strip()
+        if variable in set_
     )
+    settings = {item.metadata["variable"] for item in _environment_fields()}
+    known = settings | FORMER_VARIABLES.keys() | OTHER_VARIABLES
+    misspelt = (
+        f"{variable} is not a setting and is ignored{_nearest(variable, settings)}"
+        for variable, value in sorted(set_.items())
+        if variable.startswith(PREFIX) and variable not in known and not _is_of_kubernetes(variable, value)
+    )
+    return (*former, *misspelt)
+
+
+def _nearest(variable: str, settings: Iterable[str]) -> str:
+    """Returns the end of the sentence, which asks about the setting that may be meant. The prefix is left out: it makes
+    all names alike, and some settings do not have it.
+    """
+    names = {name.removeprefix(PREFIX): name for name in settings}
+    found = get_close_matches(variable.removeprefix(PREFIX), sorted(names), n=1)
+    return f"; did you mean {names[found[0]]}?" if found else "."
+
+
+def _is_of_kubernetes(variable: str, value: str) -> bool:
+    address = variable.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
+    return bool(address or _OF_KUBERNETES.fullmatch(variable))
 
 
 def complete_environment(environment: Mapping[str, str], folder: Path) -> dict[str, str]:

@@ -128,6 +128,15 @@ def test_a_variable_of_an_earlier_version_causes_a_warning_at_the_start(
 
 
 @pytest.mark.usefixtures("at_home")
+def test_a_misspelt_setting_causes_a_warning_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("BRIDGE_METHD", "prompt")
+    gunicorn_settings()["on_starting"](SimpleNamespace(log=logging.getLogger("gunicorn.error")))
+    assert caplog.messages == ["BRIDGE_METHD is not a setting and is ignored; did you mean BRIDGE_METHOD?"]
+
+
+@pytest.mark.usefixtures("at_home")
 def test_garbage_collection_ignores_what_gunicorn_loaded_before_its_workers() -> None:
     gunicorn_settings()["when_ready"](SimpleNamespace(LISTENERS=[]))
     try:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
 
-from bridge.config import FORMER_VARIABLES, complete_environment, read_settings, variable_rows
+from bridge.config import FORMER_VARIABLES, OTHER_VARIABLES, complete_environment, read_settings, variable_rows
 from bridge.errors import SettingsError
 from bridge.keys import ApiKey
 
@@ -234,6 +235,75 @@ def test_the_sentence_about_a_former_variable_has_the_value_that_holds(variable:
     (sentence,) = settings.ignored_variables
     value = getattr(settings, variable.removeprefix("BRIDGE_").lower())
     assert f" {value:.15g} " in sentence
+
+
+# --- misspelt variables -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [
+        ("BRIDGE_METHD", "BRIDGE_METHOD"),
+        ("BRIDGE_API_KEY", "BRIDGE_API_KEYS"),
+        ("BRIDGE_KEYS", "BRIDGE_API_KEYS"),
+        ("BRIDGE_PASSWORD", "BRIDGE_ADMIN_PASSWORD"),
+        ("BRIDGE_PORT", "PORT"),
+        ("BRIDGE_LETTA_BASE_URL", "LETTA_BASE_URL"),
+        ("BRIDGE_REDIS_URL", "REDIS_URL"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_the_nearest_one(misspelt: str, meant: str) -> None:
+    settings = read_settings({**LEAST, misspelt: "s3cret"})
+    assert settings.ignored_variables == (f"{misspelt} is not a setting and is ignored; did you mean {meant}?",)
+
+
+def test_an_unknown_variable_that_is_like_no_setting_is_named() -> None:
+    settings = read_settings({**LEAST, "BRIDGE_ZZZ": "1", "BRIDGE_": "1", "BRIDGE_METHD": " "})
+    assert settings.ignored_variables == (
+        "BRIDGE_ is not a setting and is ignored.",
+        "BRIDGE_ZZZ is not a setting and is ignored.",
+    )
+
+
+def test_a_misspelt_setting_is_named_beside_what_is_wrong_without_it() -> None:
+    missing, misspelt = faults_of(BRIDGE_ALLOW_ANONYMOUS="", BRIDGE_API_KEY="a-long-enough-key")
+    assert missing.startswith("BRIDGE_API_KEYS is not set")
+    assert misspelt == "BRIDGE_API_KEY is not a setting and is ignored; did you mean BRIDGE_API_KEYS?"
+
+
+def test_variables_of_other_programs_are_not_named() -> None:
+    services = {
+        "BRIDGE_PORT": "tcp://10.0.0.1:8080",
+        "BRIDGE_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+        "BRIDGE_PORT_8080_TCP_ADDR": "10.0.0.1",
+        "BRIDGE_SERVICE_HOST": "10.0.0.1",
+        "BRIDGE_SERVICE_PORT": "8080",
+        "BRIDGE_REDIS_SERVICE_PORT_HTTP": "80",
+        "METHD": "x",
+        "MY_BRIDGE_METHD": "x",
+    }
+    assert read_settings({**LEAST, **services}).ignored_variables == ()
+
+
+def test_variables_that_files_of_this_project_use_are_not_named() -> None:
+    root = Path(__file__).parent.parent
+    places = [
+        "*.*",
+        "Makefile",
+        "Procfile",
+        "Dockerfile",
+        "docs/*.*",
+        "bridge/**/*.py",
+        "testbed/**/*.py",
+        "bench/**/*.py",
+    ]
+    texts = [
+        file.read_text() for place in places for file in root.glob(place) if file.suffix != ".png" and file.is_file()
+    ]
+    used = set(re.findall(r"\bBRIDGE_[A-Z_]*[A-Z]\b", "\n".join(texts))) - FORMER_VARIABLES.keys()
+    assert used > OTHER_VARIABLES
+    assert read_settings({**LEAST, **dict.fromkeys(OTHER_VARIABLES, "1")}).ignored_variables == ()
+    assert used - OTHER_VARIABLES <= {row["variable"] for row in variable_rows()}
 
 
 # --- .env -------------------------------------------------------------------------------------------------

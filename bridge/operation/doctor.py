@@ -91,7 +91,7 @@ def _check_settings(parts: Parts) -> Iterator[Check]:
     """Checks for environment variables without effect, for clients' keys and for the admin page's password."""
     settings = parts.settings
     for sentence in settings.ignored_variables:
-        yield Check("settings", "warning", sentence, "Remove it from the environment.")
+        yield Check("settings", "warning", sentence, "Remove it from the environment, or correct its name.")
     advice = "Make one with the command `keys new NAME` and set it as BRIDGE_API_KEYS."
     if settings.api_keys:
         yield Check("keys", "good", f"{len(settings.api_keys)} for clients")

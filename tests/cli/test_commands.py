@@ -169,6 +169,17 @@ class TestChangedSettings:
         assert f"! settings: {sentence}\n" in run("doctor").output
 
 
+class TestMisspeltSettings:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_METHD": "prompt"}
+
+    def test_a_misspelt_setting_is_warned_of_with_the_nearest_one(self, run: Run) -> None:
+        sentence = "BRIDGE_METHD is not a setting and is ignored; did you mean BRIDGE_METHOD?"
+        assert run("config").stderr == f"Warning: {sentence}\n"
+        assert f"! settings: {sentence}\n" in run("doctor").output
+
+
 @pytest.mark.servers
 def test_a_new_key_comes_with_its_entry() -> None:
     made = json.loads(bridge("keys", "new", "phone", "--json").stdout)
