@@ -67,8 +67,9 @@ class LettaCode:
     def interrupted(self, text: str, begun: Path) -> None:
         """Gives it the prompt, and kills it as soon as the file exists."""
         log = self._scratch.home / "interrupted.log"
-        with running(self._command(text, False), self._scratch, self._settings, log):
-            until(begun.exists, seconds=SECONDS)
+        with running(self._command(text, False), self._scratch, self._settings, log) as process:
+            until(lambda: begun.exists() or process.poll() is not None, seconds=SECONDS)
+        assert begun.exists(), log.read_text()
 
     def _command(self, text: str, goes_on: bool) -> Sequence[str]:
         return [*self._start, "-p", text, *self._place(goes_on), "--yolo", "--output-format", "json"]

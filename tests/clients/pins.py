@@ -48,8 +48,9 @@ CODEX = Client("codex", "npm", ("@openai/codex@0.169.0",), 330)
 OPENCODE = Client("opencode", "npm", ("opencode-ai@1.18.33",), 360)
 QWEN_CODE = Client("qwen-code", "npm", ("@qwen-code/qwen-code@0.24.4",), 150)
 
-# Its bundle has all but `ws` in it. Some of the others are not on the registry, or are built when they are installed.
-_IN_THE_BUNDLE = (
+# Their bundles have all but `ws`, and the older one's all but the binaries of sharp. Some of these packages are not on
+# the registry, or are built when they are installed.
+_IN_BOTH_BUNDLES = (
     "@earendil-works/pi-ai",
     "@janhapke/sharp-electron",
     "@letta-ai/letta-agent-sdk",
@@ -61,6 +62,6 @@ _IN_THE_BUNDLE = (
     "node-pty",
     "shiki",
 )
-LETTA_CODE = Client("letta-code", "npm", ("@letta-ai/letta-code@0.32.18",), 90, left_out=(*_IN_THE_BUNDLE, "sharp"))
-LETTA_CODE_OLDER = Client("letta-code-older", "npm", ("@letta-ai/letta-code@0.25.9",), 55, left_out=_IN_THE_BUNDLE)
+LETTA_CODE = Client("letta-code", "npm", ("@letta-ai/letta-code@0.32.18",), 90, left_out=(*_IN_BOTH_BUNDLES, "sharp"))
+LETTA_CODE_OLDER = Client("letta-code-older", "npm", ("@letta-ai/letta-code@0.25.9",), 75, left_out=_IN_BOTH_BUNDLES)
 LETTA_CLIENT_NODE = Client("letta-client-node", "npm", ("@letta-ai/letta-client@1.12.1",), 10)
