@@ -13,7 +13,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from bridge.errors import SettingsError
-from bridge.keys import ApiKey, LettaRight, parse_api_keys
+from bridge.keys import ApiKey, KeyFault, LettaRight, parse_api_keys
 from bridge.logs import LogLevel
 from bridge.turn import SystemPromptMode
 from bridge.values import (
@@ -327,6 +327,8 @@ def read_settings(environment: Mapping[str, str], *, serving: bool = True, **par
             continue
         try:
             values[item.name] = item.metadata["parse"](raw)
+        except KeyFault as fault:
+            faults.append(f"{variable}: {fault}")
         except ValueError as fault:
             secret = item.metadata["secret"] or "@" in raw  # a URL may hold a password
             shown = "its value" if secret else repr(raw)

@@ -15,7 +15,12 @@ LettaRight = Literal["off", "agents", "all"]
 
 _HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})(?::([^:]*))?(?::([^:]*))?")
 _ALMOST_HASHED = re.compile(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}(:.*)?")
+_NAMED_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}:.*")
 MIN_LENGTH = 8
+
+
+class KeyFault(ValueError):
+    """A key in BRIDGE_API_KEYS is wrong. The message, a whole sentence, names the key by its place, never the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
     plain = {key.name for key, item in zip(keys, items, strict=True) if not _HASHED.fullmatch(item)}
     for number, (key, item) in enumerate(zip(keys, items, strict=True), start=1):
         if key.name in plain and _HASHED.fullmatch(item):
-            raise ValueError(f"key {number} has the name {key.name!r}, which a plain key has by its place: rename it")
+            raise KeyFault(f"key {number} has the name {key.name!r}, which a plain key has by its place: rename it")
     return keys
 
 
@@ -53,14 +58,19 @@ def _parse_key(item: str, number: int) -> ApiKey:
         limits = _parse_options(options or "", number)
         return ApiKey(name, digest.lower(), _parse_agents(agents or "", number), **limits)
     if _ALMOST_HASHED.fullmatch(item):
-        raise ValueError(
+        raise KeyFault(
             f"key {number} looks like `name:sha256[:agents[:options]]`, but a SHA-256 has 64 hex digits,"
             " and a `:` within a name is written %3A"
         )
+    if _NAMED_PLAIN.fullmatch(item):
+        raise KeyFault(
+            f"key {number} looks like a name and a plain key: after `name:` comes the SHA-256 of the key, not the key."
+            " The command `keys new NAME` makes a key and its entry, `keys hash NAME` the entry of a key that you have"
+        )
     if len(item) < MIN_LENGTH:
-        raise ValueError(f"key {number} is shorter than {MIN_LENGTH} characters")
+        raise KeyFault(f"key {number} is shorter than {MIN_LENGTH} characters")
     if not item.isascii():
-        raise ValueError(f"key {number} has characters that a header cannot carry")
+        raise KeyFault(f"key {number} has characters that a header cannot carry")
     return ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest())
 
 
@@ -68,7 +78,7 @@ def _parse_agents(text: str, number: int) -> frozenset[str]:
     """Parses the agents of a key, with `|` between and escaped as in a URL. `*` or "" is the empty set: all agents."""
     agents = {unquote(agent) for agent in text.split("|") if agent}
     if text and not agents:
-        raise ValueError(f"key {number} lists agents, but names none between its `|`: for all agents, write `*`")
+        raise KeyFault(f"key {number} lists agents, but names none between its `|`: for all agents, write `*`")
     return frozenset() if "*" in agents else frozenset(agents)
 
 
@@ -84,7 +94,7 @@ def _parse_options(text: str, number: int) -> dict[str, Any]:
         elif name == "letta" and value in get_args(LettaRight):
             found[name] = value
         else:
-            raise ValueError(
+            raise KeyFault(
                 f"key {number} has an unknown option; options are rate=60;turns=4;methods=native|relay;letta=agents"
             )
     return found

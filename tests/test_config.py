@@ -42,6 +42,7 @@ BAD = [
     ("BRIDGE_API_KEYS", "a-long-enough-key,short", "key 2 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 31, "key 1 looks like `name:sha256["),
+    ("BRIDGE_API_KEYS", "roo:secretsecret", "key 1 looks like a name and a plain key: after `name:` comes the SHA-256"),
     ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
@@ -133,6 +134,12 @@ def test_the_service_does_not_start_without_keys_unless_a_setting_says_so() -> N
 )
 def test_a_fault_never_shows_a_secret(environment: dict[str, str]) -> None:
     assert "s3cret" not in "".join(faults_of(**environment))
+
+
+def test_a_fault_of_a_key_is_a_sentence_about_that_key() -> None:
+    assert faults_of(BRIDGE_API_KEYS="a-long-enough-key,short") == [
+        "BRIDGE_API_KEYS: key 2 is shorter than 8 characters"
+    ]
 
 
 def test_settings_hold_the_hash_of_a_key_only() -> None:

@@ -46,6 +46,22 @@ def test_keys_are_separated_by_commas_or_blanks() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "item",
+    ["roo:canary-secret", "roo:canary", "roo:", "roo:canary-secret:Ada:rate=1", "roo:c\u00e4nary", "sk:a:canary"],
+)
+def test_a_name_with_a_plain_key_is_refused_with_the_commands_that_make_an_entry(item: str) -> None:
+    with pytest.raises(ValueError, match="key 2 looks like a name and a plain key") as caught:
+        parse_api_keys(f"plain-key-of-mine,{item}")
+    assert "`keys new NAME`" in str(caught.value)
+    assert "`keys hash NAME`" in str(caught.value)
+    assert "nary" not in str(caught.value)
+
+
+def test_a_plain_key_with_a_colon_that_follows_no_name_is_a_plain_key() -> None:
+    assert [key.name for key in parse_api_keys("my+key:of-mine :my-own-key")] == ["key-1", "key-2"]
+
+
 @pytest.mark.parametrize("agents", ["|", "||"])
 def test_a_list_without_an_agent_does_not_mean_all_agents(agents: str) -> None:
     with pytest.raises(ValueError, match="key 2 lists agents, but names none") as caught:
