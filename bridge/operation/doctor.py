@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -238,20 +238,22 @@ def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
 
 
 def _try_api(conversation: Conversation, trial: Trial, agent_id: str) -> tuple[str, str]:
-    """Lets the agent call TOOL in the words of an API; returns the interception method and the answer."""
+    """Lets the agent call TOOL in the words of an API, if need be forced; returns the method and the answer."""
     methods: list[str] = []
 
-    def run(turn: Turn) -> Iterator[AgentEvent]:
-        for event in _run_turn(conversation, turn):
+    def run(turn: Turn, choice: ToolChoice) -> Iterator[AgentEvent]:
+        asks = not turn.new_input.results
+        for event in _run_turn(conversation, replace(turn, tool_choice=choice) if asks else turn):
             if isinstance(event, MethodChosen):
                 methods.append(event.method)
             if not isinstance(event, RecordEvent):
                 yield event
 
-    answer = trial(agent_id, TOOL, QUESTION, ANSWER, run).strip()
-    if not answer:
-        raise RoundTripFailed("the agent did not call the tool, or said nothing about its result")
-    return methods[-1], answer
+    for choice in (ToolChoice(), ToolChoice("function", TOOL.name)):
+        answer = trial(agent_id, TOOL, QUESTION, ANSWER, partial(run, choice=choice)).strip()
+        if answer:
+            return methods[-1], answer
+    raise RoundTripFailed("the agent did not call the tool, or said nothing about its result")
 
 
 def _run_turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:

@@ -320,9 +320,16 @@ class TestTheDoctorOfLettasOwnApi:
         assert last.startswith("✓ tool round trip by Letta's own API: call, result and answer by approval in ")
         assert [tool.name for tool in letta.tools()] == ["theirs"]
 
+    def test_it_forces_a_call_that_the_model_does_not_make(self, run: Run, letta: SharedLetta) -> None:
+        round_trip(letta)
+        letta.will_say("I'd rather not.")
+        round_trip(letta)
+        assert run("doctor").exit_code == 0
+
     def test_a_model_that_does_not_call_fails_it(self, run: Run, letta: SharedLetta) -> None:
         round_trip(letta)
         letta.will_say("I'd rather not.")
+        letta.will_say("I said no.")
         done = run("doctor")
         assert done.exit_code == 1
         assert "✗ tool round trip by Letta's own API: the agent did not call the tool" in done.output
