@@ -57,7 +57,7 @@ def test_twenty_forms_of_structured_output_in_turn_wait_for_nothing(
     agent: Agent, scratch: Scratch, tmp_path: Path, program: str, script: str, how: str
 ) -> None:
     prompt = f"Answer.\n{script}"
-    settings = {"BRIDGE_DATA_DIR": str(tmp_path / "data")}
+    settings = {"BRIDGE_DATA_DIR": str(tmp_path / "data"), "BRIDGE_TOOL_WAIT": "30"}
     with agent.world.start_bridge(**settings) as bridge:
         url = f"{bridge.url}/v1"
         answer = answer_of(program, how, prompt, url=url, model=agent.name, scratch=scratch, say=say, seconds=400)
