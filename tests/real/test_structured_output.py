@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from tests.real.talk import WEATHER, Talk, calling
 from tests.real.world import Agent, Reply, World
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.two_servers]
 
 ANY_OBJECT = {"type": "json_object"}
 SCHEMA = {
