@@ -6,10 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from math import inf
 
-from bridge.errors import LettaError, LettaNotFound, UnknownModel
+from bridge.errors import LettaNotFound, UnknownModel
 from bridge.letta.gateway import AGENT_ID, HELPER_PREFIX, Agent, AgentSummary, Gateway
 from bridge.turn import ASIDE_SUFFIX
 
@@ -18,11 +17,6 @@ Visible = frozenset[str]
 ALL: Visible = frozenset()
 
 LIST_KEPT_SECONDS = 1.0
-# Limits for the error about an unknown model: names that it lists, names among which the nearest is sought, and the
-# length of a name.
-LISTED_NAMES = 5
-COMPARED_NAMES = 300
-LONGEST_NAME = 100
 
 
 def model_names(agents: Sequence[AgentSummary]) -> list[str]:
@@ -63,56 +57,55 @@ class Directory:
     def model(self, model: str, visible: Visible = ALL) -> tuple[str, int]:
         """Returns what `models` has for the agent with this name or id, fetched now."""
         self.check_visible(model, visible)
-        found = self.find(model, visible)
-        models = _visible_models(self._read_models(), visible)
-        for name, created in models:
+        found = self.find(model)
+        for name, created in _visible_models(self._read_models(), visible):
             if name in (found.name, found.id):
                 return name, created
-        raise _unknown_model(model, models)
+        raise _unknown_model(model)
 
     def check_visible(self, model: str, visible: Visible) -> None:
         """Raises UnknownModel, as for a missing agent, if `visible` is not empty and has neither name nor id."""
-        if visible and model not in visible:
-            models = self._kept_models()  # of all agents: finding one agent takes another time than not finding it
-            if not _is_visible(model, models, visible):
-                raise _unknown_model(model, _visible_models(models, visible))
+        if visible and model not in visible and not self._is_visible(model, visible):
+            raise _unknown_model(model)
 
-    def find_id(self, model: str, visible: Visible | None = None) -> str:
-        """Returns the id of the agent with this name, maybe from before it was renamed. An id is returned unchecked.
-        Only with `visible`, the error for a missing agent names other agents, and only those that are visible.
-        """
-        return self.known_id(model) or self._id_by_name(model, visible)
+    def _is_visible(self, model: str, visible: Visible) -> bool:
+        """Looks in the list of all agents: finding one agent takes another time than not finding it."""
+        found = [agent for _, agent in self._kept_models() if model in (agent.id, agent.name)]
+        # If several agents have the name, all of them must be visible: the name may mean any of them.
+        return bool(found) and all(agent.id in visible or agent.name in visible for agent in found)
+
+    def find_id(self, model: str) -> str:
+        """Returns the id of the agent with this name, maybe from before it was renamed. An id is returned unchecked."""
+        return self.known_id(model) or self._id_by_name(model)
 
     def known_id(self, model: str) -> str:
         """Returns what `find_id` does if that needs no call to Letta, otherwise ""."""
         return model if AGENT_ID.fullmatch(model) else self._ids.get(model, "")
 
-    def find(self, model: str, visible: Visible | None = None) -> Agent:
-        """Fetches the agent with this name or id. Looks up a name again if its kept agent was deleted or renamed. For
-        `visible`, see `find_id`.
-        """
+    def find(self, model: str) -> Agent:
+        """Fetches the agent with this name or id. Looks up a name again if its kept agent was deleted or renamed."""
         if AGENT_ID.fullmatch(model):
-            return self._agent_by_id(model, visible)
+            return self._agent_by_id(model)
         known = self._ids.get(model)
         if known is not None:
             with suppress(LettaNotFound):
                 agent = self._gateway.agent(known)
                 if agent.name == model:
                     return agent
-        return self._agent_by_id(self._id_by_name(model, visible), visible)
+        return self._agent_by_id(self._id_by_name(model))
 
-    def _agent_by_id(self, agent_id: str, visible: Visible | None) -> Agent:
+    def _agent_by_id(self, agent_id: str) -> Agent:
         try:
             return self._gateway.agent(agent_id)
         except LettaNotFound:
-            raise self._unknown(agent_id, visible) from None
+            raise _unknown_model(agent_id) from None
 
-    def _id_by_name(self, name: str, visible: Visible | None) -> str:
+    def _id_by_name(self, name: str) -> str:
         """Asks Letta for the only agent with this name, and keeps its id. Forgets the id that was kept before."""
         self._ids.pop(name, None)
         found = self._gateway.agents_named(name)
         if not found:
-            raise self._unknown(name, visible)
+            raise _unknown_model(name)
         if len(found) > 1:
             ids = ", ".join(agent.id for agent in found[:5])
             raise UnknownModel(
@@ -120,22 +113,6 @@ class Directory:
             )
         self._ids[name] = found[0].id
         return found[0].id
-
-    def _unknown(self, model: str, visible: Visible | None) -> UnknownModel:
-        """Returns the error for a missing agent. It is the same error if the names of others can't be read."""
-        models: Sequence[tuple[str, AgentSummary]] = ()
-        if visible is not None:
-            with suppress(LettaError):
-                models = self._kept_models()
-        return _unknown_model(model, _visible_models(models, visible or ALL))
-
-
-def _is_visible(model: str, models: Sequence[tuple[str, AgentSummary]], visible: Visible) -> bool:
-    """Returns whether `visible` has the agent. If several agents have the name, it must have all of them: the name may
-    mean any of them.
-    """
-    found = [agent for _, agent in models if model in (agent.id, agent.name)]
-    return bool(found) and all(agent.id in visible or agent.name in visible for agent in found)
 
 
 def _visible_models(models: Sequence[tuple[str, AgentSummary]], visible: Visible) -> list[tuple[str, int]]:
@@ -145,24 +122,8 @@ def _visible_models(models: Sequence[tuple[str, AgentSummary]], visible: Visible
     ]
 
 
-def _unknown_model(model: str, visible_models: Sequence[tuple[str, int]]) -> UnknownModel:
-    """Returns an error that depends only on `model` and on what the client may see."""
-    names = [name for name, _ in visible_models if name != model and len(name) <= LONGEST_NAME]
-    nearest = _nearest(model, names)
-    meant = f"did you mean {nearest!r}? " if nearest else ""
-    first = ": " + ", ".join(map(repr, names[:LISTED_NAMES])) if names else ""
-    more = ", …" if len(names) > LISTED_NAMES else ""
+def _unknown_model(model: str) -> UnknownModel:
     return UnknownModel(
-        f"There is no agent with the name or id {model!r:.100} on the Letta server; {meant}GET /v1/models lists"
-        f" the agents{first}{more}.",
+        f"There is no agent with the name or id {model!r:.100} on the Letta server; GET /v1/models lists them.",
         param="model",
     )
-
-
-def _nearest(model: str, names: Sequence[str]) -> str:
-    """Returns the name that is most like `model`, whatever the case; "" if none is. Ids are all alike, so none is."""
-    if AGENT_ID.fullmatch(model):
-        return ""
-    compared = {name.casefold(): name for name in names[:COMPARED_NAMES] if not AGENT_ID.fullmatch(name)}
-    found = get_close_matches(model[:LONGEST_NAME].casefold(), compared, n=1)
-    return compared[found[0]] if found else ""

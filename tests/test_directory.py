@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.directory import ALL, Directory, Visible, model_names
+from bridge.directory import Directory, model_names
 from bridge.errors import LettaUnreachable, UnknownModel
 from bridge.letta.gateway import AgentSummary
 from tests.fakes import FakeGateway
@@ -125,82 +125,3 @@ def test_the_list_is_kept_for_a_second(letta: FakeGateway) -> None:
     now[0] = 1.0
     assert [name for name, _ in directory.models()] == ["Ada", "Bob"]
     assert directory.model("Bob")[0] == "Bob"
-
-
-# --- what the error about a wrong name says ---------------------------------------------------------------
-
-
-def message_about(directory: Directory, model: str, visible: Visible | None = ALL) -> str:
-    with pytest.raises(UnknownModel) as caught:
-        directory.find(model, visible)
-    assert len(caught.value.message) < 1000
-    return caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("asked", "nearest"),
-    [
-        ("MyAgent", "my-agent"),
-        ("my_agent", "my-agent"),
-        ("ada", "Ada"),
-        ("openai/my-agent", "my-agent"),
-        ("adda", "Ada"),
-    ],
-)
-def test_the_error_about_a_wrong_name_has_the_nearest_one(
-    letta: FakeGateway, directory: Directory, asked: str, nearest: str
-) -> None:
-    letta.has_agent("my-agent")
-    assert message_about(directory, asked) == (
-        f"There is no agent with the name or id {asked!r} on the Letta server; did you mean {nearest!r}?"
-        " GET /v1/models lists the agents: 'Ada', 'my-agent'."
-    )
-
-
-@pytest.mark.parametrize("asked", ["Zebulon", "", ID, "x" * 10_000])
-def test_the_error_about_a_name_that_is_like_no_other_has_the_first_names(
-    letta: FakeGateway, directory: Directory, asked: str
-) -> None:
-    for _ in range(2):
-        letta.has_agent("Twin")
-    twins = [agent.id for agent in letta.agents_named("Twin")]
-    message = message_about(directory, asked)
-    assert "did you mean" not in message
-    assert message.endswith(f"; GET /v1/models lists the agents: 'Ada', {twins[0]!r}, {twins[1]!r}.")
-
-
-def test_the_error_lists_few_names_and_none_that_is_long(letta: FakeGateway, directory: Directory) -> None:
-    letta.has_agent("x" * 101)
-    for number in range(1000):
-        letta.has_agent(f"agent {number}")
-    message = message_about(directory, "agent 2000")
-    assert "did you mean 'agent 200'?" in message
-    assert message.endswith("the agents: 'Ada', 'agent 0', 'agent 1', 'agent 2', 'agent 3', ….")
-
-
-def test_a_name_that_is_gone_is_not_offered_again(letta: FakeGateway, directory: Directory) -> None:
-    directory.models()
-    letta.loses_agent(directory.find("Ada").id)
-    assert message_about(directory, "Ada").endswith("; GET /v1/models lists the agents.")
-
-
-def test_the_error_has_only_names_that_the_client_may_see(letta: FakeGateway, directory: Directory) -> None:
-    letta.has_agent("my-agent")
-    letta.has_agent("my-agents")
-    for visible in (frozenset({"Ada", "my-agents"}), frozenset({"my-agents", "MyAgent"})):
-        for message in (message_about(directory, "MyAgent", visible), message_about(directory, OTHER, visible)):
-            assert "'my-agents'" in message
-            assert "'my-agent'" not in message
-    assert "my-agent" not in message_about(directory, "MyAgent", None)
-    assert letta.calls.count("agents") == 1
-
-
-def test_the_error_is_the_same_without_names_if_they_cannot_be_read(letta: FakeGateway, directory: Directory) -> None:
-    letta.fails(LettaUnreachable("It is down."), at="agents")
-    assert message_about(directory, "ada").endswith("'ada' on the Letta server; GET /v1/models lists the agents.")
-
-
-def test_an_agent_that_is_found_costs_no_list_of_names(letta: FakeGateway, directory: Directory) -> None:
-    directory.find("Ada", ALL)
-    directory.find_id("Ada", ALL)
-    assert "agents" not in letta.calls

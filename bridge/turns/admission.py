@@ -59,4 +59,4 @@ class Admission:
         if key is None:
             return turn
         self._directory.check_visible(turn.model, key.agents)
-        return replace(turn, client=key.name, methods=key.methods, visible_agents=key.agents)
+        return replace(turn, client=key.name, methods=key.methods)

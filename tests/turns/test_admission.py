@@ -21,7 +21,6 @@ KEYS = {
     "all": "",
     "by-name": ":Ada",
     "by-id": ":{ada}",
-    "secret": ":Secret",
     "slow": "::rate=2",
     "single": "::turns=1",
     "prompt": "::methods=prompt",
@@ -100,24 +99,6 @@ def test_the_bridge_does_the_same_work_for_an_agent_of_another_key_as_for_a_miss
         work.append((reply.status_code, reply.headers["X-Bridge-Letta-Calls"], *letta.calls))
     assert len(set(work)) == 1
     assert not {"agent", "agents_named"} & set(work[0])
-
-
-@pytest.mark.parametrize("suffix", ["", ":aside"])
-@pytest.mark.parametrize("model", ["Bobby", "ada2", "Secret"])
-def test_an_error_about_a_wrong_name_has_no_name_of_an_agent_of_another_key(
-    chat: Chat, client: FlaskClient, letta: FakeGateway, model: str, suffix: str
-) -> None:
-    """Of the names in a key, an agent may not exist: then the turn itself finds that out."""
-    for key in ("by-name", "by-id", "secret"):
-        replies = [
-            str(chat.ask(model=model + suffix, headers=bearer(key)).error),
-            client.get(f"/v1/models/{model}", headers=bearer(key)).text,
-        ]
-        for reply in replies:
-            assert "There is no agent with the name or id" in reply
-            assert ("'Ada'" in reply, "'Bob'" in reply) == (key != "secret", False)
-        assert ("did you mean 'Ada'?" in replies[0]) == (model == "ada2" and key != "secret")
-    assert "did you mean 'Bob'?" in str(chat.ask(model="Bobby" + suffix, headers=bearer("all")).error)
 
 
 def test_the_ids_of_agents_of_another_key_are_not_shown(chat: Chat, letta: FakeGateway) -> None:
