@@ -3,8 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# One process more than cores, up to four: tests mostly wait for servers. Those of one Letta server stay in one process.
-SIDE_BY_SIDE := -n $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))') --dist loadscope
+# One process for each core, up to four. The tests of one Letta server stay in one process.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadscope
 # With hashes, so that an install takes only the files that were there when the versions were chosen.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --upgrade
 CHECKED := app.py gunicorn.conf.py bridge testbed bench tests
