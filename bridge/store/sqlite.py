@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakSet
 
 from bridge.errors import StoreUnavailable
 
@@ -38,6 +39,7 @@ PURGE_INTERVAL = 30.0
 # When the data grows beyond this, the lists that would expire first are removed.
 MOST_BYTES = 256_000_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_STORES: WeakSet[LocalStore] = WeakSet()
 
 
 class LocalStore:
@@ -51,6 +53,11 @@ class LocalStore:
         self._lock = threading.Lock()
         self._open: tuple[tuple[int, tuple[int, int] | None], sqlite3.Connection] | None = None
         self._next_purge = 0.0
+        _STORES.add(self)
+
+    def renew_lock(self) -> None:
+        """Makes the store usable in a forked process, if a thread that is not there held the lock."""
+        self._lock = threading.Lock()
 
     def get(self, key: str) -> str | None:
         with self._connection() as db:
@@ -231,3 +238,11 @@ def _bytes_in_use(db: sqlite3.Connection) -> int:
         int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )
     return (pages - free) * size
+
+
+def _renew_locks() -> None:
+    for store in _STORES:
+        store.renew_lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)

@@ -175,6 +175,16 @@ def test_the_check_of_a_store_that_works_raises_nothing(store: Store) -> None:
 # --- the file -----------------------------------------------------------------------------------------
 
 
+def test_a_process_that_was_forked_during_a_call_can_use_the_store(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "shared.db")
+    child = multiprocessing.get_context("fork").Process(target=lambda: store.put("key", "of the child", LONG))
+    with store._connection():
+        child.start()
+    child.join(10)
+    child.kill()
+    assert store.get("key") == "of the child"
+
+
 def test_workers_that_were_forked_share_the_file(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "shared.db")
     store.put("key", "0", LONG)
