@@ -15,12 +15,11 @@ def pairs(*marks: str, whole: bool = False, servers: tuple[str, ...] = USUAL) ->
     return [(version, kind) for version in choice.versions() for kind in choice.agent_types(version)]
 
 
-def test_each_agent_loop_of_each_generation_is_tried() -> None:
-    """Rewrite without and with approvals, approval, native, relay."""
+def test_each_way_of_catching_calls_is_tried() -> None:
+    """Rewrite without and with approvals, approval, relay, native."""
     assert pairs("real") == [
         ("0.8.17", "memgpt_v2_agent"),
         ("0.11.7", "memgpt_v2_agent"),
-        ("0.16.1", "memgpt_v2_agent"),
         ("0.16.1", "letta_v1_agent"),
         ("0.16.8", "memgpt_v2_agent"),
         ("0.16.8", "letta_v1_agent"),
@@ -45,7 +44,11 @@ def test_two_servers_are_the_oldest_and_the_newest() -> None:
     assert pairs("two_servers", servers=("0.16.1",)) == [("0.16.1", "letta_v1_agent")]
 
 
-@pytest.mark.parametrize("mark", ["real", "one_type", "two_servers"])
+def test_one_server_is_the_usual_one() -> None:
+    assert pairs("one_server") == [("0.16.1", "letta_v1_agent")]
+
+
+@pytest.mark.parametrize("mark", ["real", "one_type", "two_servers", "one_server"])
 def test_the_matrix_leaves_nothing_out(mark: str) -> None:
     tried = pairs(mark, whole=True, servers=VERSIONS)
     assert {version for version, _ in tried} == set(VERSIONS)
@@ -58,5 +61,5 @@ def test_the_matrix_leaves_nothing_out(mark: str) -> None:
 
 def test_replies_are_streamed_and_whole_where_letta_is_asked_in_two_ways() -> None:
     some, whole = Choice((), USUAL, False), Choice((), USUAL, True)
-    assert some.streamed("letta_v1_agent") == whole.streamed("memgpt_agent") == (False, True)
-    assert some.streamed("memgpt_v2_agent") == (True,)
+    assert some.streamed("0.16.1", "letta_v1_agent") == whole.streamed("0.8.17", "memgpt_agent") == (False, True)
+    assert some.streamed("0.16.8", "letta_v1_agent") == some.streamed("0.16.8", "memgpt_v2_agent") == (True,)

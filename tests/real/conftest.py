@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     choice = choice_for({mark.name for mark in metafunc.definition.iter_markers()})
     names, rows = _pairs(metafunc, choice) if "world" in metafunc.fixturenames else ([], [()])
     if "stream" in metafunc.fixturenames:
-        rows = [(*row, stream) for row in rows for stream in (choice.streamed(row[-1]) if row[1:] else (False, True))]
+        rows = [(*row, stream) for row in rows for stream in (choice.streamed(*row) if row[1:] else (False, True))]
         names.append("stream")
     if names:
         ids = ["-".join(map(_id, row)) for row in rows]

@@ -37,7 +37,7 @@ SCENARIOS = [
 ]
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_a_scenario_is_the_same_here(
     world: World, agent_type: str, scenario: Scenario, request: pytest.FixtureRequest
