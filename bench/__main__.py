@@ -25,12 +25,13 @@ from bench.processes import (
     bridge_port,
     bridge_to_start,
     first_answer,
+    floor,
     installed_litellm,
     litellm,
     mock,
     url,
 )
-from bench.samples import BRIDGE, DIRECT, Samples
+from bench.samples import BRIDGE, DIRECT, FLOOR, Samples
 from bench.samples import LITELLM as LITELLM_SYSTEM
 from bench.scenarios import AGENTS, SCENARIOS, System
 from bench.table import load_of_others, table
@@ -112,8 +113,10 @@ def _measure_rounds(samples: Samples, folder: Path, options: Options, cache: Pat
         if options.includes("starts"):
             _measure_starts(samples, letta, folder)
         systems = [System(DIRECT, letta.port, letta.pid, lambda n, text, stream: _direct(letta, ids, n, text, stream))]
+        least = processes.enter_context(floor(url(letta.port), folder))
+        systems.append(_chat_system(FLOOR, least.port, least.pid))
         service = processes.enter_context(bridge(url(letta.port), folder))
-        systems.append(_bridge_system(bridge_port(service), service.pid))
+        systems.append(_chat_system(BRIDGE, bridge_port(service), service.pid))
         _give_all_agents_the_tools(letta, bridge_port(service))
         if options.with_litellm:
             systems.append(processes.enter_context(_litellm_system(samples, letta, folder, cache)))
@@ -141,11 +144,11 @@ def _direct(letta: MockProcess, ids: dict[str, str], number: int, text: str, str
     return client_requests.direct_request(letta.port, ids[f"bench-{number}"], text, stream=stream)
 
 
-def _bridge_system(port: int, pid: int) -> System:
+def _chat_system(name: str, port: int, pid: int) -> System:
     def ask(number: int, text: str, stream: bool) -> bytes:
         return client_requests.bridge_request(port, client_requests.chat(f"bench-{number}", text, stream=stream))
 
-    return System(BRIDGE, port, pid, ask)
+    return System(name, port, pid, ask)
 
 
 @contextmanager
@@ -180,7 +183,7 @@ def _measure_starts(samples: Samples, letta: MockProcess, folder: Path) -> None:
                 seconds = first_answer(service.start, port, body)
                 letta.control(same_tools_as="bench-0")
                 samples.add("start", BRIDGE, {"first answer s": seconds})
-                samples.add("memory", BRIDGE, memory(_bridge_system(port, service.pid)))
+                samples.add("memory", BRIDGE, memory(_chat_system(BRIDGE, port, service.pid)))
             finally:
                 service.stop()
 

@@ -9,7 +9,7 @@ from bench.samples import SYSTEMS, Samples
 
 WIDTH, BAR, GAP, TOP = 860, 18, 6, 44
 PANEL_WIDTH, LABELS = WIDTH // 2, 70
-COLOURS = dict(zip(SYSTEMS, ("#9aa5b1", "#2563eb", "#d97706"), strict=True))
+COLOURS = dict(zip(SYSTEMS, ("#9aa5b1", "#5b8c5a", "#2563eb", "#d97706"), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

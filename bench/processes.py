@@ -25,6 +25,7 @@ LITELLM = "1.106.2"
 START_SECONDS = 240.0
 # One worker may have to serve all streams, because connections are not distributed evenly.
 MOST_TURNS = "224"
+WORKERS = "2"
 
 
 class ServerProcess:
@@ -104,11 +105,35 @@ def bridge_to_start(letta_url: str, folder: Path, data: str, **settings: str) ->
         "BRIDGE_ALLOW_ANONYMOUS": "1",
         "BRIDGE_DATA_DIR": data,
         "BRIDGE_MAX_TURNS": MOST_TURNS,
-        "WEB_CONCURRENCY": "2",
+        "WEB_CONCURRENCY": WORKERS,
         "PORT": str(free_port()),
         **settings,
     }
     return Service(environment, folder / "bridge.log")
+
+
+@contextmanager
+def floor(letta_url: str, folder: Path) -> Iterator[ServerProcess]:
+    """The least service, with as many workers and threads as the bridge."""
+    port = free_port()
+    options = ["--bind", f"127.0.0.1:{port}", "--workers", WORKERS, "--threads", "64", "--worker-class", "gthread"]
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--config",
+        "/dev/null",
+        *options,
+        "--keep-alive",
+        "95",
+        "bench.floor:app",
+    ]
+    process = ServerProcess(command, port, {**os.environ, "LETTA_BASE_URL": letta_url}, folder / "floor.log")
+    try:
+        process.wait_for("/healthz")
+        yield process
+    finally:
+        process.stop()
 
 
 def bridge_port(service: Service) -> int:

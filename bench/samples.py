@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-DIRECT, BRIDGE, LITELLM = "direct", "bridge", "LiteLLM"
-SYSTEMS = (DIRECT, BRIDGE, LITELLM)
+DIRECT, FLOOR, BRIDGE, LITELLM = "direct", "floor", "bridge", "LiteLLM"
+SYSTEMS = (DIRECT, FLOOR, BRIDGE, LITELLM)
 
 
 class Samples:
