@@ -82,8 +82,14 @@ def _is_nested_deeper(value: Any, deepest: int) -> bool:
     """
     level = [value]
     for _ in range(deepest):
-        items = (part for item in level for part in (item.values() if isinstance(item, dict) else item))
-        level = [part for part in items if isinstance(part, dict | list)]
+        if not level:
+            return False
+        below: list[Any] = []
+        for item in level:
+            for part in item.values() if item.__class__ is dict else item:
+                if part.__class__ is dict or part.__class__ is list:
+                    below.append(part)
+        level = below
     return bool(level)
 
 
