@@ -109,4 +109,5 @@ control_socket_disable = True
 # gunicorn ignores the headers of proxies. The app reads as many of them as BRIDGE_PROXIES says.
 forwarded_allow_ips = ""
 accesslog = None
+logger_class = "bridge.web.gunicorn_log.RequestlessLogger"
 logconfig_dict = log_config(settings.log_level, settings.secrets())

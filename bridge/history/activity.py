@@ -210,30 +210,30 @@ def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
 
 
 def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
-    """Returns the counts of each tool, by the tool's digest, with these turns added."""
+    """Returns the counts of each tool, by the tool's digest, with these turns added. Changes the rows in place, because
+    a turn may offer hundreds of tools.
+    """
     for turn, digests in turns:
+        last = round(turn.started + turn.seconds, 3)
         for name, digest in digests.items():
-            fresh = ToolUse(client_name=name, method=turn.method, since=turn.started)
-            uses[digest] = asdict(
-                _add_to_use(record_from_row(ToolUse, uses[digest]) if digest in uses else fresh, turn, name)
-            )
+            use = uses.get(digest)
+            if use is None:
+                use = uses[digest] = asdict(ToolUse(client_name=name, method=turn.method, since=turn.started))
+            use["offers"] = use.get("offers", 0) + 1
+            use["method"], use["last"] = turn.method, last
+        for step in (*turn.calls, *turn.returned):
+            if step.name in digests:
+                _add_call_or_result(uses[digests[step.name]], step)
     return uses
+
+
+def _add_call_or_result(use: Document, step: Step) -> None:
+    counts = ("calls",) if step.kind == "call" else ("results",) if step.ok else ("results", "errors")
+    for count in counts:
+        use[count] = use.get(count, 0) + 1
 
 
 def _newest_uses(uses: Document) -> Document:
     """Returns the counts of the MOST_TOOLS tools that were used last."""
     newest = sorted(uses, key=lambda digest: float(uses[digest]["last"]))[-MOST_TOOLS:]
     return {digest: uses[digest] for digest in newest}
-
-
-def _add_to_use(before: ToolUse, turn: TurnRecord, name: str) -> ToolUse:
-    results = [step for step in turn.returned if step.name == name]
-    return replace(
-        before,
-        method=turn.method,
-        offers=before.offers + 1,
-        calls=before.calls + sum(step.name == name for step in turn.calls),
-        results=before.results + len(results),
-        errors=before.errors + sum(not step.ok for step in results),
-        last=round(turn.started + turn.seconds, 3),
-    )

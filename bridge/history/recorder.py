@@ -24,7 +24,7 @@ from bridge.turn import Turn
 # Seconds between two writes of the running turns.
 PERIOD = 1.0
 # Turns that end within so many seconds are written together.
-GATHERING = 0.05
+GATHERING = 0.25
 MOST_WAITING = 1_000
 STOP_SECONDS = 5.0
 MOST_CARDS_REMEMBERED = 20_000

@@ -36,6 +36,8 @@ RETRY_PAUSE = (0.05, 0.25)
 # How many bytes of Letta's answer to a refused message are read, for the reason.
 REASON_BYTES = 20_000
 PIECE_BYTES = 65_536
+# So many seconds the end of a complete stream may take, so that its connection can be used again.
+END_SECONDS = 0.01
 
 Answer = httpx.Response | requests.Response
 Observer = Callable[[str, float], None]
@@ -204,6 +206,8 @@ class Connection:
         """Yields each message of a stream, and None for the server's mark that the stream is complete."""
         with answer, _translate_call_errors(self._base_url):
             for _, data in self._read_events(answer, trace):
+                if data == sse.DONE:
+                    _read_end(answer)
                 yield None if data == sse.DONE else require_object(json.loads(data))
 
     def _read_events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
@@ -312,6 +316,17 @@ def _read_pieces(answer: requests.Response, trace: Trace, *, decode: bool = True
         if not piece:
             return
         yield piece
+
+
+def _read_end(answer: requests.Response) -> None:
+    """Reads what follows a complete stream, if it comes at once. Otherwise the connection is closed: a new one costs
+    more than the call itself over TLS.
+    """
+    with suppress(OSError, urllib3.exceptions.HTTPError):
+        if answer.raw.connection is not None and answer.raw.connection.sock is not None:
+            answer.raw.connection.sock.settimeout(END_SECONDS)
+            while answer.raw.read1(PIECE_BYTES):
+                pass
 
 
 def _abort(answer: requests.Response) -> None:

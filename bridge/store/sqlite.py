@@ -227,7 +227,7 @@ def _remove_file_of_earlier_boot(path: Path, noted: bytes) -> None:
 def _file_identity(path: Path) -> tuple[int, int] | None:
     """Returns the file's device and inode. A file that was removed and made again has another inode."""
     try:
-        there = path.stat()
+        there = os.stat(path)
     except FileNotFoundError:
         return None
     return there.st_dev, there.st_ino

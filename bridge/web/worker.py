@@ -34,6 +34,8 @@ PIECE = 1 << 18
 LINGER = 2.0
 # Seconds that it has if it still sends its request: many clients look for the reply only after that.
 LONGEST_LINGER = 30.0
+# Seconds between two signs of life for the main process, which waits for them for a minute.
+LIFE_INTERVAL = 1.0
 # Seconds between two searches for slow clients. A new connection gets at least this long.
 CHECK_INTERVAL = 1.0
 
@@ -64,6 +66,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.sending: dict[TConn, Unread] = {}  # connections whose client has not taken the whole reply
         self.lingering: dict[TConn, Pace] = {}  # connections after their last reply, which the client may not have read
         self.last_check = 0.0  # when slow clients were last searched for
+        self.last_sign = 0.0  # when the main process was last told that this worker lives
 
     @cached_property
     def settings(self) -> Settings:
@@ -76,6 +79,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     @cached_property
     def body_limits(self) -> BodyLimits:
         return cast(BodyLimits, self.wsgi.extensions[BODY_LIMITS])
+
+    def notify(self) -> None:
+        """Gives a sign of life, once in LIFE_INTERVAL. gunicorn asks for one in every round of events."""
+        now = time.monotonic()
+        if now - self.last_sign >= LIFE_INTERVAL:
+            self.last_sign = now
+            super().notify()
 
     def accept(self, listener: socket) -> None:
         """Accepts a new connection. If that fails, as it does while no other file can be opened, waits a moment."""
@@ -107,12 +117,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.drop_connection(conn)
 
     def start_receiving(self, conn: TConn) -> None:
+        """Receives what has arrived already: usually the whole request, which the event loop need not watch then."""
         if not isinstance(conn.sock, ReplySocket):
             conn.sock = ReplySocket(conn.sock)
-        if self.watch_connection(conn, EVENT_READ, self.on_readable):
-            self.receiving[conn] = Arrival(time.monotonic(), self.body_limits.largest_body)
-            if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
-                self.receive_bytes(conn, ahead)
+        conn.sock.setblocking(False)
+        self.receiving[conn] = Arrival(time.monotonic(), self.body_limits.largest_body)
+        if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
+            self.receive_bytes(conn, ahead)
+        if conn in self.receiving:
+            self.on_readable(conn, conn.sock)
+        if conn in self.receiving and not self.watch_connection(conn, EVENT_READ, self.on_readable):
+            self.room.remove(len(self.receiving.pop(conn).received))
 
     def watch_connection(self, conn: TConn, event: int, callback: Callable[[TConn, socket], None]) -> bool:
         """Makes the event loop call `callback` at the event, or when the client leaves. Closes a broken connection."""

@@ -60,6 +60,7 @@ USED = {
     "self.handle": Part("(conn)", "Worker.serve_in_thread lets it parse and answer the request that was received."),
     "self.handle_request": Part("(req, conn)", 'Worker.handle_request keeps it from sending "100 Continue" again.'),
     "self.finish_request": Part("(conn, fs)", "Worker.on_served gives it the connections that are kept."),
+    "self.notify": Part("()", "Worker.notify gives the sign of life once in a second."),
     "self.murder_pending": Part("()", "Worker.murder_pending cuts off slow clients when it is called."),
     "self.poller": Part(BaseSelector, "Worker.watch_connection registers there the connections that it reads from."),
     "self.tpool": Part(Executor, "Worker.give_to_thread submits complete requests to it."),
