@@ -55,7 +55,7 @@ class RawServer:
 
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError):  # the client has gone
-            self.requests.append(_read_request(connection))
+            self.requests.append(read_request(connection))
             for piece in self._pieces:
                 if isinstance(piece, bytes):
                     connection.sendall(piece)
@@ -63,7 +63,7 @@ class RawServer:
                     self._over.wait(piece if isinstance(piece, float) else None)
 
 
-def _read_request(connection: socket.socket) -> bytes:
+def read_request(connection: socket.socket) -> bytes:
     data = b""
     while b"\r\n\r\n" not in data:
         data += _more(connection)

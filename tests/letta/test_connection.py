@@ -25,7 +25,7 @@ from bridge.letta.connection import Connection
 from bridge.letta.gateway import AgentChange, ForeignCall, Say
 from bridge.turn import AgentEvent, Stopped, Text
 from tests.letta_server import LettaServerStub
-from tests.raw_server import WAIT, RawServer
+from tests.raw_server import WAIT, RawServer, read_request
 from tests.stream_cases import CASES, expected, outcome, stream
 from tests.tls import TlsProxy
 from tests.waiting import SOON
@@ -395,6 +395,35 @@ def test_a_connection_is_used_again(call: Call) -> None:
         call(bridge)
         call(bridge)
         assert (len(letta.asked), letta.connections) == (2, 1)
+
+
+@pytest.mark.parametrize(("last_chunk", "connections"), [(b"0\r\n\r\n", 1), (b"", 2)], ids=["ended", "left open"])
+def test_the_connection_of_a_whole_stream_is_used_again_if_the_server_ends_it(
+    last_chunk: bytes, connections: int
+) -> None:
+    """A server may leave the stream open after its last event: nobody waits for it then."""
+    accepted: list[socket.socket] = []
+
+    def serve_all(listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                accepted.append(listening.accept()[0])
+                threading.Thread(target=serve, args=(accepted[-1],), daemon=True).start()
+
+    def serve(connection: socket.socket) -> None:
+        with suppress(OSError):
+            while read_request(connection):
+                connection.sendall(CHUNKED + chunk(HELLO) + chunk(END))
+                connection.sendall(last_chunk)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve_all, args=(listening,), daemon=True).start()
+        bridge = server_at(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        for _ in range(2):
+            assert list(ask(bridge)) == [Text("Hello"), Stopped("end_turn")]
+        assert len(accepted) == connections
+    for connection in accepted:
+        connection.close()
 
 
 def test_cookies_are_not_kept() -> None:
