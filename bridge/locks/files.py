@@ -27,7 +27,7 @@ class FileLocker:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = str(folder)  # paths as text: a Path takes longer than the lock itself
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
         """Locks `NAME.next`, then `NAME.lock`, the lock itself. So one worker at a time waits for `NAME.lock`."""
@@ -35,13 +35,14 @@ class FileLocker:
         try:
             if not _wait_for_lock(queue_file, keep_waiting, SLOWEST_POLL):
                 return None
-            return self._take_lock_file(self._folder / f"{name}.lock", keep_waiting)
+            return self._take_lock_file(f"{name}.lock", keep_waiting)
         finally:
             os.close(queue_file)
 
-    def _take_lock_file(self, path: Path, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+    def _take_lock_file(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
+        path = f"{self._folder}/{name}"
         while True:
-            file, held = self._open_lock_file(path.name), None
+            file, held = self._open_lock_file(name), None
             try:
                 if not _wait_for_lock(file, keep_waiting, POLL):
                     return None
@@ -54,7 +55,7 @@ class FileLocker:
 
     def _open_lock_file(self, name: str) -> int:
         try:
-            return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return os.open(f"{self._folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as fault:
             raise StoreUnavailable(
                 f"The bridge can't write what its workers share (BRIDGE_DATA_DIR, locks): {fault.strerror}."
@@ -64,7 +65,7 @@ class FileLocker:
 @dataclass(frozen=True, slots=True)
 class _FileLock:
     file: int
-    path: Path
+    path: str
     previous_turn_ended: bool
 
     def holds(self) -> bool:
@@ -96,10 +97,10 @@ def _try_to_lock(file: int) -> bool:
     return True
 
 
-def _is_file_at(file: int, path: Path) -> bool:
+def _is_file_at(file: int, path: str) -> bool:
     """Returns whether the open file is still at this path. False if the file was removed or replaced."""
     try:
-        return os.path.samestat(os.fstat(file), path.stat())
+        return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:
         return False
 

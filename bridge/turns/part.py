@@ -139,11 +139,13 @@ class Part:
             if not self._begin_again(self._stream.end):
                 return True
 
-    def read(self, tick: float) -> Iterator[AgentEvent | None]:
-        """Yields all events until a good end. Yields None after `tick` seconds without one, to check the client."""
+    def read(self, tick: float, *, whole: bool = False) -> Iterator[AgentEvent | None]:
+        """Yields all events until a good end. Yields None after `tick` seconds without one, to check the client. With
+        `whole`, yields the events at the end only: so the thread is not woken for each of them.
+        """
         while True:
             reader = self._current_reader
-            events = reader.read(tick)
+            events = reader.read_whole(tick) if whole else reader.read(tick)
             for event in events:
                 if isinstance(event, SHOWN):
                     self._move(PartState.READ, Mover.CLIENT)

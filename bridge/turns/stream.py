@@ -35,31 +35,29 @@ class TurnStream:
         self.end = end
         self._kinds = {type(event) for event in self.events}
         self.gone = threading.Event()
-        self._bells: list[SimpleQueue[None]] = []
+        self._bells: list[Bell] = []
         self._guard = threading.Lock()
 
     def write(self, event: AgentEvent) -> None:
         self.events.append(event)
         self._kinds.add(type(event))
-        self._ring_bells()
+        for bell in self._bells:
+            if not bell.for_end:
+                bell.queue.put(None)
 
     def finish(self, end: End) -> None:
         self.end = end
-        self._ring_bells()
-
-    def _ring_bells(self) -> None:
-        """Wakes all readers of this stream. A bell is the queue at which one reader waits."""
         for bell in self._bells:
-            bell.put(None)
+            bell.queue.put(None)
 
     def reader(self) -> Reader:
         """Returns a new reader, which reads the events from the first on."""
-        bell: SimpleQueue[None] = SimpleQueue()
+        bell = Bell()
         with self._guard:
             self._bells = [*self._bells, bell]
         return Reader(self, bell)
 
-    def leave(self, bell: SimpleQueue[None]) -> None:
+    def leave(self, bell: Bell) -> None:
         with self._guard:
             self._bells = [other for other in self._bells if other is not bell]
 
@@ -83,12 +81,20 @@ class TurnStream:
         return next((event.run_id for event in reversed(self.events) if isinstance(event, RunStarted)), "")
 
 
-class Reader:
-    """Reads the events of a stream from the first on, for one client.
-    Its bell is a queue with an item for each event. With a `threading.Condition`, each event took twice the time.
+class Bell:
+    """The queue at which one reader waits, with an item for each event. With a `threading.Condition`, each event took
+    twice the time. `for_end`: the reader waits for the end only, and is not woken by events.
     """
 
-    def __init__(self, stream: TurnStream, bell: SimpleQueue[None]) -> None:
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[None] = SimpleQueue()
+        self.for_end = False
+
+
+class Reader:
+    """Reads the events of a stream from the first on, for one client."""
+
+    def __init__(self, stream: TurnStream, bell: Bell) -> None:
         self._stream = stream
         self._bell = bell
         self._seen = 0
@@ -103,6 +109,15 @@ class Reader:
         fresh = stream.events[self._seen :]
         self._seen += len(fresh)
         return fresh
+
+    def read_whole(self, seconds: float) -> Sequence[AgentEvent]:
+        """Returns the unread events when the stream has ended; no events if it does not end within `seconds`."""
+        self._bell.for_end = True
+        deadline = time.monotonic() + seconds
+        while self._stream.end is None:
+            if not self._wait_for_bell(deadline - time.monotonic()):
+                return ()
+        return self.read(0.0)
 
     def wait_for_any(self, kinds: Kinds, seconds: float) -> None:
         """Waits for the end or an event of one of these kinds, at most `seconds`. The events stay unread."""
@@ -124,7 +139,7 @@ class Reader:
 
     def _wait_for_bell(self, seconds: float) -> bool:
         try:
-            self._bell.get(timeout=max(0.0, seconds))
+            self._bell.queue.get(timeout=max(0.0, seconds))
         except Empty:
             return False
         return True

@@ -119,7 +119,7 @@ class Listener:
 
     def _events_until(self, deadline: float) -> Iterator[AgentEvent]:
         """Yields the turn's events. Raises StillRunning at the deadline: the turn goes on without this request."""
-        for event in self.part.read(TICK):
+        for event in self.part.read(TICK, whole=True):
             self._check_shutdown()
             if event is not None:
                 yield event

@@ -62,6 +62,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
+        self.watched: set[TConn] = set()  # connections for which the event loop calls a method of this class
         self.receiving: dict[TConn, Arrival] = {}  # connections whose request has not arrived completely
         self.sending: dict[TConn, Unread] = {}  # connections whose client has not taken the whole reply
         self.lingering: dict[TConn, Pace] = {}  # connections after their last reply, which the client may not have read
@@ -137,11 +138,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except (OSError, ValueError):
             self.close_connection(conn)
             return False
+        self.watched.add(conn)
         return True
 
     def stop_watching(self, conn: TConn) -> None:
         """Takes the connection out of the event loop."""
-        with suppress(KeyError):
+        if conn in self.watched:
+            self.watched.remove(conn)
             self.poller.unregister(conn.sock)
         self.lingering.pop(conn, None)
         if arrival := self.receiving.pop(conn, None):
