@@ -56,6 +56,7 @@ class Recorder:
         self._known: OrderedDict[str, float] = OrderedDict()
         self._changed = threading.Condition()
         self._writing = False
+        self._hurried = False
         self._shown = False
         self._stopped = False
         self.thread = LastingThread(
@@ -81,10 +82,12 @@ class Recorder:
         return finished
 
     def flush(self, seconds: float = 10.0) -> None:
-        """Waits until all turns that ended are written to the store, at most `seconds`."""
+        """Has all turns that ended written to the store at once, and waits for that at most `seconds`."""
         with self._changed:
+            self._hurried = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._over and not self._writing, seconds)
+            self._hurried = False
 
     def start(self) -> None:
         """Starts the recorder's thread if it does not run. Only logs a failure: the next call tries again."""
@@ -118,7 +121,7 @@ class Recorder:
             if not self._over and (self._running or self._shown):
                 self._changed.wait_for(lambda: self._over or self._stopped, PERIOD)
             if self._over:
-                self._changed.wait_for(lambda: self._stopped, GATHERING)
+                self._changed.wait_for(lambda: self._stopped or self._hurried, GATHERING)
             return bool(self._over) or not self._stopped
 
     def _write_turns(self) -> None:
