@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -35,6 +35,7 @@ class Bench:
     letta: MockLetta
     url: str
     data: Path
+    connections: Sequence[MockConnection]
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -85,7 +86,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
     assert ready.wait(SOON)
-    made = Bench(letta, f"http://127.0.0.1:{ports[0]}", tmp_path)
+    made = Bench(letta, f"http://127.0.0.1:{ports[0]}", tmp_path, connections)
     yield made
     made.connection.close()
     loop.call_soon_threadsafe(stopped.set)
@@ -96,6 +97,44 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 @pytest.mark.parametrize("tools", [0, 1, 15, 64, 512])
 def test_an_unchanged_toolset_costs_no_call(bench: Bench, tools: int) -> None:
     assert bench.calls(many_tools(tools, "tool")) == PLAIN
+
+
+def test_turns_one_after_the_other_use_one_connection(bench: Bench) -> None:
+    bench.turn()
+    before = len(bench.connections)
+    for number in range(4):
+        bench.turn(stream=number % 2 == 1)
+    assert len(bench.connections) == before
+
+
+def test_a_turn_reads_and_writes_little_in_the_store(bench: Bench) -> None:
+    """Counted in SQL statements of the threads of request and turn. With Redis, each read and each transaction is one
+    round trip.
+    """
+    for _ in range(2):
+        bench.turn()
+    statements: list[str] = []
+
+    def note(statement: str) -> None:
+        if threading.current_thread().name in {"MainThread", "turn"}:
+            statements.append(statement)
+
+    store = bench.client.application.extensions["parts"].store
+    with store._connection() as database:
+        database.set_trace_callback(note)
+    bench.turn()
+    database.set_trace_callback(None)
+    assert len(statements) <= 26, statements
+    assert sum(one.startswith(("begin", "insert into texts", "delete from texts")) for one in statements) <= 6
+
+
+def test_a_turn_starts_one_thread(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.turn()
+    started: list[str] = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread.name), start(thread)))
+    bench.turn()
+    assert started == ["turn"]
 
 
 @pytest.mark.parametrize("messages", [1, 20, 2_000])
