@@ -87,7 +87,9 @@ def create_app(settings: Settings | None = None, gateway: Gateway | None = None)
     allowance = Allowance(make_private_folder(settings.data_dir / "keys"))
     admission = Admission(settings, parts.directory, allowance, parts.stubs)
     attempts = Attempts(parts.store, settings.journal_keep, parts.heartbeat, settings.repeat_wait)
-    turns = Turns(parts.conversation, attempts, parts.recorder, [log_turn, metrics.count_turn, warn_of_name])
+    removals = _make_removals(settings, parts)
+    on_end = [log_turn, metrics.count_turn, warn_of_name, lambda _: removals.start_if_due()]
+    turns = Turns(parts.conversation, attempts, parts.recorder, on_end)
     sweeps = _make_sweeps(settings, parts)
     identities = Identities(parts.directory, parts.server)
     bodies = Bodies(settings, app.extensions[ROOM])
@@ -178,6 +180,14 @@ def _readiness(parts: Parts) -> Readiness:
 
 def _request_rules(settings: Settings) -> RequestRules:
     return RequestRules(settings.max_tools, settings.max_result, settings.image_urls, settings.own_files.side_rules)
+
+
+def _make_removals(settings: Settings, parts: Parts) -> BackgroundWork:
+    """Returns the removal of stubs that refused turns made. Without sweeps, the bridge deletes nothing by itself."""
+    refused = parts.offering.refused_stubs
+    return BackgroundWork(
+        "removal of refused tools", lambda: settings.sweep_interval > 0 and refused.are_waiting(), refused.remove
+    )
 
 
 def _make_sweeps(settings: Settings, parts: Parts) -> BackgroundWork:

@@ -12,6 +12,7 @@ from bridge.interception.given_results import quote_result
 from bridge.interception.method import NO_RESULT
 from bridge.letta.gateway import Agent, Gateway
 from bridge.offering import Offering
+from bridge.sync.new_stubs import NewStubs
 from bridge.turn import Message, ToolCall, ToolResult, Turn
 
 # The text of a user message with the pictures of a tool's result, for which a result has no place.
@@ -20,16 +21,17 @@ PICTURES = "(pictures that the tool returned)"
 _ANSWER_HELD_CALLS = ("native", "approval")
 
 
-def make_helper(gateway: Gateway, offering: Offering, agent: Agent, turn: Turn) -> tuple[Agent, Turn]:
+def make_helper(gateway: Gateway, offering: Offering, agent: Agent, turn: Turn, new: NewStubs) -> tuple[Agent, Turn]:
     """Returns a new agent with the model of `agent`, and the turn with what this new agent is still to be given. The
     results that end the transcript become results of a held call where the server can do that; otherwise they are in
     the context already. Some models refuse calls in a prompt without tools; there, calls and results are in words.
+    Missing stubs are made, and added to `new`.
     """
     features, new_input, before = gateway.features(), turn.new_input, _messages_before(turn)
     last_calls = before[-1].tool_calls if before else ()
     method, names = "prompt", dict[str, str]()
     if turn.tools and any(message.tool_calls for message in before):
-        method, names = offering.names_for_new_agent(features.helper_type, agent.model, turn)
+        method, names = offering.names_for_new_agent(features.helper_type, agent.model, turn, new)
     answered = {result.call_id for result in new_input.results}
     waits = features.imports_held_calls and method in _ANSWER_HELD_CALLS
     waits = waits and bool(answered) and answered <= {call.id for call in last_calls}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
@@ -36,12 +36,14 @@ from bridge.reply_format.checker import check_reply
 from bridge.reply_format.final_text import with_checked_text
 from bridge.shared import SharedParts
 from bridge.stubs.checks import schema_limits
+from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import names_of_our_tools
 from bridge.toolsets import read_toolsets
 from bridge.trace import current_trace
 from bridge.turn import (
     AgentEvent,
     EndingResults,
+    Message,
     MethodChosen,
     NewInput,
     Notice,
@@ -51,6 +53,7 @@ from bridge.turn import (
     Turn,
     TurnEvent,
     Used,
+    UserMessage,
     waiting_notice,
 )
 
@@ -181,7 +184,10 @@ class Conversation:
         turn = replace(turn, new_input=new_input)
         if hearing.told_messages:
             yield Notice(f"the agent is told {hearing.told_messages} older messages that it has not heard")
-        yield from self._run_turn(gateway, turn, agent, hold.previous_turn_ended, gone, told=hearing.told_messages)
+        new = NewStubs(turn.client)
+        with self._offering.taking_back_if_refused(new, gateway, agent.id):
+            told = hearing.told_messages
+            yield from self._run_turn(gateway, turn, agent, new, hold.previous_turn_ended, gone, told)
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         """Makes the agent's text a call of the ending tool (BRIDGE_FINAL_TOOLS), if the turn has such a tool."""
@@ -192,13 +198,16 @@ class Conversation:
         """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
         agent = self._directory.find(turn.model)
         hearing.set_listener(agent.id)
-        helper, turn = make_helper(self._gateway, self._offering, agent, turn)
-        try:
-            events = self._run_turn(self._gateway, turn, helper, True, gone)
-            # The answer to a request that a SideRule recognised stays text, because its client ignores calls.
-            yield from events if turn.side_rule else self._with_ending_call(turn, events)
-        finally:
-            self._remove_helper(helper)
+        _check_images(turn.transcript, self._gateway.features())
+        new = NewStubs(turn.client)
+        with self._offering.taking_back_if_refused(new, self._gateway):
+            helper, turn = make_helper(self._gateway, self._offering, agent, turn, new)
+            try:
+                events = self._run_turn(self._gateway, turn, helper, new, True, gone)
+                # The answer to a request that a SideRule recognised stays text, because its client ignores calls.
+                yield from events if turn.side_rule else self._with_ending_call(turn, events)
+            finally:
+                self._remove_helper(helper)
 
     def _remove_helper(self, helper: Agent) -> None:
         try:
@@ -211,23 +220,25 @@ class Conversation:
         gateway: Gateway,
         turn: Turn,
         agent: Agent,
+        new: NewStubs,
         previous_turn_ended: bool,
         gone: threading.Event,
         told: int = 0,
     ) -> Iterator[TurnEvent]:
-        """Chooses the interception method, gives the agent the stubs and instructions, and runs the method. `told`: how
-        many older messages of the transcript are told to the agent in this turn.
+        """Chooses the interception method, gives the agent the stubs and instructions, and runs the method. Missing
+        stubs are made, and added to `new`. `told`: how many older messages of the transcript are told to the agent in
+        this turn.
         """
         current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
         chosen = offering.choose_method(agent, turn.tool_choice, turn.methods)
         features, method = chosen.features, chosen.method
-        _check_images(turn, features)
+        _check_images((*new_input.unheard, *new_input.user_messages), features)
         yield MethodChosen(method.name, told)
         stubs = offering.make_stubs(agent, chosen, turn.tools)
         offering.store_instructions(gateway, agent, new_input)
         unfinished = None if previous_turn_ended else names_of_our_tools(agent)
-        agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice, turn.client)
+        agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice, new)
         yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results)
         prepared = PreparedTurn(
             gateway=gateway,
@@ -276,9 +287,8 @@ class Conversation:
         return replace(used, prompt_tokens=last)
 
 
-def _check_images(turn: Turn, features: ServerFeatures) -> None:
-    """Refuses pictures that the Letta server does not take. Of a turn aside, the whole transcript is sent."""
-    sent = turn.transcript if turn.aside else (*turn.new_input.unheard, *turn.new_input.user_messages)
+def _check_images(sent: Iterable[Message | UserMessage], features: ServerFeatures) -> None:
+    """Refuses pictures that the Letta server does not take."""
     if any(message.images for message in sent) and not features.takes_images:
         raise InvalidRequest(f"Letta {features.version_text} takes no pictures in messages.", param="messages")
 

@@ -14,9 +14,9 @@ from gunicorn.util import parse_address  # type: ignore[import-untyped] # it has
 
 from app import create_app
 from bridge.config import Settings
-from bridge.errors import SettingsError
+from bridge.errors import InvalidRequest, SettingsError
 from bridge.letta.client import LettaServer
-from bridge.sync import cleanup
+from bridge.sync import cleanup, refused_stubs
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.waiting import until
@@ -78,6 +78,19 @@ def test_a_key_that_brings_new_tools_again_and_again_leaves_few_stubs(chat: Chat
         ask("alice", f"flood_{number}")
     assert max(most) <= 5 + 10 + 10 + 5 + 5  # of Bob, left by a sweep, made since, of the last two requests
     assert sum(tool.name.startswith("quiet") for tool in letta.tools()) == 5
+
+
+def test_a_request_that_is_refused_leaves_no_stub(
+    chat: Chat, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refused_stubs, "WAIT", 0.0)
+    monkeypatch.setattr(cleanup, "GRACE", 0.0)
+    mine = letta.has_tool("mine")
+    letta.fails(InvalidRequest("Too many.", param="tools", code="too_many_tools"), at="send_messages")
+    tools = [{"type": "function", "function": {"name": f"tool_{number}"}} for number in range(140)]
+    for stream in (False, True):
+        assert chat.ask(tools=tools, stream=stream).status == 400
+        until(lambda: letta.tools() == [mine])
 
 
 @pytest.mark.usefixtures("at_home")

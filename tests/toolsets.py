@@ -12,6 +12,7 @@ from bridge.letta.identity import ServerIdentity
 from bridge.stubs.converter import make_stub
 from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.names import possible_names
+from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import is_ours, stub_tags
 from bridge.sync.registry import Registry
 from bridge.sync.reserved_names import ReservedNames
@@ -130,7 +131,7 @@ class Bridge:
         before = len(self.letta.calls)
         self.counts = Counter()
         try:
-            synced, bindings = sync_toolset(self.letta, self.registry, found, stubs, gates)
+            synced, bindings = sync_toolset(self.letta, self.registry, found, stubs, gates, NewStubs())
         finally:
             self.counts = Counter(self.letta.calls[before:])
         assert [binding.stub.digest for binding in bindings] == [one.digest for one in stubs]

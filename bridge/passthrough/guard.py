@@ -15,6 +15,7 @@ from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
 from bridge.offering import Offering
 from bridge.shared import SharedParts
+from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import is_ours
 from bridge.turn import NewInput, ToolChoice, Turn
 
@@ -85,6 +86,6 @@ class Guard:
         self._offering.store_instructions(gateway, agent, NewInput(()))
         if any(is_ours(tool) for tool in agent.tools):
             method = self._offering.choose_method(agent).method
-            self._offering.offer_stubs(gateway, agent, (), method, ToolChoice())
+            self._offering.offer_stubs(gateway, agent, (), method, ToolChoice(), NewStubs())
         if is_switched_on_by_bridge(agent):
             gateway.change_agent(agent_id, change_to_switch_back(agent))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -19,9 +19,11 @@ from bridge.letta.gateway import AgentSummary, Gateway, Tool
 from bridge.sync.inventory import OwnTool, list_own_tools, own_tools_with_agents
 from bridge.sync.ownership import (
     creation_time,
+    digest_of,
     has_sweep_tag,
     idle_since,
     is_leaving,
+    is_ours,
     key_of,
     tags_when_idle,
     tags_when_leaving,
@@ -91,6 +93,22 @@ def sweep_server(
         kept=plan.kept,
         helpers=plan.helpers,
     )
+
+
+def delete_made_stubs(
+    gateway: Gateway, made: Mapping[str, tuple[str, str]], pause: Callable[[float], None] = time.sleep
+) -> tuple[Tool, ...]:
+    """Deletes and returns those stubs in `made` (a tool's id: its name and its stub's digest) that are as they were
+    made and that no agent has, in the same steps as a sweep.
+    """
+    named = gateway.tools_named([name for name, _ in made.values()])
+    unchanged = [
+        tool
+        for tool in named
+        if is_ours(tool) and made.get(tool.id) == (tool.name, digest_of(tool)) and not has_sweep_tag(tool)
+    ]
+    owned = own_tools_with_agents(unchanged, gateway.whole_agents()) if unchanged else []
+    return _delete_unused_stubs(gateway, [own.tool for own in owned if not own.is_used], pause)
 
 
 def _surplus_ids(owned: Sequence[OwnTool], now: float, most_idle: int) -> set[str]:

@@ -44,6 +44,15 @@ def plan_toolset(
     return ToolsetChange(tuple(tool_ids), (*kept, *rules))
 
 
+def plan_detaching(agent: Agent, tool_ids: Collection[str]) -> ToolsetChange | None:
+    """Returns the change that takes these stubs and their rules from the agent; None if it has none of the stubs."""
+    names = {tool.name for tool in agent.tools if is_ours(tool) and tool.id in tool_ids}
+    if not names:
+        return None
+    kept = tuple(tool.id for tool in agent.tools if tool.name not in names)
+    return ToolsetChange(kept, tuple(_remove_our_rules(agent.rules, names)))
+
+
 def names_in_rules_without_tool(agent: Agent) -> set[str]:
     """Returns the names in an agent's rules of the bridge's types for which the agent has no tool."""
     ruled = {str(rule.get("tool_name")) for rule in agent.rules if rule.get("type") in OUR_RULES}

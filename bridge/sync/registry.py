@@ -17,6 +17,7 @@ from bridge.stubs.converter import rename_stub
 from bridge.sync.concurrently import call_concurrently
 from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.names import first_free_name, possible_names
+from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import differs_from_stub, digest_of, is_leaving, is_ours, names_of_our_tools, stub_tags
 from bridge.sync.plan import names_in_rules_without_tool
 from bridge.sync.reserved_names import ReservedNames
@@ -45,10 +46,10 @@ class Registry:
         self._foreign: OrderedDict[str, set[str]] = OrderedDict()  # agent's id: names of tools in somebody else's rules
         self._lock = threading.Lock()
 
-    def place_stubs(self, agent: Agent, stubs: Sequence[Stub], key_name: str = "") -> tuple[list[Binding], bool]:
-        """Returns the bindings of all stubs, in order, after putting missing ones on the server for the client with
-        this key, and whether Letta was called. Stubs that the agent has or that were placed before need no call, unless
-        they were changed or are being deleted.
+    def place_stubs(self, agent: Agent, stubs: Sequence[Stub], new: NewStubs) -> tuple[list[Binding], bool]:
+        """Returns the bindings of all stubs, in order, and whether Letta was called. Missing stubs are put on the
+        server for the client of `new`, and added to it. Stubs that the agent has or that were placed before need no
+        call, unless they were changed or are being deleted.
         """
         self._learn_places(agent.tools)
         attached = {tool.id: tool for tool in agent.tools}
@@ -56,7 +57,7 @@ class Registry:
         known = {binding.stub.digest: binding for binding in found}
         missing = [stub for stub in stubs if stub.digest not in known]
         if missing:
-            found = self._find_or_put_stubs(missing, agent.tools, key_name)
+            found = self._find_or_put_stubs(missing, agent.tools, new)
             known.update((binding.stub.digest, binding) for binding in found)
         bindings = [known[stub.digest] for stub in stubs]
         self._note_names(agent, bindings)
@@ -107,7 +108,7 @@ class Registry:
             if place is not None and (place[1] == stub.name or place[1] in possible_names(stub))
         ]
 
-    def _find_or_put_stubs(self, stubs: Sequence[Stub], seen: Iterable[Tool], key_name: str) -> list[Binding]:
+    def _find_or_put_stubs(self, stubs: Sequence[Stub], seen: Iterable[Tool], new: NewStubs) -> list[Binding]:
         """Returns the bindings of stubs that are not in memory. Chooses names until all chosen ones were reserved and
         looked up, in this order.
         """
@@ -118,7 +119,7 @@ class Registry:
                 chosen = _choose_names(stubs, tools, reserved)
                 unseen = {name: stub.digest for name, stub in chosen.items() if name not in looked_up}
                 if not unseen:
-                    return self._put_stubs(chosen, tools, partial(self._put_once, began, key_name))
+                    return self._put_stubs(chosen, tools, partial(self._put_once, began, new, {*tools}))
                 reserved |= reservation.add(unseen)
                 tools.update((tool.name, tool) for tool in self._gateway.tools_named([*unseen]))
                 looked_up.update(unseen)
@@ -133,15 +134,19 @@ class Registry:
         self._keep_places(places)
         return [_binding(stub, places[stub.digest]) for stub in chosen.values()]
 
-    def _put_once(self, began: float, key_name: str, stub: Stub) -> Place:
-        """Puts one stub on the server, unless another turn of this worker put the same stub since `began`."""
+    def _put_once(self, began: float, new: NewStubs, there: Collection[str], stub: Stub) -> Place:
+        """Puts one stub on the server, unless another turn of this worker put the same stub since `began`. `there` are
+        the names of tools on the server: a stub under one of these is not new.
+        """
         with self._lock:
             putting = self._putting.setdefault(stub.digest, _Putting())
         with putting.lock:
             with self._lock:
                 place, put_at = self._places.get(stub.digest), self._put_times.get(stub.digest, -inf)
             if place is None or put_at < began:
-                place = self._put_stub(stub, key_name)
+                place = self._put_stub(stub, new.key_name)
+                if stub.name not in there:
+                    new.bindings.append(_binding(stub, place))
                 self._keep_places({stub.digest: place})
                 with self._lock:
                     self._put_times[stub.digest] = time.monotonic()

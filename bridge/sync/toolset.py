@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from bridge.errors import LettaError, LettaUnavailable
 from bridge.letta.gateway import Agent, AgentChange, Gateway
 from bridge.sync.concurrently import call_concurrently
+from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import has_sweep_tag, is_ours, tags_without_sweep
 from bridge.sync.plan import plan_toolset
 from bridge.sync.races import may_be_a_race
@@ -19,11 +20,11 @@ RulesFor = Callable[[Sequence[Binding]], Sequence[JsonObject]]
 
 
 def sync_toolset(
-    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor, key_name: str = ""
+    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor, new: NewStubs
 ) -> tuple[Agent, list[Binding]]:
     """Changes the agent's tools to its own plus `stubs`, with the rules for them. Returns the agent and the bindings.
-    `key_name` is the client's key, for which missing stubs are made. If somebody else changes tools at the same time,
-    the agent is fetched and changed again, at most twice.
+    Missing stubs are made, and added to `new`. If somebody else changes tools at the same time, the agent is fetched
+    and changed again, at most twice.
     """
     last = "they are changed by somebody else at the same time"
     for repair in range(1 + REPAIRS):
@@ -31,7 +32,7 @@ def sync_toolset(
             registry.forget_stubs(stubs)
             agent = gateway.agent(agent.id)
         try:
-            synced = _sync_once(gateway, registry, agent, stubs, rules_for, key_name)
+            synced = _sync_once(gateway, registry, agent, stubs, rules_for, new)
         except LettaError as fault:
             if not may_be_a_race(fault):
                 raise
@@ -44,12 +45,12 @@ def sync_toolset(
 
 
 def _sync_once(
-    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor, key_name: str
+    gateway: Gateway, registry: Registry, agent: Agent, stubs: Sequence[Stub], rules_for: RulesFor, new: NewStubs
 ) -> tuple[Agent, list[Binding]] | None:
     """Changes the agent once. Returns None if it then has not exactly the stubs of the bindings. Removes the tags of
     sweeps from the stubs, so that no sweep deletes a stub in use.
     """
-    bindings, called = registry.place_stubs(agent, stubs, key_name)
+    bindings, called = registry.place_stubs(agent, stubs, new)
     if called:
         # Calling Letta took time, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +17,15 @@ from click.testing import CliRunner
 from app import assemble_parts
 from bridge.cli.group import make_command_group
 from bridge.config import read_settings
+from bridge.errors import LettaRejected
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
+from bridge.sync.cleanup import GRACE
 from bridge.sync.ownership import OWNER
-from testbed.proxy import Before
+from bridge.turn import Message, ToolSpec
+from testbed.proxy import Before, Status
 from testbed.service import ROOT
+from tests.asked import turn_of
 from tests.real.toolsets import delete_tool, make_tool, offered, stubs_of, stubs_on, tool, whole_state
 from tests.real.world import Agent, World
 from tests.sse_checker import Json
@@ -141,6 +147,34 @@ def test_a_turn_during_a_deletion_has_all_its_tools(world: World, agent: Agent, 
     assert stubs_of(agent)[name]["name"] == shown != name
     reply = agent.ask(f'!call {shown} {{"path": "x"}}', tools=[tool(name)])
     assert reply.calls == [(name, {"path": "x"})]
+
+
+@pytest.mark.two_servers
+def test_a_refused_turn_takes_back_its_new_stubs_only(world: World, agent: Agent, part: str) -> None:
+    old, shared, new = names = [f"{part}_{name}" for name in ("old", "shared", "new")]
+    agent.ask("!say ok", tools=[tool(old)])
+    state, neighbour = whole_state(agent), world.agent(agent.type)
+    settings = read_settings(world.bridge.environment)
+    with closing(Connection(settings)) as connection:
+        parts = assemble_parts(settings, LettaServer(settings, connection))
+        turn = turn_of(Message("user", "!say ok"), model=agent.id, tools=(ToolSpec(shared), ToolSpec(new)))
+        with (
+            world.proxy.inject(Status(422), "POST", f"/v1/agents/{agent.id}/messages/stream"),
+            pytest.raises(LettaRejected),
+        ):
+            list(parts.conversation.events(turn, threading.Event()))
+        assert stubs_of(agent) == {}
+        assert len(stubs_on(world, part)) == 3
+        taken_over = replace(turn, model=neighbour.id, tools=turn.tools[:1])
+        list(parts.conversation.events(taken_over, threading.Event()))
+        parts.offering.refused_stubs.remove(lambda seconds: time.sleep(min(seconds, GRACE)))
+    assert sorted(row["name"] for row in stubs_on(world, part)) == [old, shared]
+    assert stubs_of(neighbour).keys() == {shared}
+    assert agent.ask("!say ok", tools=[tool(old)]).text == "ok"
+    assert whole_state(agent) == state
+    reply = agent.ask(f'!call {new} {{"path": "x"}}', tools=[tool(name) for name in names])
+    assert reply.calls == [(new, {"path": "x"})]
+    neighbour.delete()
 
 
 @pytest.mark.two_servers

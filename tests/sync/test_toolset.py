@@ -16,6 +16,7 @@ from bridge.letta.gateway import Agent, AgentChange, Tool
 from bridge.stubs.converter import make_stub
 from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.names import possible_names
+from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import (
     OWNER,
     idle_since,
@@ -668,6 +669,6 @@ def test_the_stubs_that_are_made_are_counted_for_the_clients_key(letta: SharedLe
     registry = new_registry(letta, made=made)
     for stubs in (FIFTY[:2], FIFTY[:2], FIFTY[2:3]):
         assert not made.are_many()
-        sync_toolset(letta, registry, letta.agent(ada.id), stubs, gates, "alice")
+        sync_toolset(letta, registry, letta.agent(ada.id), stubs, gates, NewStubs("alice"))
     assert made.are_many()
     assert {key_of(tool) for tool in letta.tools() if is_ours(tool)} == {key_of(tool_of(READ, "alice"))} != {""}
