@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, nullcontext
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -20,8 +20,7 @@ from bridge.letta.gateway import ForeignAnswer
 from bridge.web.answer import STREAM_HEADERS
 from bridge.web.api_paths import LETTA_PATH
 from bridge.web.faults import log_fault
-from bridge.web.hangup import break_connection, client_is_gone
-from bridge.web.listener import TICK
+from bridge.web.hangup import break_connection, client_is_gone, if_client_leaves
 from bridge.web.reply_socket import wait_for_client
 from bridge.web.room import SMALL, Room
 
@@ -129,7 +128,7 @@ def _body_as_it_arrives(answer: ForeignAnswer, environ: Mapping[str, Any], *, ma
     wait_for_client(environ)
     yield b""  # gunicorn sends the headers now
     try:
-        with _watch_client(answer, environ) if may_be_silent else nullcontext():
+        with if_client_leaves(environ, answer.abort) if may_be_silent else nullcontext():
             yield from answer.pieces
     except LettaError as fault:
         if client_is_gone(environ):
@@ -137,24 +136,3 @@ def _body_as_it_arrives(answer: ForeignAnswer, environ: Mapping[str, Any], *, ma
         log_fault(fault, log)
         if not break_connection(environ):
             raise
-
-
-@contextmanager
-def _watch_client(answer: ForeignAnswer, environ: Mapping[str, Any]) -> Iterator[None]:
-    """Aborts the answer if the client leaves while Letta is silent. Without a thread for that, a later write shows that
-    the client has left.
-    """
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(TICK):
-            if client_is_gone(environ):
-                answer.abort()
-                return
-
-    with suppress(RuntimeError):  # no thread is left
-        threading.Thread(target=watch, name="forwarding", daemon=True).start()
-    try:
-        yield
-    finally:
-        over.set()

@@ -8,9 +8,14 @@ import select
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
+
+from bridge.trace import bind_to_current_trace
+
+# Seconds between two looks at a client's socket.
+TICK = 0.5
 
 
 def client_is_gone(environ: Mapping[str, Any]) -> bool:
@@ -38,6 +43,27 @@ class ClientLeft(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         return super().wait(timeout) or self.is_set()
+
+
+@contextmanager
+def if_client_leaves(environ: Mapping[str, Any], act: Callable[[], None]) -> Iterator[None]:
+    """Calls `act` in another thread if the client leaves while the `with` block runs. If no thread can be started, only
+    a later write shows that the client has left.
+    """
+    over = threading.Event()
+
+    def watch(connection: Mapping[str, Any]) -> None:
+        while not over.wait(TICK):
+            if client_is_gone(connection):
+                act()
+                return
+
+    with suppress(RuntimeError):  # no thread is left
+        threading.Thread(target=bind_to_current_trace(watch), args=(environ,), name="hangup", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 def is_ready(connection: socket.socket, event: int) -> bool:

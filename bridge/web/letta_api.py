@@ -11,6 +11,8 @@ from bridge.passthrough.calls import VERBS
 from bridge.passthrough.rights import right_of
 from bridge.trace import current_trace
 from bridge.web.api_paths import LETTA_PATH
+from bridge.web.letta_conversations import LettaConversations
+from bridge.web.letta_messages import LettaMessages
 from bridge.web.letta_requests import LettaParts, LettaRequests
 from bridge.web.other_sites import refuse_pages
 from bridge.web.security import client_key
@@ -32,8 +34,13 @@ def letta_routes(parts: LettaParts) -> Blueprint:
         if right_of(g.client_key, settings.letta_api) == "off":
             raise UnknownPath.no_such_route()
 
-    _add_messages(api, requests)
-    _add_conversations(api, requests)
+    messages = LettaMessages(requests)
+    _add_messages(api, messages)
+    _add_conversations(api, LettaConversations(requests, messages))
+
+    @api.get("/v1/messages/<message_id>")
+    def show_message(message_id: str) -> Response:
+        return requests.show_message(message_id)
 
     @api.post("/v1/tools/add-base-tools")
     def add_base_tools() -> Response:
@@ -48,43 +55,39 @@ def letta_routes(parts: LettaParts) -> Blueprint:
     return api
 
 
-def _add_messages(api: Blueprint, requests: LettaRequests) -> None:
+def _add_messages(api: Blueprint, messages: LettaMessages) -> None:
     @api.post("/v1/agents/<agent_id>/messages")
     def message_agent(agent_id: str) -> Response:
-        return requests.answer_message(lambda _: Place(agent_id))
+        return messages.answer_message(lambda _: Place(agent_id))
 
     @api.post("/v1/agents/<agent_id>/messages/stream")
     def stream_message(agent_id: str) -> Response:
-        return requests.answer_message(lambda _: Place(agent_id, always_streams=True))
+        return messages.answer_message(lambda _: Place(agent_id, always_streams=True))
 
     @api.post("/v1/agents/<agent_id>/messages/async")
     def message_in_background(agent_id: str) -> Response:
-        return requests.start_in_background(agent_id)
-
-    @api.get("/v1/messages/<message_id>")
-    def show_message(message_id: str) -> Response:
-        return requests.show_message(message_id)
+        return messages.start_in_background(agent_id)
 
 
-def _add_conversations(api: Blueprint, requests: LettaRequests) -> None:
+def _add_conversations(api: Blueprint, conversations: LettaConversations) -> None:
     """Adds the routes of conversations that the bridge made. Those of Letta's own are passed on."""
 
     @api.post("/v1/conversations")
     def begin_conversation() -> Response:
-        return requests.begin_conversation(request.args.get("agent_id", ""))
+        return conversations.begin_conversation(request.args.get("agent_id", ""))
 
     @api.get("/v1/conversations/<conversation_id>")
     def show_conversation(conversation_id: str) -> Response:
-        return requests.show_conversation(conversation_id)
+        return conversations.show_conversation(conversation_id)
 
     @api.get("/v1/conversations/<conversation_id>/messages")
     def list_conversation(conversation_id: str) -> Response:
-        return requests.list_conversation(conversation_id)
+        return conversations.list_conversation(conversation_id)
 
     @api.post("/v1/conversations/<conversation_id>/messages")
     def message_conversation(conversation_id: str) -> Response:
-        return requests.message_conversation(conversation_id)
+        return conversations.message_conversation(conversation_id)
 
     @api.post("/v1/conversations/<conversation_id>/cancel")
     def cancel_conversation(conversation_id: str) -> Response:
-        return requests.cancel_conversation(conversation_id)
+        return conversations.cancel_conversation(conversation_id)

@@ -18,12 +18,10 @@ from bridge.turn import AgentEvent, FormatChecked, Notice
 from bridge.turns.part import Part
 from bridge.turns.stream import SHOWN, Kinds
 from bridge.web.faults import log_fault
-from bridge.web.hangup import break_connection, client_is_gone
+from bridge.web.hangup import TICK, break_connection, client_is_gone
 from bridge.web.reply_socket import wait_for_client
 from bridge.web.shutdown import Shutdown
 
-# Seconds between two checks.
-TICK = 0.5
 # Says whether the reply has the form that `response_format` asks for.
 FORMAT_HEADER = "X-Bridge-Format"
 

@@ -15,7 +15,7 @@ from werkzeug.test import EnvironBuilder
 from bridge import errors
 from bridge.letta.foreign import ForeignBody
 from bridge.letta.gateway import ForeignAnswer
-from bridge.web import forwarding
+from bridge.web import hangup
 from bridge.web.forwarding import forwarded_response
 from bridge.web.room import SMALL, Room
 from tests.waiting import SOON
@@ -298,7 +298,7 @@ def test_the_answer_is_closed_wherever_the_client_leaves(read: int) -> None:
 def test_a_client_that_leaves_while_letta_is_silent_ends_the_stream(
     pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(forwarding, "TICK", 0.01)
+    monkeypatch.setattr(hangup, "TICK", 0.01)
     letta = Letta()
 
     def read() -> Iterator[bytes]:
@@ -324,6 +324,6 @@ def test_a_stream_is_passed_on_without_a_thread_that_watches_the_client(monkeypa
 def test_the_thread_that_watches_a_client_ends_with_the_stream() -> None:
     assert list(forward(Letta(b"one", headers=(EVENTS,))).response) == [b"", b"one"]
     for thread in threading.enumerate():
-        if thread.name == "forwarding":
+        if thread.name == "hangup":
             thread.join(SOON)
             assert not thread.is_alive()
