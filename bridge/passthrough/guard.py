@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bridge.errors import ClientGone
+from bridge.errors import BridgeError, ClientGone
 from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
 from bridge.interception.runs_under_way import wait_for_runs
-from bridge.letta.gateway import Gateway
+from bridge.letta.gateway import ForeignCall, Gateway
 from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
 from bridge.offering import Offering
@@ -18,6 +19,8 @@ from bridge.shared import SharedParts
 from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import is_ours
 from bridge.turn import NewInput, ToolChoice, Turn
+
+log = logging.getLogger(__name__)
 
 
 class Guard:
@@ -59,6 +62,21 @@ class Guard:
             if others:
                 self._open_calls.wait_until_closed(turn.model, others, deadline, gone)
         raise ClientGone.before_its_turn()
+
+    def end_runs(self, agent_id: str, conversation: str) -> None:
+        """Cancels the run of a message whose client has left, where the server really ends a cancelled run. The agent
+        must still be held. `conversation` is the path of a conversation of Letta's own, or any other name. Only logs a
+        failure.
+        """
+        try:
+            if not self._gateway.features().cancels_runs:
+                return
+            if conversation.startswith("/"):
+                self._gateway.forward(ForeignCall("POST", f"{conversation}/cancel")).close()
+            else:
+                self._gateway.cancel_runs(agent_id, "")
+        except BridgeError as failure:
+            log.warning("the run of a client that left could not be cancelled: %s", failure.message)
 
     def waits_for_own_tool(self, agent_id: str) -> bool:
         """Returns whether the agent waits for somebody to approve a call of its own tools."""

@@ -47,8 +47,8 @@ class ClientLeft(threading.Event):
 
 @contextmanager
 def if_client_leaves(environ: Mapping[str, Any], act: Callable[[], None]) -> Iterator[None]:
-    """Calls `act` in another thread if the client leaves while the `with` block runs. If no thread can be started, only
-    a later write shows that the client has left.
+    """Calls `act` in another thread if the client leaves while the `with` block runs, and waits for its end. If no
+    thread can be started, only a later write shows that the client has left.
     """
     over = threading.Event()
 
@@ -58,12 +58,15 @@ def if_client_leaves(environ: Mapping[str, Any], act: Callable[[], None]) -> Ite
                 act()
                 return
 
+    watching = threading.Thread(target=bind_to_current_trace(watch), args=(environ,), name="hangup", daemon=True)
     with suppress(RuntimeError):  # no thread is left
-        threading.Thread(target=bind_to_current_trace(watch), args=(environ,), name="hangup", daemon=True).start()
+        watching.start()
     try:
         yield
     finally:
         over.set()
+        if watching.ident is not None:
+            watching.join()
 
 
 def is_ready(connection: socket.socket, event: int) -> bool:

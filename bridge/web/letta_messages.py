@@ -20,7 +20,7 @@ from bridge.passthrough.calls import agent_of
 from bridge.passthrough.plain_messages import adapted_body, check_pictures, without_conversation
 from bridge.passthrough.rights import right_of
 from bridge.turn import JsonObject, NewInput, Turn
-from bridge.web.hangup import ClientLeft
+from bridge.web.hangup import ClientLeft, if_client_leaves
 from bridge.web.letta_requests import LettaRequests, client_name
 
 
@@ -61,8 +61,13 @@ class LettaMessages:
     def pass_on_while_held(self, place: Place, call: ForeignCall, body: JsonObject, until_sent: ExitStack) -> Response:
         """Passes a message on while the agent is held. `body` is what the call's body says."""
         self._check_message(call, body)
-        hold, answer = self._forward_while_held(place, call, body, until_sent)
-        return self._requests.respond(_noting_end(answer, hold), None, until_sent)
+
+        def end_run() -> None:
+            self._parts.guard.end_runs(place.agent_id, place.conversation)
+
+        with if_client_leaves(request.environ, end_run):
+            hold, answer = self._forward_while_held(place, call, body, until_sent)
+        return self._requests.respond(_noting_end(answer, hold, end_run), None, until_sent)
 
     def _forward_while_held(
         self, place: Place, call: ForeignCall, body: JsonObject, until_sent: ExitStack
@@ -113,18 +118,24 @@ class LettaMessages:
         )
 
 
-def _noting_end(answer: ForeignAnswer, hold: AgentHold) -> ForeignAnswer:
-    """Returns the answer; when all of it was read, the hold counts as finished."""
-    return replace(answer, pieces=_NotedPieces(answer.pieces, hold))
+def _noting_end(answer: ForeignAnswer, hold: AgentHold, end_run: Callable[[], None]) -> ForeignAnswer:
+    """Returns the answer. When all of it was read, the hold counts as finished; when it is aborted, its run ends."""
+    return replace(answer, pieces=_NotedPieces(answer.pieces, hold, end_run))
 
 
 class _NotedPieces:
     """The pieces of an answer, whose end is noted."""
 
-    def __init__(self, pieces: Pieces, hold: AgentHold) -> None:
+    def __init__(self, pieces: Pieces, hold: AgentHold, end_run: Callable[[], None]) -> None:
         self._pieces = pieces
         self._hold = hold
-        self.close, self.abort = pieces.close, pieces.abort
+        self._end_run = end_run
+        self.close = pieces.close
+
+    def abort(self) -> None:
+        """Ends the run first: the agent is free as soon as the pieces end, and has the next turn then."""
+        self._end_run()
+        self._pieces.abort()
 
     def __iter__(self) -> Iterator[bytes]:
         return self

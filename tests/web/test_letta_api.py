@@ -7,7 +7,9 @@ import json
 import socket
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -17,12 +19,14 @@ from app import create_app
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.dialects.openai.call_ids import CALL_IDS
-from bridge.letta.gateway import AgentChange
+from bridge.letta.gateway import AgentChange, ForeignAnswer, ForeignCall
 from bridge.turn import AgentCall, Reasoning, RunStarted, Stopped, Text, Used
+from bridge.web import hangup
 from tests.actors import Chat
 from tests.fakes import FEATURES, FakeGateway, new_id
 from tests.letta_actor import READ, LettaClient, answer, denial
 from tests.letta_replies import read_stream
+from tests.waiting import SOON, until
 
 KEY = "secret-key-1"
 
@@ -378,6 +382,56 @@ def test_nothing_reaches_the_agent_for_a_client_that_left_while_it_waited(
     ada.say("Hi")
     asking.join()
     assert letta.forwarded == []
+
+
+@pytest.mark.fault("clients that hang up")
+@pytest.mark.parametrize("cancels", [True, False])
+def test_the_run_of_a_client_that_leaves_before_letta_answers_is_ended(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, cancels: bool
+) -> None:
+    """Before Letta 0.14, a run can't be ended: then the agent is not free before Letta has answered."""
+    monkeypatch.setattr(hangup, "TICK", 0.01)
+    letta = FakeGateway(FEATURES if cancels else replace(FEATURES, version=(0, 11, 7)))
+    ada = LettaClient(create_app(settings, letta).test_client(), letta.has_agent("Ada").id)
+    ours, theirs = socket.socketpair()
+
+    def think(call: ForeignCall, *, patient: bool = False) -> ForeignAnswer:
+        theirs.close()
+        with suppress(AssertionError):
+            until(lambda: letta.cancelled, SOON if cancels else 0.2)
+        return answer_at_once(call, patient=patient)
+
+    answer_at_once = letta.forward
+    monkeypatch.setattr(letta, "forward", think)
+    with ours:
+        path = f"/letta/v1/agents/{ada.agent_id}/messages"
+        ada.client.post(path, json={"messages": []}, environ_overrides={"gunicorn.socket": ours})
+    assert letta.cancelled == ([(ada.agent_id, "")] if cancels else [])
+    assert ada.say("Hi").text == "You said: Hi"
+
+
+@pytest.mark.fault("clients that hang up")
+@pytest.mark.parametrize("conversation", ["", "conv-1"])
+def test_the_run_of_a_client_that_leaves_a_silent_stream_is_ended(
+    ada: LettaClient, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch, conversation: str
+) -> None:
+    monkeypatch.setattr(hangup, "TICK", 0.01)
+    ours, theirs = socket.socketpair()
+    if conversation:
+        letta.will_answer(200, {"id": conversation, "agent_id": ada.agent_id})
+    letta.will_answer(200, b"data: {}\n\n", [("Content-Type", "text/event-stream")])
+    place = f"conversations/{conversation}" if conversation else f"agents/{ada.agent_id}"
+    with ours:
+        answered = ada.client.post(
+            f"/letta/v1/{place}/messages", json={"messages": []}, environ_overrides={"gunicorn.socket": ours}
+        )
+        assert b"".join(islice(answered.iter_encoded(), 2)) == b"data: {}\n\n"
+        theirs.close()
+        until(lambda: letta.cancelled or letta.forwarded[-1].path.endswith("/cancel"))
+        answered.close()
+    assert letta.cancelled == ([] if conversation else [(ada.agent_id, "")])
+    if conversation:
+        assert letta.forwarded[-1].path == "/v1/conversations/conv-1/cancel"
 
 
 def test_parts_of_a_text_are_joined_in_the_background_too(settings: Settings) -> None:
