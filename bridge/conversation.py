@@ -128,7 +128,7 @@ class Conversation:
             with ExitStack() as held:
                 hold = yield from self._hold_agent(held, agent_id, deadline, gone, end_earlier_turns)
                 agent = self._directory.find(turn.model)
-                refusal = self._open_calls.find_missing_answers(agent_id, turn)
+                refusal = self._open_calls.find_refusal(agent_id, turn)
                 others = None if refusal else self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not (refusal or others or gone.is_set()):
                     calls: list[ToolCall] = []
@@ -181,13 +181,21 @@ class Conversation:
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         new_input = hearing.read_new_input(gateway, agent, previous_turn_ended=hold.previous_turn_ended)
-        turn = replace(turn, new_input=new_input)
+        turn = replace(turn, new_input=self._without_results_of_others(turn, new_input))
         if hearing.told_messages:
             yield Notice(f"the agent is told {hearing.told_messages} older messages that it has not heard")
         new = NewStubs(turn.client)
         with self._offering.taking_back_if_refused(new, gateway, agent.id):
             told = hearing.told_messages
             yield from self._run_turn(gateway, turn, agent, new, hold.previous_turn_ended, gone, told)
+
+    def _without_results_of_others(self, turn: Turn, new_input: NewInput) -> NewInput:
+        """Returns the new input without older results in the transcript that are for calls of another client."""
+        newest = {result.call_id for result in turn.new_input.results}
+        older = (result.call_id for result in new_input.results if result.call_id not in newest)
+        others = self._open_calls.clients.calls_of_others(turn, older)
+        left = tuple(result for result in new_input.results if result.call_id not in others)
+        return replace(new_input, results=left) if others else new_input
 
     def _with_ending_call(self, turn: Turn, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
         """Makes the agent's text a call of the ending tool (BRIDGE_FINAL_TOOLS), if the turn has such a tool."""

@@ -46,6 +46,9 @@ Every package raises these errors. Only web/ turns them into responses.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+
 
 class BridgeError(Exception):
     """A failure that the client gets as an HTTP status and OpenAI's error object. `param` names the wrong field of the
@@ -81,6 +84,17 @@ class InvalidRequest(BridgeError):
     def about_tool(self, name: str) -> InvalidRequest:
         """Returns this error with the tool's name in the message, because people know their tools by name."""
         return type(self)(f"The tool {name!r:.160} is refused: {self.message}", param=self.param, code=self.code)
+
+    @classmethod
+    def no_pending_call(cls, call_ids: Iterable[str]) -> InvalidRequest:
+        """Returns the error for results of calls that do not wait for any. It names the first five."""
+        named = ", ".join(repr(call_id)[:60] for call_id in islice(call_ids, 5))
+        return cls(
+            f"No call is waiting for the result of {named}: it has been answered or given up, or it was never made by"
+            " this agent. Send a user message to go on.",
+            param="messages",
+            code="no_pending_call",
+        )
 
 
 class TooDeep(InvalidRequest):

@@ -57,7 +57,7 @@ def add_other_results(
     late = [one for one, row in rows if row is None and _is_late(turn, stored, one)]
     is_alone = not given.is_new and not turn.new_input.user_messages
     if others and is_alone and not turn.delivered and (late or not known):
-        raise _no_call_waits(late or others)
+        raise InvalidRequest.no_pending_call(result.call_id for result in late or others)
     quoted = () if is_alone else (*given.quoted, *late)
     return replace(given, quoted=quoted, row=max(known, default=given.row))
 
@@ -75,18 +75,8 @@ def answer_without_run(
     """
     missed = stored.missed_answer(given.row, called_by_return=called_by_return)
     if not missed and given.row and not turn.delivered and stored.has_gone_on_after(given.row):
-        raise _no_call_waits(turn.new_input.results)
+        raise InvalidRequest.no_pending_call(result.call_id for result in turn.new_input.results)
     return missed
-
-
-def _no_call_waits(results: Sequence[ToolResult]) -> InvalidRequest:
-    named = ", ".join(repr(result.call_id)[:60] for result in results[:5])
-    return InvalidRequest(
-        f"No call is waiting for the result of {named}: it has been answered or given up, or it was never made by this"
-        " agent. Send a user message to go on.",
-        param="messages",
-        code="no_pending_call",
-    )
 
 
 def quote_result(result: ToolResult) -> Say:

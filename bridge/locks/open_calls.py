@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from bridge.errors import Busy, CallsUnanswered, InvalidRequest, RequestConflict, StoreUnavailable
 from bridge.fingerprints import MOST_CALLS, ConversationMark, goes_on, mark_conversation
+from bridge.locks.call_clients import CallClients
 from bridge.store.port import Store
 from bridge.turn import CallIds, ToolCall, Turn
 from bridge.values import ToolWait
@@ -46,6 +47,7 @@ class OpenCalls:
         self._store = store
         self._wait = wait
         self._final_tools = final_tools
+        self.clients = CallClients(store)
 
     def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
         """Returns the note of another conversation's open calls, None if the turn need not wait for any."""
@@ -63,7 +65,17 @@ class OpenCalls:
             )
         return noted
 
-    def find_missing_answers(self, agent_id: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
+    def find_refusal(self, agent_id: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
+        """Returns the refusal of a turn that does not answer the open calls of its conversation although it has to, or
+        that answers calls of another client. For such a client they look like calls that were never made.
+        """
+        refusal = self._find_missing_answers(agent_id, turn)
+        if refusal is not None:
+            return refusal
+        others = self.clients.calls_of_others(turn, (result.call_id for result in turn.new_input.results))
+        return InvalidRequest.no_pending_call(others) if others else None
+
+    def _find_missing_answers(self, agent_id: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
         """Returns the refusal of a turn that has to answer all open calls of its conversation, and does not. None if it
         may run: also after `wait` seconds, as a call of a client that does not come back must not hold the agent.
         """
@@ -104,13 +116,14 @@ class OpenCalls:
                 return
 
     def note(self, agent_id: str, turn: Turn, calls: Sequence[ToolCall]) -> None:
-        """Notes the calls of the turn whose results will come, or that there are none. Only logs a fault of the store,
-        because the agent has answered.
+        """Notes whose the calls of the turn are, and those whose results will come, or that there are none. Only logs a
+        fault of the store, because the agent has answered.
         """
-        if not self._wait.seconds:
-            return
         open_calls = [call.id for call in calls if turn.answers_all_calls or not self._is_the_answer(call, turn)]
         try:
+            self.clients.note(turn, calls)
+            if not self._wait.seconds:
+                return
             if open_calls:
                 note = _Note(mark_conversation(turn, open_calls), turn.id)
                 self._store.put(_store_key(agent_id), _text_from_note(note), self._wait.seconds)
@@ -135,9 +148,11 @@ class OpenCalls:
 
 
 def _belongs_to(turn: Turn, note: _Note) -> bool:
-    """Returns whether the turn is of the note's conversation: it sends one of its calls, or goes on without results, or
-    names the turn that made the calls as the one before, or is another attempt at that turn.
+    """Returns whether the turn is of the note's conversation, which has one client: it sends one of its calls, or goes
+    on without results, or names the turn that made the calls as the one before, or is another attempt at that turn.
     """
+    if turn.client and note.mark.client not in ("", turn.client):
+        return False
     named = {turn.follows, turn.id if turn.repeated else ""} - {""}
     return note.turn_id in named or not turn.known_calls.isdisjoint(note.mark.calls) or goes_on(turn, note.mark)
 

@@ -48,7 +48,7 @@ class Guard:
         deadline = self._locks.deadline()
         while not gone.is_set():
             with self._locks.hold(turn.model, deadline, gone) as hold:
-                refusal = self._open_calls.find_missing_answers(turn.model, turn)
+                refusal = self._open_calls.find_refusal(turn.model, turn)
                 others = None if refusal else self._open_calls.find_calls_to_wait_for(turn.model, turn)
                 if not (refusal or others or gone.is_set()):
                     hold.unfinished = True

@@ -149,7 +149,12 @@ class Views:
         return ids
 
     def _ids_in_view(self, agent_id: str, ids: Sequence[str], speaker: Speaker) -> list[str]:
+        """Returns the ids in a context without those from an open call on that is not the speaker's. Which conversation
+        has a call is known for BRIDGE_TOOL_WAIT, which client has it for longer.
+        """
         open_request = self._open_calls.open_request(agent_id, self._call_ids)
+        if open_request is None and ids and self._open_calls.clients.is_of_another(speaker[0], ids[-1]):
+            return [*ids[:-1]]
         if open_request is None or open_request[0] == speaker or open_request[1] not in ids:
             return [*ids]
         return [*ids[: ids.index(open_request[1])]]

@@ -107,9 +107,16 @@ NEXT = Message("user", "Never mind.")
         turn_of(HELLO, CALLED, RESULT, tools=WEATHER, client="roo"),
         turn_of(HELLO, CALLED, NEXT, tools=WEATHER, client="roo"),
         turn_of(HELLO, NEXT, client="roo"),
-        turn_of(Message("user", "A summary."), CALLED, RESULT, tools=WEATHER, client="another"),
+        turn_of(Message("user", "A summary."), CALLED, RESULT, tools=WEATHER, client="roo"),
+        turn_of(Message("user", "A summary."), CALLED, RESULT, tools=WEATHER),
     ],
-    ids=["the result", "another message instead", "a longer transcript without the call", "a rewritten history"],
+    ids=[
+        "the result",
+        "another message instead",
+        "a longer transcript without the call",
+        "a rewritten history",
+        "no keys",
+    ],
 )
 def test_the_conversation_of_the_call_does_not_wait(store: Store, turn: Turn) -> None:
     assert after_a_call(store).find_calls_to_wait_for(AGENT, turn) is None
@@ -141,8 +148,9 @@ def test_the_clients_name_of_its_conversation_decides_where_both_have_one(store:
     [
         turn_of(HELLO, Message("assistant", "Hi."), NEXT, client="another"),
         turn_of(NEXT, session="one", client="another"),
+        turn_of(HELLO, CALLED, NEXT, client="another"),
     ],
-    ids=["the same opening message", "the same name"],
+    ids=["the same opening message", "the same name", "the call"],
 )
 def test_a_conversation_of_another_key_waits_however_alike_it_is(store: Store, turn: Turn) -> None:
     calls = after_a_call(store, KEEP, replace(ASKS, session=turn.session))
@@ -247,7 +255,7 @@ def answering(*calls: ToolCall, turn: Turn = OF_LETTA) -> Turn:
 
 def test_a_message_without_the_answers_is_refused_as_letta_refuses_it(store: Store) -> None:
     calls = after_a_call(store, KEEP, OF_LETTA, *CALLS[:2])
-    refusal = calls.find_missing_answers(AGENT, OF_LETTA)
+    refusal = calls.find_refusal(AGENT, OF_LETTA)
     assert isinstance(refusal, CallsUnanswered)
     assert (refusal.status, refusal.code, refusal.param) == (409, "PENDING_APPROVAL", MESSAGE)
     assert calls.open_request(AGENT, CALL_IDS) == (("roo", "letta:default"), MESSAGE)
@@ -256,16 +264,16 @@ def test_a_message_without_the_answers_is_refused_as_letta_refuses_it(store: Sto
 def test_answers_to_only_some_calls_are_refused_with_the_expected_ids(store: Store) -> None:
     calls = after_a_call(store, KEEP, OF_LETTA, *CALLS[:2])
     for given in (CALLS[:1], [*CALLS[:2], CALL]):
-        refusal = calls.find_missing_answers(AGENT, answering(*given))
+        refusal = calls.find_refusal(AGENT, answering(*given))
         assert isinstance(refusal, InvalidRequest)
         assert CALLS[1].id in refusal.message
-    assert calls.find_missing_answers(AGENT, answering(*CALLS[:2])) is None
+    assert calls.find_refusal(AGENT, answering(*CALLS[:2])) is None
 
 
 def test_more_calls_than_a_note_has_are_all_answered(store: Store) -> None:
     calls = after_a_call(store, KEEP, OF_LETTA, *CALLS)
-    assert calls.find_missing_answers(AGENT, answering(*CALLS)) is None
-    assert calls.find_missing_answers(AGENT, answering(CALLS[0])) is not None
+    assert calls.find_refusal(AGENT, answering(*CALLS)) is None
+    assert calls.find_refusal(AGENT, answering(CALLS[0])) is not None
 
 
 @pytest.mark.parametrize(
@@ -279,17 +287,17 @@ def test_more_calls_than_a_note_has_are_all_answered(store: Store) -> None:
 )
 def test_others_and_repeats_need_not_answer(store: Store, turn: Turn) -> None:
     calls = after_a_call(store, KEEP, replace(OF_LETTA, id="turn-1"), CALLS[0])
-    assert calls.find_missing_answers(AGENT, turn) is None
+    assert calls.find_refusal(AGENT, turn) is None
 
 
 def test_a_call_for_the_end_of_a_task_is_to_be_answered_there(store: Store) -> None:
     ending = replace(CALLS[0], name="attempt_completion")
-    assert after_a_call(store, KEEP, OF_LETTA, ending).find_missing_answers(AGENT, OF_LETTA) is not None
+    assert after_a_call(store, KEEP, OF_LETTA, ending).find_refusal(AGENT, OF_LETTA) is not None
 
 
 def test_no_answer_is_missed_after_the_wait(tmp_path: Path) -> None:
     clock = Clock(1000.0)
     calls = after_a_call(LocalStore(tmp_path / "shared.db", clock), KEEP, OF_LETTA, CALLS[0])
     clock.now += KEEP.seconds
-    assert calls.find_missing_answers(AGENT, OF_LETTA) is None
+    assert calls.find_refusal(AGENT, OF_LETTA) is None
     assert calls.open_request(AGENT, CALL_IDS) is None
