@@ -20,6 +20,7 @@
     ├── TurnLost                    503  the worker that ran the turn is gone
     ├── RequestConflict             409  another request prevents this one
     ├── CallsUnanswered             409  the client has to answer the agent's open calls first
+    ├── ToolNameTaken               409  a tool of the bridge has the name that a client gives its own tool on Letta
     ├── IdempotencyKeyReused        422  the Idempotency-Key came before, with another body
     ├── ContextOverflow             400  the agent's context is full
     ├── ClientGone                  499  the client closed the connection
@@ -215,6 +216,12 @@ class CallsUnanswered(BridgeError):
     status = 409
     type = "invalid_request_error"
     code = "PENDING_APPROVAL"
+
+
+class ToolNameTaken(BridgeError):
+    status = 409
+    type = "invalid_request_error"
+    code = "tool_name_taken"
 
 
 class IdempotencyKeyReused(BridgeError):

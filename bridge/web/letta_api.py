@@ -64,6 +64,13 @@ def _add_messages(api: Blueprint, messages: LettaMessages) -> None:
     def stream_message(agent_id: str) -> Response:
         return messages.answer_message(lambda _: Place(agent_id, always_streams=True))
 
+    @api.post("/v1/chat/completions")
+    @api.post("/v1/groups/<_>/messages")
+    @api.post("/v1/groups/<_>/messages/stream")
+    @api.post("/v1/voice-beta/<_>/chat/completions")
+    def message_others(_: str = "") -> Response:
+        return messages.message_others()
+
     @api.post("/v1/agents/<agent_id>/messages/async")
     def message_in_background(agent_id: str) -> Response:
         return messages.start_in_background(agent_id)

@@ -10,10 +10,13 @@ from dataclasses import replace
 from flask import Response, g, jsonify, request
 
 from bridge.dialects.letta.request import DEFAULT_CONVERSATION, Place
+from bridge.errors import InvalidRequest
+from bridge.letta.capabilities import agent_loop
 from bridge.letta.gateway import AGENT_ID, ForeignCall
 from bridge.passthrough.calls import agent_of
 from bridge.passthrough.conversations import agent_of_conversation, conversation_object, new_conversation_id
 from bridge.passthrough.views import LONGEST_ANSWER
+from bridge.turn import JsonObject
 from bridge.web.letta_messages import LettaMessages
 from bridge.web.letta_requests import LettaRequests, client_name
 
@@ -74,8 +77,24 @@ class LettaConversations:
         with ExitStack() as until_sent:
             slot = parts.answers.enter(g.client_key, until_sent)
             body, sent = parts.answers.bodies.read_with_bytes(request, until_sent, slot.until_free)
+            self._check_client_tools(body, agent_id)
             return self._messages.pass_on_while_held(
                 Place(agent_id, path), self._requests.call_of_request(sent), body, until_sent
+            )
+
+    def _check_client_tools(self, body: JsonObject, agent_id: str) -> None:
+        """Raises InvalidRequest for client tools that Letta would pass over. It takes them for letta_v1_agent only, and
+        the bridge can't send others: a conversation of Letta's own has a context of its own.
+        """
+        gateway = self._parts.gateway
+        if not body.get("client_tools"):
+            return
+        agent = gateway.agent(agent_id)
+        if agent_loop(gateway.features().version, agent.type) != "v3":
+            raise InvalidRequest(
+                f"Letta takes no `client_tools` for a {agent.type} in a conversation of its own. Send the message to"
+                " the agent, or to a conversation that was made through the bridge.",
+                param="client_tools",
             )
 
     def cancel_conversation(self, conversation_id: str) -> Response:

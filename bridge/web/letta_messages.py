@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from bridge.errors import InvalidRequest
 from bridge.letta.gateway import ForeignAnswer, ForeignCall, Pieces
 from bridge.locks.agents import AgentHold
 from bridge.passthrough.calls import agent_of
+from bridge.passthrough.concerned import agents_concerned
 from bridge.passthrough.plain_messages import adapted_body, check_pictures, without_conversation
 from bridge.passthrough.rights import right_of
 from bridge.turn import JsonObject, NewInput, Turn
@@ -61,23 +62,30 @@ class LettaMessages:
     def pass_on_while_held(self, place: Place, call: ForeignCall, body: JsonObject, until_sent: ExitStack) -> Response:
         """Passes a message on while the agent is held. `body` is what the call's body says."""
         self._check_message(call, body)
+        return self._pass_on_to([place], call, body, until_sent)
 
-        def end_run() -> None:
-            self._parts.guard.end_runs(place.agent_id, place.conversation)
+    def _pass_on_to(
+        self, places: Sequence[Place], call: ForeignCall, body: JsonObject, until_sent: ExitStack
+    ) -> Response:
+        def end_runs() -> None:
+            for place in places:
+                self._parts.guard.end_runs(place.agent_id, place.conversation)
 
-        with if_client_leaves(request.environ, end_run):
-            hold, answer = self._forward_while_held(place, call, body, until_sent)
-        return self._requests.respond(_noting_end(answer, hold, end_run), None, until_sent)
+        with if_client_leaves(request.environ, end_runs):
+            holds, answer = self._forward_while_held(places, call, body, until_sent)
+        return self._requests.respond(_noting_end(answer, holds, end_runs), None, until_sent)
 
     def _forward_while_held(
-        self, place: Place, call: ForeignCall, body: JsonObject, until_sent: ExitStack
-    ) -> tuple[AgentHold, ForeignAnswer]:
-        """Holds the agent, and sends it a message in the form that its server takes."""
+        self, places: Sequence[Place], call: ForeignCall, body: JsonObject, until_sent: ExitStack
+    ) -> tuple[list[AgentHold], ForeignAnswer]:
+        """Holds the agents, and sends them a message in the form that their server takes."""
         adapted = adapted_body(body, self._parts.gateway.features())
         if adapted is not body:
             call = replace(call, body=json.dumps(adapted).encode())
-        message = self._parts.guard.for_message(self._speaker(place), ClientLeft(request.environ))
-        return until_sent.enter_context(message), self._parts.gateway.forward(call, patient=True)
+        gone = ClientLeft(request.environ)
+        speakers = map(self._speaker, places)
+        holds = [until_sent.enter_context(self._parts.guard.for_message(speaker, gone)) for speaker in speakers]
+        return holds, self._parts.gateway.forward(call, patient=True)
 
     def _check_message(self, call: ForeignCall, body: JsonObject) -> None:
         """Checks what a message that is passed on asks of the Letta server. Those with client tools are checked by the
@@ -87,6 +95,23 @@ class LettaMessages:
         self._requests.check_right(call, body)
         if right_of(g.client_key, settings.letta_api) == "agents" and not settings.image_urls:
             check_pictures(body)
+
+    def message_others(self) -> Response:
+        """Passes on a message to agents that are named elsewhere than in the path of an agent or a conversation, such
+        as those of a group. Each of them is held as for a message of its own.
+        """
+        parts = self._parts
+        with ExitStack() as until_sent:
+            slot = parts.answers.enter(g.client_key, until_sent)
+            body, sent = parts.answers.bodies.read_with_bytes(request, until_sent, slot.until_free)
+            if is_for_the_bridge(body):
+                raise InvalidRequest(
+                    "Letta passes over `client_tools` here: send the message to the agent itself.", param="client_tools"
+                )
+            call = self._requests.call_of_request(sent)
+            self._check_message(call, body)
+            places = [Place(agent_id) for agent_id in agents_concerned(call, parts.gateway)]
+            return self._pass_on_to(places, call, body, until_sent)
 
     def start_in_background(self, agent_id: str) -> Response:
         """Passes a message on whose run goes on after the answer. The hold of the agent stays unfinished, so the next
@@ -103,7 +128,7 @@ class LettaMessages:
                 )
             call = self._requests.call_of_request(sent)
             self._check_message(call, body)
-            _, answer = self._forward_while_held(Place(agent_id), call, body, until_sent)
+            _, answer = self._forward_while_held([Place(agent_id)], call, body, until_sent)
             return self._requests.respond(answer, None, until_sent)
 
     def _speaker(self, place: Place) -> Turn:
@@ -118,23 +143,23 @@ class LettaMessages:
         )
 
 
-def _noting_end(answer: ForeignAnswer, hold: AgentHold, end_run: Callable[[], None]) -> ForeignAnswer:
-    """Returns the answer. When all of it was read, the hold counts as finished; when it is aborted, its run ends."""
-    return replace(answer, pieces=_NotedPieces(answer.pieces, hold, end_run))
+def _noting_end(answer: ForeignAnswer, holds: Sequence[AgentHold], end_runs: Callable[[], None]) -> ForeignAnswer:
+    """Returns the answer. When all of it was read, the holds count as finished; when it is aborted, its runs end."""
+    return replace(answer, pieces=_NotedPieces(answer.pieces, holds, end_runs))
 
 
 class _NotedPieces:
     """The pieces of an answer, whose end is noted."""
 
-    def __init__(self, pieces: Pieces, hold: AgentHold, end_run: Callable[[], None]) -> None:
+    def __init__(self, pieces: Pieces, holds: Sequence[AgentHold], end_runs: Callable[[], None]) -> None:
         self._pieces = pieces
-        self._hold = hold
-        self._end_run = end_run
+        self._holds = holds
+        self._end_runs = end_runs
         self.close = pieces.close
 
     def abort(self) -> None:
-        """Ends the run first: the agent is free as soon as the pieces end, and has the next turn then."""
-        self._end_run()
+        """Ends the runs first: the agents are free as soon as the pieces end, and may have their next turns then."""
+        self._end_runs()
         self._pieces.abort()
 
     def __iter__(self) -> Iterator[bytes]:
@@ -144,5 +169,6 @@ class _NotedPieces:
         try:
             return next(self._pieces)
         except StopIteration:
-            self._hold.unfinished = False
+            for hold in self._holds:
+                hold.unfinished = False
             raise

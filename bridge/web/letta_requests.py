@@ -13,9 +13,11 @@ from bridge.directory import ALL, Directory, Visible
 from bridge.errors import UnknownModel, UnknownPath
 from bridge.letta.gateway import ForeignAnswer, ForeignCall, Gateway
 from bridge.passthrough.calls import READING_VERBS, agent_of, changes_agent, read_call
+from bridge.passthrough.concerned import agents_concerned
 from bridge.passthrough.guard import Guard
 from bridge.passthrough.letta_code import SOURCE_HEADER, is_letta_code
 from bridge.passthrough.rights import check_right, right_of
+from bridge.passthrough.tool_names import check_tool_name
 from bridge.passthrough.views import LONGEST_ANSWER, Rewrite, Viewer, Views
 from bridge.turn import JsonObject
 from bridge.web.answer import Answers
@@ -73,8 +75,10 @@ class LettaRequests:
             raise UnknownPath("There is no such tool.")
         with ExitStack() as until_sent:
             parts.answers.enter(key, until_sent)
-            if changes_agent(call.verb, call.path):
-                until_sent.enter_context(parts.guard.for_change(agent_id, ClientLeft(request.environ)))
+            check_tool_name(call, parts.gateway)
+            changed = [agent_id] if changes_agent(call.verb, call.path) else agents_concerned(call, parts.gateway)
+            for one in changed:
+                until_sent.enter_context(parts.guard.for_change(one, ClientLeft(request.environ)))
             # A change may ask a model, as a summary does, and goes on at Letta whether or not anybody waits.
             answer = parts.gateway.forward(call, patient=call.verb not in READING_VERBS)
             rewrite = parts.views.rewrite_for(call.path, self._viewer())

@@ -487,6 +487,15 @@ def test_stubs_do_not_appear_and_can_not_be_changed(ada: LettaClient, letta: Fak
     assert len(letta.forwarded) == forwarded
 
 
+def test_a_stub_is_not_overwritten_by_its_name(ada: LettaClient, letta: FakeGateway) -> None:
+    ada.say("Hi")
+    before = letta.tools_named(["read"])
+    for verb, path in (("PUT", "tools/"), ("POST", "tools/"), ("PATCH", "tools/tool-1")):
+        refused = ada.send(path, {"source_code": "def read(): ...", "json_schema": {"name": "read"}}, verb)
+        assert (refused.status_code, (refused.json or {})["code"]) == (409, "tool_name_taken")
+    assert (letta.tools_named(["read"]), letta.forwarded) == (before, [])
+
+
 def test_letta_code_is_shown_what_it_would_set(ada: LettaClient, letta: FakeGateway) -> None:
     rules = [{"type": "exit_loop", "tool_name": "send_message"}]
     agent = {
