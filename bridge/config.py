@@ -283,8 +283,21 @@ class Settings:
 
     @property
     def threads(self) -> int:
-        """One worker's threads, each for one request at a time. Turns take at most 7/8 of them."""
+        """One worker's threads, each for one request at a time."""
+        return self._threads_without_letta + self.passed_on_at_once
+
+    @property
+    def _threads_without_letta(self) -> int:
+        """The threads for all but requests that are passed on. Turns take at most 7/8 of them."""
         return max(self.least_threads, math.ceil(self.max_turns * 8 / 7))
+
+    @property
+    def passed_on_at_once(self) -> int:
+        """The requests of Letta's own API, apart from messages, that one worker passes on at once. They have threads of
+        their own, so that they and turns do not take each other's. 0 if no client may use this API.
+        """
+        may_any = self.letta_api != "off" or any(key.letta not in (None, "off") for key in self.api_keys)
+        return max(1, self.least_threads // 4) if may_any else 0
 
     @property
     def most_idle_stubs(self) -> int:
@@ -294,7 +307,7 @@ class Settings:
     @property
     def turns_at_once(self) -> int:
         """The turns that one worker may run at once. A thread stays free for health, models, the admin page."""
-        return self.max_turns or self.threads - max(1, self.threads // 8)
+        return self.max_turns or self._threads_without_letta - max(1, self._threads_without_letta // 8)
 
 
 def _environment_fields() -> Iterator[Field[Any]]:

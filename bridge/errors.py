@@ -15,6 +15,7 @@
     ├── NoWebSocket                 426  the route exists, but not for web sockets
     ├── Busy                        429  the agent is in another turn, or a limit is reached; try again later
     ├── TooManyTurns                503  this worker already runs as many turns as it can
+    ├── TooManyRequests             503  this worker already passes on as many requests to Letta as it can
     ├── TooManyBytes                503  this worker already holds as many bytes of requests as it can
     ├── StillRunning                504  the answer takes longer than a client is kept waiting
     ├── TurnLost                    503  the worker that ran the turn is gone
@@ -179,6 +180,13 @@ class TooManyTurns(BridgeError):
     status = 503
     is_temporary = True
     code = "too_many_turns"
+    retry_after = 2
+
+
+class TooManyRequests(BridgeError):
+    status = 503
+    is_temporary = True
+    code = "too_many_requests"
     retry_after = 2
 
 

@@ -215,6 +215,19 @@ def test_more_turns_at_once_add_threads_and_leave_an_eighth_of_them_free(turns: 
     assert settings.turns_at_once <= threads - threads // 8
 
 
+@pytest.mark.parametrize(
+    ("variables", "more"),
+    [
+        ({"BRIDGE_LETTA_API": "agents"}, 16),
+        ({"BRIDGE_API_KEYS": f"web:{DIGEST}::letta=all"}, 16),
+        ({"BRIDGE_API_KEYS": f"web:{DIGEST}::letta=off"}, 0),
+    ],
+)
+def test_lettas_own_api_adds_threads_and_no_turns(variables: dict[str, str], more: int) -> None:
+    settings = read_settings({**LEAST, **variables})
+    assert (settings.passed_on_at_once, settings.threads, settings.turns_at_once) == (more, 64 + more, 56)
+
+
 def test_a_parameter_replaces_its_default() -> None:
     settings = read_settings(LEAST, ping_interval=0.1, least_threads=8)
     assert (settings.ping_interval, settings.threads, settings.turns_at_once) == (0.1, 8, 7)

@@ -1,4 +1,4 @@
-"""Limits how many turns this worker runs at once, so that threads are left for other requests."""
+"""Limits how many requests of a kind this worker serves at once, so that threads are left for others."""
 
 from __future__ import annotations
 
@@ -6,36 +6,35 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bridge.errors import TooManyTurns
+from bridge.errors import BridgeError
 
 
 class Gate:
-    """Gives slots for turns: at most `most` at once in this worker."""
+    """Gives slots: at most `most` at once in this worker. `refusal` makes the error for one more."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, refusal: Callable[[], BridgeError]) -> None:
         self._most = most
+        self._refusal = refusal
         self._inside = 0
         self._lock = threading.Lock()
 
     def enter(self, then: Callable[[], None] = lambda: None) -> Slot:
-        """Takes a slot. Raises TooManyTurns if none is free. Calls `then` when the slot's last holder has left."""
+        """Takes a slot. Raises the refusal if none is free. Calls `then` when the slot's last holder has left."""
         with self._lock:
             if self._inside >= self._most:
-                raise TooManyTurns(
-                    f"The bridge runs as many turns as it can: {self._most} (BRIDGE_MAX_TURNS). Try again soon."
-                )
+                raise self._refusal()
             self._inside += 1
         return Slot(self, then)
 
     def leave(self) -> None:
-        """Counts one turn less. Only `Slot.leave` calls this, when the slot's last holder has left."""
+        """Counts one slot less. Only `Slot.leave` calls this, when the slot's last holder has left."""
         with self._lock:
             self._inside -= 1
 
 
 class Slot:
-    """A place for one turn. The request and its turn each leave it, because either can outlast the other. `until_free`
-    is closed when the last has left.
+    """A place for one request. A turn's request and the turn each leave it, because either can outlast the other.
+    `until_free` is closed when the last has left.
     """
 
     def __init__(self, gate: Gate, then: Callable[[], None]) -> None:

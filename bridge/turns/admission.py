@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bridge.config import Settings
 from bridge.directory import Directory
+from bridge.errors import TooManyRequests, TooManyTurns
 from bridge.keys import ApiKey
 from bridge.limits.allowance import Allowance, KeySlot
 from bridge.limits.gate import Gate, Slot
@@ -23,7 +24,8 @@ class Admission:
         self._directory = directory
         self._allowance = allowance
         self._stubs = stubs
-        self._gate = Gate(settings.turns_at_once)
+        self._gate = Gate(settings.turns_at_once, self._too_many_turns)
+        self._gate_of_passed_on = Gate(settings.passed_on_at_once, self._too_many_passed_on)
 
     def count_request(self, key: ApiKey | None) -> None:
         """Counts a request of the API key, whatever it asks for. Raises Busy if the key has no request left."""
@@ -35,12 +37,21 @@ class Admission:
 
     def enter(self, key: ApiKey | None) -> Slot:
         """Takes a slot for a turn of the key, before anything else is done. Raises Busy or TooManyTurns at a limit."""
-        key_slot = self._key_slot(key)
-        try:
-            return self._gate.enter(key_slot.leave)
-        except BaseException:
-            key_slot.leave()
-            raise
+        return _enter(self._gate, self._key_slot(key))
+
+    def enter_passed_on(self, key: ApiKey | None, *, only_reads: bool) -> Slot:
+        """Takes a slot for a request that is passed on to Letta and is no message. One that `only_reads` does not count
+        for the key's turns; any other may wait for an agent, as turns do. Raises Busy or TooManyRequests at a limit.
+        """
+        return _enter(self._gate_of_passed_on, KeySlot() if only_reads else self._key_slot(key))
+
+    def _too_many_turns(self) -> TooManyTurns:
+        most = self._settings.turns_at_once
+        return TooManyTurns(f"The bridge runs as many turns as it can: {most} (BRIDGE_MAX_TURNS). Try again soon.")
+
+    def _too_many_passed_on(self) -> TooManyRequests:
+        most = self._settings.passed_on_at_once
+        return TooManyRequests(f"The bridge passes on as many requests to Letta as it can: {most}. Try again soon.")
 
     def _key_slot(self, key: ApiKey | None) -> KeySlot:
         """Returns a slot for a turn of the API key. A limit of 0 is no limit."""
@@ -60,3 +71,12 @@ class Admission:
             return turn
         self._directory.check_visible(turn.model, key.agents)
         return replace(turn, client=key.name, methods=key.methods)
+
+
+def _enter(gate: Gate, key_slot: KeySlot) -> Slot:
+    """Takes a slot, with which the key's is left, too."""
+    try:
+        return gate.enter(key_slot.leave)
+    except BaseException:
+        key_slot.leave()
+        raise

@@ -64,6 +64,10 @@ class Answers:
         until_sent.callback(slot.leave)
         return slot
 
+    def enter_passed_on(self, key: ApiKey | None, until_sent: ExitStack, *, only_reads: bool) -> None:
+        """Takes a slot for a request that is passed on, until `until_sent` is closed."""
+        until_sent.callback(self.admission.enter_passed_on(key, only_reads=only_reads).leave)
+
     def answer_body(
         self,
         request: Request,

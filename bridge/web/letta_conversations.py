@@ -49,7 +49,7 @@ class LettaConversations:
         speaker = (client_name(), f"letta:{conversation_id}")
         call = replace(self._requests.call_of_request(), path=f"/v1/agents/{agent_id}/messages")
         with ExitStack() as until_sent:
-            self._parts.answers.enter(g.client_key, until_sent)
+            self._parts.answers.enter_passed_on(g.client_key, until_sent, only_reads=True)
             answer = self._parts.gateway.forward(call)
             view = self._parts.views
             return self._requests.respond(

@@ -74,7 +74,7 @@ class LettaRequests:
         if parts.views.names_stub(call.path):
             raise UnknownPath("There is no such tool.")
         with ExitStack() as until_sent:
-            parts.answers.enter(key, until_sent)
+            parts.answers.enter_passed_on(key, until_sent, only_reads=call.verb in READING_VERBS)
             check_tool_name(call, parts.gateway)
             changed = [agent_id] if changes_agent(call.verb, call.path) else agents_concerned(call, parts.gateway)
             for one in changed:

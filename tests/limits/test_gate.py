@@ -7,7 +7,7 @@ from bridge.limits.gate import Gate
 
 
 def test_a_slot_is_taken_until_request_and_turn_are_over() -> None:
-    gate, left = Gate(1), list[str]()
+    gate, left = Gate(1, lambda: TooManyTurns("Too many.")), list[str]()
     slot = gate.enter(lambda: left.append("left"))
     slot.share()
     slot.leave()

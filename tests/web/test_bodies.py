@@ -12,7 +12,7 @@ from flask import Request
 from werkzeug.test import EnvironBuilder
 
 from bridge.config import Settings
-from bridge.errors import BodyTooLarge, InvalidRequest, TooManyBytes
+from bridge.errors import BodyTooLarge, InvalidRequest, TooManyBytes, TooManyTurns
 from bridge.limits.gate import Gate
 from bridge.turn import JsonObject
 from bridge.web.bodies import MOST_UNPACKED, Bodies
@@ -61,7 +61,7 @@ def test_what_unpacking_adds_is_held_until_the_reply_was_sent(settings: Settings
 
 def test_what_a_turn_keeps_is_held_until_the_turn_is_over(settings: Settings) -> None:
     """Its client may leave before, and the worker then counts nothing of the request any more."""
-    room, slot = Room(), Gate(1).enter()
+    room, slot = Room(), Gate(1, lambda: TooManyTurns("Too many.")).enter()
     body = b'{"a": "' + LETTERS.encode() + b'"}'
     with ExitStack() as until_sent:
         until_sent.callback(slot.leave)

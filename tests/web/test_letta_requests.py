@@ -1,0 +1,100 @@
+"""Requests of Letta's own API that are passed on and are no messages."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from app import create_app
+from bridge.config import read_settings
+from bridge.letta.gateway import ForeignAnswer, ForeignCall
+from bridge.turn import Stopped, Text
+from tests.fakes import FakeGateway
+from tests.letta_actor import LettaClient
+from tests.waiting import SOON, until
+
+KEY = "secret-key-1"
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "BRIDGE_LETTA_API": "all"}
+
+
+def client_of(app: Flask, letta: FakeGateway, key: str = "") -> LettaClient:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return LettaClient(app.test_client(), letta.agents_named("Ada")[0].id, headers)
+
+
+def during_a_turn(app: Flask, letta: FakeGateway, do: Callable[[], None], key: str = "") -> None:
+    """Calls `do` while the agent runs a turn."""
+    letta.will(do, Text("Hi"), Stopped("end_turn"))
+    assert client_of(app, letta, key).say("Hi").text == "Hi"
+
+
+# --- how many at once -------------------------------------------------------------------------------------
+
+
+def test_reads_do_not_need_a_place_of_a_turn(environment: dict[str, str], letta: FakeGateway) -> None:
+    app = create_app(read_settings({**environment, "BRIDGE_MAX_TURNS": "1"}), letta)
+    ada = client_of(app, letta)
+    found: list[int] = []
+    made = (ada.send(f"conversations/?agent_id={ada.agent_id}", {}).json or {})["id"]
+
+    def read() -> None:
+        for path in (f"agents/{ada.agent_id}", "agents/", f"conversations/{made}/messages"):
+            letta.will_answer(200, [])
+            found.append(ada.send(path, verb="GET").status_code)
+        found.append(client_of(app, letta).try_to_say("Hi").status_code)
+
+    during_a_turn(app, letta, read)
+    assert found == [200, 200, 200, 503]
+
+
+def test_reads_take_no_place_of_a_turn(environment: dict[str, str], letta: FakeGateway) -> None:
+    settings = read_settings(environment, least_threads=8)
+    app = create_app(settings, letta)
+    assert (settings.passed_on_at_once, settings.threads, settings.turns_at_once) == (2, 10, 7)
+    go_on, begun = threading.Event(), threading.Semaphore(0)
+    answer_at_once = letta.forward
+
+    def wait(call: ForeignCall, *, patient: bool = False) -> ForeignAnswer:
+        begun.release()
+        assert go_on.wait(SOON)
+        return answer_at_once(call, patient=patient)
+
+    letta.forward = wait  # type: ignore[method-assign]
+    threads = [threading.Thread(target=client_of(app, letta).send, args=["blocks/", None, "GET"]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+        assert begun.acquire(timeout=SOON)
+    refused = client_of(app, letta).send("blocks/", verb="GET")
+    assert (refused.status_code, (refused.json or {})["code"]) == (503, "too_many_requests")
+    assert refused.headers["Retry-After"]
+    assert client_of(app, letta).say("Hi").text == "You said: Hi"
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert until(lambda: client_of(app, letta).send("blocks/", verb="GET").status_code == 404)
+
+
+def test_a_key_reads_during_its_turns_and_changes_count_as_turns(
+    environment: dict[str, str], letta: FakeGateway
+) -> None:
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    keys = {"BRIDGE_ALLOW_ANONYMOUS": "", "BRIDGE_API_KEYS": f"me:{digest}::letta=all;turns=1"}
+    app = create_app(read_settings({**environment, **keys}), letta)
+    ada = client_of(app, letta, KEY)
+    found: list[int] = []
+
+    def ask() -> None:
+        letta.will_answer(200, [])
+        found.append(ada.send("agents/", verb="GET").status_code)
+        found.append(ada.send("blocks/", {"label": "x"}).status_code)
+
+    during_a_turn(app, letta, ask, KEY)
+    assert found == [200, 429]
