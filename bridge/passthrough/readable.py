@@ -47,7 +47,7 @@ def readable_messages(
 
     Left out are the bridge's own messages: those that make the agent go on, and each denial with which the bridge gave
     a call its provisional return, with Letta's heartbeat after it. If the provisional return of an open call is in
-    `rows` without the call, the return is shown as it is.
+    `rows` without the call, the return is shown as it is: see `find_lone_return`.
     """
     stored = [_stored(row) for row in rows]
     open_calls = _find_open_calls(rows, stored, last_in_context, _client_test(ours, own_tool_names))
@@ -62,6 +62,17 @@ def readable_messages(
             shown.append(_with_client_names(row, ours))
     unchanged = len(shown) == len(rows) and all(new is old for new, old in zip(shown, rows, strict=True))
     return rows if unchanged else shown
+
+
+def find_lone_return(rows: list[JsonObject], last_in_context: str) -> int | None:
+    """Returns the number of the row that is the provisional return of a call which may be open, and is not in `rows`.
+    The `rows` are those of `readable_messages`.
+    """
+    for number, row in enumerate(rows):
+        if row.get("id") == last_in_context and row.get("message_type") == RETURN:
+            texts = _texts_by_call(row, _stored(row))
+            return number if any(map(find_provisional_text, texts.values())) else None
+    return None
 
 
 def with_readable_request(

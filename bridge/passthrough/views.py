@@ -20,7 +20,7 @@ from bridge.locks.open_calls import OpenCalls
 from bridge.passthrough.calls import agent_of
 from bridge.passthrough.hiding import OurTools, without_our_tools, without_secrets
 from bridge.passthrough.letta_code import shown_to_letta_code
-from bridge.passthrough.readable import readable_messages, with_readable_request
+from bridge.passthrough.readable import find_lone_return, readable_messages, with_readable_request
 from bridge.store.port import Store
 from bridge.turn import CallIds, JsonObject
 
@@ -28,7 +28,7 @@ from bridge.turn import CallIds, JsonObject
 KEPT = 3.0
 # For so many seconds it is known which agent has a message that was shown as an open call.
 PLACE_KEPT = 86_400.0
-# How many of an agent's newest messages are searched for one of them.
+# How many of an agent's newest messages are searched for one of them, such as the call of a return.
 LOOK_BACK = 20
 # The most bytes of an answer that is read whole.
 LONGEST_ANSWER = 64_000_000
@@ -123,7 +123,18 @@ class Views:
         ours = OurTools({**known.client_names, **own.client_names}, known.ids | own.ids)
         names = [tool.name for tool in agent.tools if tool.name not in ours.client_names]
         ids = self._ids_in_view(agent_id, agent.message_ids, speaker)
-        return self._rows(value, ours, ids[-1] if ids else "", names)
+        last = ids[-1] if ids else ""
+        shown = self._rows(value, ours, last, names)
+        number = find_lone_return(shown, last) if isinstance(shown, list) and last else None
+        if number is None:
+            return shown
+        newest = self._rows(self._newest_rows(agent_id), ours, last, names)
+        request = next((row for row in newest if row.get("id") == last), shown[number])
+        return [*shown[:number], request, *shown[number + 1 :]]
+
+    def _newest_rows(self, agent_id: str) -> list[JsonObject]:
+        answer = self._gateway.forward(ForeignCall("GET", f"/v1/agents/{agent_id}/messages", f"limit={LOOK_BACK}"))
+        return _rows_in(answer.status, answer.read(LONGEST_ANSWER))
 
     def _rows(self, value: Any, ours: OurTools, last: str, own: Any) -> Any:
         rows = value if isinstance(value, list) else value.get("messages") if isinstance(value, dict) else None
@@ -167,12 +178,10 @@ class Views:
         """Returns the rows of a message that was shown as the last of the agent's context. Any conversation of the
         `client` may have its open calls.
         """
-        path = f"/v1/agents/{agent_id}/messages"
-        answer = self._gateway.forward(ForeignCall("GET", path, f"limit={LOOK_BACK}"))
-        content = answer.read(LONGEST_ANSWER)
+        newest = self._newest_rows(agent_id)
         open_request = self._open_calls.open_request(agent_id, self._call_ids)
         session = open_request[0][1] if open_request else DEFAULT_SESSION
-        rows = self._readable(agent_id, _rows_in(answer.status, content), (client, session))
+        rows = self._readable(agent_id, newest, (client, session))
         return [row for row in rows if row.get("id") == message_id]
 
 

@@ -15,7 +15,7 @@ from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.interception.method import GO_ON, NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT
 from bridge.letta.rows import message_from_row
 from bridge.passthrough.hiding import OurTools
-from bridge.passthrough.readable import readable_messages, with_readable_request
+from bridge.passthrough.readable import find_lone_return, readable_messages, with_readable_request
 from bridge.turn import JsonObject
 from tests.passthrough.answers import ANSWERS, ours_in
 
@@ -227,9 +227,14 @@ def test_a_result_is_never_taken_for_a_provisional_return() -> None:
     assert shown(rows, last=3) is rows
 
 
-def test_a_provisional_return_without_its_call_is_shown_as_it_is() -> None:
-    rows = [returning(3), USER]
+def test_a_provisional_return_without_its_call_is_found() -> None:
+    rows = [USER, returning(3)]
     assert shown(rows, last=3) is rows
+    assert find_lone_return(rows, message_id(3)) == 1
+    with_its_call = shown([calling(2, called("shell")), *rows], last=3)
+    assert find_lone_return(with_its_call, message_id(3)) is None
+    assert find_lone_return(rows, message_id(1)) is None
+    assert find_lone_return([returning(3, "the text")], message_id(3)) is None
 
 
 # --- the pending request of an agent ------------------------------------------------------------------

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from flask import Flask
 
 from app import create_app
 from bridge.config import read_settings
+from bridge.interception.method import NO_RESULT
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
-from bridge.turn import Stopped, Text
-from tests.fakes import FakeGateway
+from bridge.turn import AgentCall, Stopped, Text, Used
+from tests.fake_agent import new_id
+from tests.fakes import FEATURES, FakeGateway
 from tests.letta_actor import LettaClient
 from tests.waiting import SOON, until
 
@@ -98,3 +101,35 @@ def test_a_key_reads_during_its_turns_and_changes_count_as_turns(
 
     during_a_turn(app, letta, ask, KEY)
     assert found == [200, 429]
+
+
+# --- what is shown ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["agents/{agent}", "conversations/{conversation}"])
+def test_a_list_of_one_message_has_the_open_call(environment: dict[str, str], place: str) -> None:
+    """Where calls get a provisional return, that is the newest message."""
+    letta = FakeGateway(replace(FEATURES, version=(0, 11, 7), tool_returns=False))
+    agent = letta.has_agent("Ada", "memgpt_v2_agent")
+    environment = {**environment, "BRIDGE_TOOL_WAIT": "30"}
+    ada = LettaClient(create_app(read_settings(environment), letta).test_client(), agent.id)
+    made = (ada.send(f"conversations/?agent_id={agent.id}", {}).json or {})["id"]
+    path = place.format(agent=agent.id, conversation=made)
+    letta.will(
+        AgentCall(new_id("message"), "call_0", "read", "{}", held=True), Used(1, 1), Stopped("requires_approval")
+    )
+    (request,) = ada.say("Read", path=f"{path}/messages", streaming=False).of("approval_request_message")
+    called = letta.agent(agent.id).message_ids[-1]
+    assert request["id"] == called
+    call = {"name": "read", "arguments": "{}", "tool_call_id": "call_0"}
+    returned = {"id": called, "message_type": "tool_return_message", "tool_return": NO_RESULT, "tool_call_id": "call_0"}
+    letta.will_answer(200, [returned])
+    letta.will_answer(
+        200, [{"id": new_id("message"), "message_type": "tool_call_message", "tool_call": call}, returned]
+    )
+    (shown,) = ada.get(f"{path}/messages?limit=1&order=desc")
+    assert (shown["id"], shown["message_type"]) == (called, "approval_request_message")
+    assert shown["tool_calls"][0]["tool_call_id"] == request["tool_calls"][0]["tool_call_id"]
+    letta.will_answer(200, [returned])
+    letta.will_answer(200, [returned])
+    assert ada.get(f"{path}/messages?limit=1") == [returned]
