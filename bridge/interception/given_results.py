@@ -14,6 +14,7 @@ from bridge.errors import InvalidRequest
 from bridge.interception.method import PreparedTurn
 from bridge.interception.stored_messages import StoredMessages
 from bridge.letta.gateway import Say
+from bridge.stubs.arguments import remove_letta_arguments, restore_arguments
 from bridge.turn import AgentEvent, ToolResult
 
 
@@ -59,7 +60,22 @@ def add_other_results(
     if others and is_alone and not turn.delivered and (late or not known):
         raise InvalidRequest.no_pending_call(result.call_id for result in late or others)
     quoted = () if is_alone else (*given.quoted, *late)
-    return replace(given, quoted=quoted, row=max(known, default=given.row))
+    named = tuple(one if one.name else _with_call(turn, stored, one) for one in quoted)
+    return replace(given, quoted=named, row=max(known, default=given.row))
+
+
+def _with_call(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> ToolResult:
+    """Returns a result with its call's tool and arguments, which not all APIs send along, if the agent has the call. A
+    tool that the client does not offer now has the name by which the model called it.
+    """
+    call = stored.find_call(result)
+    if call is None:
+        return result
+    binding = turn.bindings_by_name.get(call.name)
+    if binding is not None:
+        arguments = restore_arguments(binding.stub, call.arguments)
+        return replace(result, name=binding.stub.spec.name, arguments=arguments)
+    return replace(result, name=call.name, arguments=remove_letta_arguments(call.arguments))
 
 
 def _is_late(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> bool:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 
 from bridge.interception.method import GO_ON, PreparedTurn, find_provisional_text, quote_mark
 from bridge.letta.gateway import StoredMessage
@@ -75,6 +76,18 @@ class StoredMessages:
         returned, calls = self.context_rows[number], self.context_rows[start].calls
         text = returned.returns.get(calls[index].call_id, returned.text) if index < len(calls) else returned.text
         return number, text
+
+    def find_call(self, result: ToolResult) -> AgentCall | None:
+        """Returns the call to which this result belongs, None if it is not found. A message that was removed from the
+        context has its calls itself; before a return, they are in the last message in the context that has any.
+        """
+        message_id, index = self._turn.call_ids.message_and_index(result.call_id) or ("", 0)
+        rows = self.context_rows
+        returns = (number for number, row in enumerate(rows) if row.id == message_id and row.kind == RETURN)
+        before = reversed(rows[: next(returns, 0)])
+        own = (row for row in self.newest_rows if row.id == message_id)
+        calls = next((row.calls for row in chain(own, before) if row.calls), ())
+        return next((call for call in calls if call.index == index), None)
 
     def find_row_of_result(self, result: ToolResult) -> int | None:
         """Returns the row in which the agent got exactly this result before, perhaps cut off by Letta, or quoted."""

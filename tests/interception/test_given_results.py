@@ -112,6 +112,16 @@ def test_a_late_result_is_quoted_before_the_message_beside_it(agent: Agent) -> N
     assert agent.was_sent() == ["quote: sun", "Well?"]
 
 
+@pytest.mark.parametrize("offered", [True, False])
+def test_a_quote_names_the_tool_if_the_client_does_not(agent: Agent, offered: bool) -> None:
+    """Not all APIs send the call with its result. Of a call in a text, the agent has no name."""
+    result = replace(late(agent), name="", arguments="")
+    turn = turn_with(2, "Well?", results=[result])
+    agent.say(turn if offered else replace(turn, tools=()), "Well.")
+    quote = json.loads(agent.letta.prompts[-1].texts[-2])
+    assert (quote["tool"], quote["result"]) == ("" if agent.method == "prompt" else "weather", "sun")
+
+
 def test_a_result_that_the_agent_had_many_steps_ago_is_not_quoted_beside_a_message(agent: Agent) -> None:
     turn = agent.call(TURN)
     agent.say(turn, "Sunny.")
