@@ -12,6 +12,7 @@ from bridge.dialects.base import RequestRules
 from bridge.directory import ALL, Directory, Visible
 from bridge.errors import UnknownModel, UnknownPath
 from bridge.letta.gateway import ForeignAnswer, ForeignCall, Gateway
+from bridge.passthrough.agent_lists import fill_list_of_agents
 from bridge.passthrough.calls import READING_VERBS, agent_of, changes_agent, read_call
 from bridge.passthrough.concerned import agents_concerned
 from bridge.passthrough.guard import Guard
@@ -81,6 +82,7 @@ class LettaRequests:
                 until_sent.enter_context(parts.guard.for_change(one, ClientLeft(request.environ)))
             # A change may ask a model, as a summary does, and goes on at Letta whether or not anybody waits.
             answer = parts.gateway.forward(call, patient=call.verb not in READING_VERBS)
+            answer = fill_list_of_agents(call, answer, visible_agents(), parts.gateway.forward)
             rewrite = parts.views.rewrite_for(call.path, self._viewer())
             return self.respond(answer, rewrite, until_sent)
 
