@@ -11,17 +11,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from bridge.directory import Visible
 from bridge.errors import LettaError
 from bridge.letta.failures import NOT_LETTA
 from bridge.letta.gateway import ForeignCall, Gateway
+from bridge.letta.rows import tool_from_row
 from bridge.locks.open_calls import OpenCalls
 from bridge.passthrough.calls import agent_of
 from bridge.passthrough.hiding import OurTools, without_our_tools, without_secrets
 from bridge.passthrough.letta_code import shown_to_letta_code
 from bridge.passthrough.readable import find_lone_return, readable_messages, with_readable_request
 from bridge.store.port import Store
+from bridge.sync.ownership import is_ours
 from bridge.turn import CallIds, JsonObject
 
 # A list of the server's tools is used for so many seconds.
@@ -30,6 +33,9 @@ KEPT = 3.0
 PLACE_KEPT = 86_400.0
 # How many of an agent's newest messages are searched for one of them, such as the call of a return.
 LOOK_BACK = 20
+# More than any list has. No version of Letta limits the size of a page.
+ALL_ROWS = 1_000_000
+_OF_PAGES = ("limit", "after", "before")
 # The most bytes of an answer that is read whole.
 LONGEST_ANSWER = 64_000_000
 
@@ -79,9 +85,12 @@ class Views:
         words = [word for word in path.split("/") if word.startswith("tool-")]
         return bool(words) and not self.our_tools().ids.isdisjoint(words)
 
-    def rewrite_for(self, path: str, viewer: Viewer) -> Rewrite | None:
-        """Returns the function that makes Letta's answer for this path what the client sees; None to leave it as is."""
+    def rewrite_for(self, call: ForeignCall, viewer: Viewer) -> Rewrite | None:
+        """Returns the function that makes Letta's answer to this call what the client sees; None to leave it as is."""
+        path = call.path
         words = path.strip("/").split("/")
+        if words[1:] == ["tools", "count"]:
+            return lambda value: value - self._count_stubs(call.query) if type(value) is int else value
         if words[1:2] not in (["agents"], ["tools"]) and words[-1] != "agents":
             return self._with_client_names if "messages" in words else None
         agent_id = agent_of(path)
@@ -91,6 +100,14 @@ class Views:
         return lambda value: self._shown(
             _of_viewer(value, viewer) if lists_agents else value, agent_id if len(words) == 3 else "", viewer
         )
+
+    def _count_stubs(self, query: str) -> int:
+        """Returns how many stubs Letta counts for this query. Its list of tools takes the same filters."""
+        filters = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] not in _OF_PAGES]
+        listed = ForeignCall("GET", "/v1/tools/", urlencode([*filters, ("limit", str(ALL_ROWS))]))
+        answer = self._gateway.forward(listed)
+        rows = _rows_in(answer.status, answer.read(LONGEST_ANSWER))
+        return sum(is_ours(tool_from_row(row)) for row in rows)
 
     def _shown(self, value: Any, agent_id: str, viewer: Viewer) -> Any:
         """Returns an answer about agents or tools; with `agent_id`, it is this agent."""
@@ -193,7 +210,7 @@ def _of_viewer(value: Any, viewer: Viewer) -> Any:
 
 
 def _rows_in(status: int, content: bytes) -> list[JsonObject]:
-    """Returns the rows of an answer that must be a list of messages."""
+    """Returns the rows of an answer that must be a list of objects."""
     with suppress(ValueError, RecursionError):
         rows = json.loads(content)
         if status == 200 and isinstance(rows, list) and all(isinstance(row, dict) for row in rows):

@@ -46,16 +46,26 @@ class Bodies:
         self, request: Request, until_sent: ExitStack, until_over: ExitStack
     ) -> tuple[JsonObject, bytes]:
         """Returns the body's JSON object as `read` does, and the unpacked body itself."""
-        received = receive_body(request)
-        encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-        is_packed = encoding not in ("", "identity")
-        with self._lock if is_packed or len(received) > SMALL else nullcontext():
-            body = self._unpack(received, encoding) if is_packed else received
+        received = _receive_body(request)
+        encoding = _encoding_of(request)
+        with self._lock if encoding or len(received) > SMALL else nullcontext():
+            body = self._unpack(received, encoding) if encoding else received
             self._hold(body, max(0, parsed_size(body) - len(received)), until_over)
             parsed = parse_json_body(body, self._deepest)
         until_over.callback(self._room.remove, len(received))
         until_sent.callback(self._room.add, len(received))
         return parsed, body
+
+    def read_bytes(self, request: Request, until_sent: ExitStack) -> bytes:
+        """Returns the body unpacked. What it is larger than what was received counts until `until_sent` is closed."""
+        received = _receive_body(request)
+        encoding = _encoding_of(request)
+        if not (encoding and received):
+            return received
+        with self._lock:
+            body = self._unpack(received, encoding)
+            self._hold(body, max(0, len(body) - len(received)), until_sent)
+        return body
 
     def _hold(self, body: bytes, added: int, until_over: ExitStack) -> None:
         """Counts the bytes by which a parsed body is larger than what the worker received. Small ones are accepted."""
@@ -82,7 +92,13 @@ class Bodies:
         return body
 
 
-def receive_body(request: Request) -> bytes:
+def _encoding_of(request: Request) -> str:
+    """Returns how the body is compressed, "" if it is not."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    return "" if encoding == "identity" else encoding
+
+
+def _receive_body(request: Request) -> bytes:
     """Returns the body as it was sent, maybe compressed."""
     try:
         received = request.get_data(cache=False)

@@ -23,7 +23,6 @@ from bridge.passthrough.views import LONGEST_ANSWER, Rewrite, Viewer, Views
 from bridge.turn import JsonObject
 from bridge.web.answer import Answers
 from bridge.web.api_paths import LETTA_PATH
-from bridge.web.bodies import receive_body
 from bridge.web.forwarding import forwarded_response
 from bridge.web.hangup import ClientLeft
 from bridge.web.room import ROOM
@@ -64,7 +63,12 @@ class LettaRequests:
         return jsonify(self.parts.views.shown_message(agent_id, message_id, client_name()))
 
     def pass_on(self) -> Response:
-        return self.forward(self.call_of_request(receive_body(request)))
+        """Passes the request on with its body unpacked, because Letta reads no other."""
+        with ExitStack() as until_sent:
+            body = self.parts.answers.bodies.read_bytes(request, until_sent)
+            response = self.forward(self.call_of_request(body))
+            response.call_on_close(until_sent.pop_all().close)
+        return response
 
     def forward(self, call: ForeignCall) -> Response:
         parts, agent_id = self.parts, agent_of(call.path)
@@ -83,7 +87,7 @@ class LettaRequests:
             # A change may ask a model, as a summary does, and goes on at Letta whether or not anybody waits.
             answer = parts.gateway.forward(call, patient=call.verb not in READING_VERBS)
             answer = fill_list_of_agents(call, answer, visible_agents(), parts.gateway.forward)
-            rewrite = parts.views.rewrite_for(call.path, self._viewer())
+            rewrite = parts.views.rewrite_for(call, self._viewer())
             return self.respond(answer, rewrite, until_sent)
 
     def _viewer(self) -> Viewer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from app import create_app
 from bridge.config import read_settings
 from bridge.interception.method import NO_RESULT
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
+from bridge.sync.ownership import OWNER
 from bridge.turn import AgentCall, Stopped, Text, Used
 from tests.fake_agent import new_id
 from tests.fakes import FEATURES, FakeGateway
@@ -133,3 +135,55 @@ def test_a_list_of_one_message_has_the_open_call(environment: dict[str, str], pl
     letta.will_answer(200, [returned])
     letta.will_answer(200, [returned])
     assert ada.get(f"{path}/messages?limit=1") == [returned]
+
+
+def test_stubs_are_not_counted(environment: dict[str, str], letta: FakeGateway) -> None:
+    app = create_app(read_settings(environment), letta)
+    ada = client_of(app, letta)
+    rows = [{"id": "tool-1", "name": "read", "tags": [OWNER], "tool_type": "custom"}, {"id": "tool-2", "name": "own"}]
+    for query, listed in (("", "limit=1000000"), ("search=re&limit=5", "search=re&limit=1000000")):
+        letta.will_answer(200, 2)
+        letta.will_answer(200, rows)
+        assert ada.get(f"tools/count?{query}") == 1
+        assert (letta.forwarded[-1].path, letta.forwarded[-1].query) == ("/v1/tools/", listed)
+
+
+# --- bodies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("verb", "path"), [("POST", "blocks/"), ("POST", "agents/{agent}/messages")])
+def test_letta_gets_a_packed_body_unpacked(
+    environment: dict[str, str], letta: FakeGateway, verb: str, path: str
+) -> None:
+    app = create_app(read_settings(environment), letta)
+    ada = client_of(app, letta)
+    body = b'{"messages": []}'
+    letta.will_answer(200, {})
+    sent = ada.client.open(
+        f"/letta/v1/{path.format(agent=ada.agent_id)}",
+        method=verb,
+        data=gzip.compress(body),
+        headers={"Content-Encoding": "gzip", "Content-Type": "application/json"},
+    )
+    assert sent.status_code == 200
+    assert letta.forwarded[-1].body == body
+    assert "Content-Encoding" not in letta.forwarded[-1].headers
+
+
+@pytest.mark.parametrize(("encoding", "code"), [("br", None), ("gzip", "invalid_encoding")])
+def test_a_body_that_can_not_be_unpacked_is_refused(
+    environment: dict[str, str], letta: FakeGateway, encoding: str, code: str | None
+) -> None:
+    app = create_app(read_settings(environment), letta)
+    headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+    refused = app.test_client().post("/letta/v1/blocks/", data=b"{}", headers=headers)
+    assert (refused.status_code, (refused.json or {})["code"]) == (400, code)
+    assert letta.forwarded == []
+
+
+def test_an_answer_that_letta_packs_is_passed_on_packed(environment: dict[str, str], letta: FakeGateway) -> None:
+    app = create_app(read_settings(environment), letta)
+    packed = gzip.compress(b"[]")
+    letta.will_answer(200, packed, [("Content-Type", "application/json"), ("Content-Encoding", "gzip")])
+    answered = client_of(app, letta).send("blocks/", verb="GET")
+    assert (answered.data, answered.headers["Content-Encoding"]) == (packed, "gzip")
