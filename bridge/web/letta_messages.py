@@ -71,21 +71,22 @@ class LettaMessages:
             for place in places:
                 self._parts.guard.end_runs(place.agent_id, place.conversation)
 
+        holds = self._hold(places, until_sent)
         with if_client_leaves(request.environ, end_runs):
-            holds, answer = self._forward_while_held(places, call, body, until_sent)
+            answer = self._send(call, body)
         return self._requests.respond(_noting_end(answer, holds, end_runs), None, until_sent)
 
-    def _forward_while_held(
-        self, places: Sequence[Place], call: ForeignCall, body: JsonObject, until_sent: ExitStack
-    ) -> tuple[list[AgentHold], ForeignAnswer]:
-        """Holds the agents, and sends them a message in the form that their server takes."""
+    def _hold(self, places: Sequence[Place], until_sent: ExitStack) -> list[AgentHold]:
+        gone = ClientLeft(request.environ)
+        speakers = map(self._speaker, places)
+        return [until_sent.enter_context(self._parts.guard.for_message(speaker, gone)) for speaker in speakers]
+
+    def _send(self, call: ForeignCall, body: JsonObject) -> ForeignAnswer:
+        """Sends a message in the form that the server takes. Its agents are held."""
         adapted = adapted_body(body, self._parts.gateway.features())
         if adapted is not body:
             call = replace(call, body=json.dumps(adapted).encode())
-        gone = ClientLeft(request.environ)
-        speakers = map(self._speaker, places)
-        holds = [until_sent.enter_context(self._parts.guard.for_message(speaker, gone)) for speaker in speakers]
-        return holds, self._parts.gateway.forward(call, patient=True)
+        return self._parts.gateway.forward(call, patient=True)
 
     def _check_message(self, call: ForeignCall, body: JsonObject) -> None:
         """Checks what a message that is passed on asks of the Letta server. Those with client tools are checked by the
@@ -128,8 +129,8 @@ class LettaMessages:
                 )
             call = self._requests.call_of_request(sent)
             self._check_message(call, body)
-            _, answer = self._forward_while_held([Place(agent_id)], call, body, until_sent)
-            return self._requests.respond(answer, None, until_sent)
+            self._hold([Place(agent_id)], until_sent)
+            return self._requests.respond(self._send(call, body), None, until_sent)
 
     def _speaker(self, place: Place) -> Turn:
         """Returns whose message it is, for those who wait for calls of clients."""

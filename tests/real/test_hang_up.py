@@ -68,3 +68,19 @@ def test_a_turn_that_waits_for_its_agent_does_not_begin_without_its_client(world
     first.join()
     assert agent.ask("!say next").text == "next"
     assert "user: never mind" not in agent.story()
+
+
+@pytest.mark.two_servers
+@pytest.mark.fault("clients that hang up")
+def test_a_client_that_leaves_before_letta_answers_its_message_frees_the_agent(world: World, agent: Agent) -> None:
+    """A message of Letta's own API without client tools, which Letta answers when its model has answered."""
+    agent.ask("Hello")
+    world.proxy.clear()
+    body = {"messages": [{"role": "user", "content": "!delay 3\n!say too late"}]}
+    with world.start_bridge(BRIDGE_LETTA_API="all") as bridge:
+        with pytest.raises(requests.Timeout):
+            requests.post(f"{bridge.url}/letta/v1/agents/{agent.id}/messages", json=body, timeout=1.5)
+        assert agent.ask("!say here I am", bridge=bridge).text == "here I am"
+    cancels = world.proxy.calls("POST", "/v1/agents/*/messages/cancel")
+    assert len(cancels) == (1 if world.at_least("0.14.0") else 0)
+    assert agent.story()[-1] == "user: !say here I am"

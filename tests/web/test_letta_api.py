@@ -365,10 +365,11 @@ def test_letta_gets_a_decision_on_a_call_of_the_agents_own_tool(
 
 @pytest.mark.parametrize("verb", ["POST", "PATCH"])
 def test_nothing_reaches_the_agent_for_a_client_that_left_while_it_waited(
-    ada: LettaClient, letta: FakeGateway, verb: str
+    ada: LettaClient, letta: FakeGateway, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The run that it waits for is of somebody else."""
+    monkeypatch.setattr(hangup, "TICK", 0.01)
     ours, theirs = socket.socketpair()
-    theirs.close()
 
     def ask() -> None:
         path = f"/letta/v1/agents/{ada.agent_id}" + ("/messages" if verb == "POST" else "")
@@ -378,10 +379,12 @@ def test_nothing_reaches_the_agent_for_a_client_that_left_while_it_waited(
             )
 
     asking = threading.Thread(target=ask)
-    letta.will(asking.start, lambda: asking.join(5), Text("Hi"), Stopped("end_turn"))
+    letta.will(
+        asking.start, lambda: time.sleep(0.2), theirs.close, lambda: asking.join(5), Text("Hi"), Stopped("end_turn")
+    )
     ada.say("Hi")
     asking.join()
-    assert letta.forwarded == []
+    assert (letta.forwarded, letta.cancelled) == ([], [])
 
 
 @pytest.mark.fault("clients that hang up")
