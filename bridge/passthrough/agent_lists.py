@@ -41,29 +41,36 @@ def fill_list_of_agents(call: ForeignCall, answer: ForeignAnswer, agents: Visibl
     first = _read_page(answer)
     found = _visible_rows(first, agents)
     others = [pair for pair in query if pair[0] not in ("limit", "after")]
-    pages = _pages_after(first, lambda last: fetch(_page_call(call, others, last))) if len(first) >= limit else ()
-    for page in pages if len(found) < limit else ():
-        found += _visible_rows(page, agents)
+    is_short = len(found) < limit <= len(first)
+    for page in (
+        _pages(names.get("after", ""), lambda after: fetch(_page_call(call, others, after))) if is_short else ()
+    ):
+        known = {row.get("id") for row in found}
+        found += [row for row in _visible_rows(page, agents) if row.get("id") not in known]
         if len(found) >= limit:
             break
     headers = [(name, text) for name, text in answer.headers if name.lower() != "content-length"]
     return replace(answer, headers=headers, pieces=ForeignBody([json.dumps(found[:limit]).encode()]))
 
 
-def _pages_after(first: list[JsonObject], ask: Callable[[str], ForeignAnswer]) -> Iterator[list[JsonObject]]:
-    """Yields the pages after the first one, each with the agents that no page before had."""
-    page, seen = first, {row.get("id") for row in first}
+def _pages(after: str, ask: Callable[[str], ForeignAnswer]) -> Iterator[list[JsonObject]]:
+    """Yields large pages, each with the agents that no page before had. The first begins where the client's does: Letta
+    0.6 may leave agents out after another one that was made in the same second.
+    """
+    seen: set[str] = set()
     for _ in range(MOST_PAGES):
-        rows = _read_page(ask(str(page[-1].get("id"))))
-        page = [row for row in rows if row.get("id") not in seen]
-        seen |= {row.get("id") for row in page}
+        rows = _read_page(ask(after))
+        page = [row for row in rows if str(row.get("id")) not in seen]
+        seen |= {str(row.get("id")) for row in page}
         yield page
         if len(rows) < PAGE_SIZE or not page:
             return
+        after = str(page[-1].get("id"))
 
 
-def _page_call(call: ForeignCall, others: list[tuple[str, str]], last: str) -> ForeignCall:
-    return replace(call, query=urlencode([*others, ("limit", str(PAGE_SIZE)), ("after", last)]))
+def _page_call(call: ForeignCall, others: list[tuple[str, str]], after: str) -> ForeignCall:
+    more = {"limit": str(PAGE_SIZE), **({"after": after} if after else {})}
+    return replace(call, query=urlencode([*others, *more.items()]))
 
 
 def _read_page(answer: ForeignAnswer) -> list[JsonObject]:

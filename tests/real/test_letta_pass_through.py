@@ -6,6 +6,7 @@ times differ. What the bridge filters is listed.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -221,3 +222,20 @@ def test_only_these_answers_are_filtered(agent: Agent, programs: Programs) -> No
     counts = [program.does(Step("GET", "/v1/tools/count")).json() for program in programs(agent, agent)]
     stubs = [tool for tool in direct[-1].json() if is_ours(tool)]
     assert counts[0] - counts[1] == len(stubs) or not isinstance(counts[0], int)
+
+
+@pytest.mark.two_servers
+def test_a_key_for_one_agent_finds_it_behind_others(
+    world: World, agent_type: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Newer agents come first, and fill Letta's own page."""
+    mine, *others = (world.agent(agent_type) for _ in range(3))
+    limited = f"me:{hashlib.sha256(KEY.encode()).hexdigest()}:{mine.name}:letta=agents"
+    data = str(tmp_path_factory.mktemp("data"))
+    with world.start_bridge(BRIDGE_DATA_DIR=data, BRIDGE_API_KEYS=limited, BRIDGE_ALLOW_ANONYMOUS="0") as bridge:
+        program = Program(f"{bridge.url}/letta", mine)
+        for query in ("limit=1", "limit=2&ascending=true", "limit=2&order=asc"):
+            listed = program.does(Step("GET", f"/v1/agents/?{query}")).json()
+            assert [agent["id"] for agent in listed] == [mine.id], query
+    for agent in (mine, *others):
+        agent.delete()
