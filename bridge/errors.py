@@ -287,6 +287,8 @@ class LettaError(BridgeError):
     status = 502
     is_temporary = True
     code = "letta_error"
+    # What is wrong with the server and what to do, without its address; "" if the message does not say that.
+    reason = ""
 
 
 class LettaUnreachable(LettaError):

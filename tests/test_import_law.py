@@ -43,6 +43,7 @@ FLOORS: list[set[str]] = [
     {"bridge.__main__"},
 ]
 
+HTTP = ("bridge/letta/connection.py", "bridge/letta/http_faults.py")
 # Where a library may be imported, as beginnings of paths. Libraries without a row may not be imported, apart from the
 # standard library.
 LIBRARIES: dict[str, tuple[str, ...]] = {
@@ -51,10 +52,10 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "werkzeug": ("bridge/web/",),
     "markupsafe": ("bridge/web/admin/",),
     "click": ("bridge/cli/", "bridge/cli.py"),
-    "letta_client": ("bridge/letta/connection.py",),
-    "httpx": ("bridge/letta/connection.py",),
-    "requests": ("bridge/letta/connection.py",),
-    "urllib3": ("bridge/letta/connection.py",),
+    "letta_client": HTTP,
+    "httpx": HTTP,
+    "requests": HTTP,
+    "urllib3": HTTP,
     "redis": ("bridge/store/redis.py",),
     "jinja2": ("bridge/stubs/source.py",),
     "prometheus_client": ("bridge/web/metrics.py", "gunicorn.conf.py"),

@@ -34,6 +34,7 @@ from bridge.letta.gateway import (
     StoredMessage,
     Tool,
 )
+from bridge.letta.trouble import make_error
 from bridge.trace import bind_to_current_trace
 from bridge.turn import AgentEvent, JsonObject, Message, Stub
 
@@ -64,7 +65,16 @@ class LettaServer:
     # --- server ---------------------------------------------------------------------------------------
 
     def check_server(self) -> None:
-        require_object(self._http.call("GET", "/v1/health/"))
+        """Also asks for an agent, because Letta tells its version without a password."""
+        self._read_version()
+        require_objects(self._http.call("GET", "/v1/agents/", {"limit": 1, "include_relationships": _TAGS_ONLY}))
+
+    def _read_version(self) -> str:
+        """Returns the server's version, which every Letta has, and few other servers."""
+        version = rows.text_of(require_object(self._http.call("GET", "/v1/health/")).get("version"))
+        if not version:
+            raise make_error("not Letta")
+        return version
 
     def features(self) -> ServerFeatures:
         """Returns what the server can do. After `FEATURES_KEPT_SECONDS`, asks the server for its version again."""
@@ -75,7 +85,7 @@ class LettaServer:
             known = self._features
             if known is not None and time.monotonic() < known[1]:
                 return known[0]
-            version = rows.text_of(require_object(self._http.call("GET", "/v1/health/")).get("version"))
+            version = self._read_version()
             if known is None or known[0].version_text != version:
                 features = read_features(version, require_object(self._http.call("GET", "/openapi.json")))
             else:

@@ -1,4 +1,4 @@
-"""HTTP to one Letta server. This is the only module that knows the HTTP libraries and their exceptions.
+"""HTTP to one Letta server. Only this module and http_faults.py know the HTTP libraries.
 
 The reads and message streams, which every turn makes, go through `requests`, because a call costs less there. All other
 changes go through letta-client, by its methods for any path. The typed answers of letta-client drop fields that later
@@ -25,7 +25,9 @@ from bridge.config import Settings
 from bridge.letta import failures
 from bridge.letta.foreign import ForeignBody, end_to_end_headers
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
+from bridge.letta.http_faults import REASON_BYTES, HttpFaults, translated_stream_faults
 from bridge.letta.paths import foreign_template, path_template
+from bridge.letta.trouble import make_error
 from bridge.trace import Trace, current_trace
 from bridge.turn import JsonObject
 
@@ -33,8 +35,6 @@ PAGE_SIZE = 200
 IDEMPOTENT_VERBS = ("GET", "PUT", "DELETE")
 # The least and the most seconds between two tries. Random, so that many turns do not try again at the same moment.
 RETRY_PAUSE = (0.05, 0.25)
-# How many bytes of Letta's answer to a refused message are read, for the reason.
-REASON_BYTES = 20_000
 PIECE_BYTES = 65_536
 # So many seconds the end of a complete stream may take, so that its connection can be used again.
 END_SECONDS = 0.01
@@ -68,6 +68,9 @@ class Connection:
             http_client=letta_client.DefaultHttpxClient(transport=transport, trust_env=False, follow_redirects=False),
         )
         self._session = _make_session(settings)
+        self._faults = HttpFaults(
+            self._base_url, has_password=bool(settings.letta_api_key), connect_timeout=settings.connect_timeout
+        )
 
     def close(self) -> None:
         self._letta.close()
@@ -76,7 +79,7 @@ class Connection:
     def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
         """Makes a call and returns the JSON of the answer; None if it is empty. Only a GET uses `params`."""
         content = self._call_with_retry(verb, path, params, body).content
-        with _translate_call_errors(self._base_url):
+        with self._faults.translated():
             return json.loads(content) if content else None
 
     def upload(self, path: str, name: str, value: JsonObject, fields: Mapping[str, str]) -> Any:
@@ -88,7 +91,7 @@ class Connection:
         headers = {**_request_id_headers(trace), "Content-Type": "multipart/form-data"}
 
         def send() -> httpx.Response:
-            with _translate_call_errors(self._base_url), self._measure_call(trace, f"POST {path_template(path)}"):
+            with self._faults.translated(), self._measure_call(trace, f"POST {path_template(path)}"):
                 return self._letta.post(
                     path,
                     cast_to=httpx.Response,
@@ -98,7 +101,7 @@ class Connection:
                 )
 
         answer = _retry_if_safe(send, idempotent=False)
-        with _translate_call_errors(self._base_url):
+        with self._faults.translated():
             return answer.json()
 
     def read_header(self, path: str, name: str) -> str:
@@ -131,9 +134,10 @@ class Connection:
         if answer.status_code != 200:
             reason = b""
             # Letta 0.11 refuses with a 500 and closes the connection at once: then only the status is known.
-            with answer, suppress(errors.LettaError), _translate_stream_errors():
+            with answer, suppress(errors.LettaError), translated_stream_faults():
                 reason = answer.raw.read(REASON_BYTES, decode_content=True)
-            raise _error_for_answer(answer.status_code, reason, failures.error_from_refused_message)
+            translate = failures.error_from_refused_message
+            raise self._faults.error_for_answer(answer.status_code, answer.headers, reason, "", translate)
         return self._read_messages(answer, trace)
 
     def forward(self, call: ForeignCall, *, patient: bool) -> ForeignAnswer:
@@ -146,7 +150,7 @@ class Connection:
     def _send_foreign(self, call: ForeignCall, patient: bool, trace: Trace) -> requests.Response:
         own = {"User-Agent": urllib3.util.SKIP_HEADER, **call.headers, **_request_id_headers(trace)}
         kind = f"{call.verb} {foreign_template(call.path)}"
-        with _translate_call_errors(self._base_url), self._measure_call(trace, kind):
+        with self._faults.translated(), self._measure_call(trace, kind):
             return self._session.request(
                 call.verb,
                 self._base_url + call.path + (f"?{call.query}" if call.query else ""),
@@ -164,7 +168,7 @@ class Connection:
 
     def _call_once(self, verb: str, path: str, params: Mapping[str, Any] | None, body: Any) -> Answer:
         trace = current_trace()
-        with _translate_call_errors(self._base_url), self._measure_call(trace, f"{verb} {path_template(path)}"):
+        with self._faults.translated(), self._measure_call(trace, f"{verb} {path_template(path)}"):
             return self._send_get(path, params, trace) if verb == "GET" else self._send_change(verb, path, body, trace)
 
     def _send_get(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
@@ -176,7 +180,7 @@ class Connection:
             allow_redirects=False,
         )
         if not 200 <= answer.status_code < 300:
-            raise _error_for_answer(answer.status_code, answer.content)
+            raise self._faults.error_for_answer(answer.status_code, answer.headers, answer.content, path)
         return answer
 
     def _send_change(self, verb: str, path: str, body: Any, trace: Trace) -> httpx.Response:
@@ -192,7 +196,7 @@ class Connection:
     def _post_message(self, path: str, sent: bytes, trace: Trace) -> requests.Response:
         """Returns the answer, of any status, as soon as its headers have come; its body is read as a stream."""
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_id_headers(trace)}
-        with _translate_call_errors(self._base_url), self._measure_call(trace, f"POST {path_template(path)}"):
+        with self._faults.translated(), self._measure_call(trace, f"POST {path_template(path)}"):
             return self._session.post(
                 self._base_url + path,
                 data=sent,
@@ -204,7 +208,7 @@ class Connection:
 
     def _read_messages(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
         """Yields each message of a stream, and None for the server's mark that the stream is complete."""
-        with answer, _translate_call_errors(self._base_url):
+        with answer, self._faults.translated():
             for _, data in self._read_events(answer, trace):
                 if data == sse.DONE:
                     _read_end(answer)
@@ -234,6 +238,7 @@ class Connection:
         try:
             with trace.measure_letta_call():
                 yield
+            self._faults.has_answered = True
         finally:
             self._observe(call, time.perf_counter() - begun)
 
@@ -266,52 +271,10 @@ def _retry_if_safe(call: Callable[[], T], *, idempotent: bool) -> T:
     return call()
 
 
-@contextmanager
-def _translate_call_errors(base_url: str) -> Iterator[None]:
-    """Turns the exceptions of letta-client and requests, and of decoding an answer, into the bridge's errors."""
-    try:
-        yield
-    except letta_client.APIStatusError as fault:
-        raise _error_for_answer(fault.status_code, fault.response.content) from fault
-    except (letta_client.APIConnectionError, requests.RequestException) as fault:
-        if _is_timeout(fault):
-            raise errors.LettaTimeout(failures.NO_ANSWER_IN_TIME) from fault
-        failure = errors.LettaUnreachable(f"The Letta server at {base_url} can't be reached.")
-        failure.nothing_sent = _is_failed_connect(fault)
-        raise failure from fault
-    except (ValueError, RecursionError) as fault:
-        raise errors.LettaError(failures.NOT_LETTA) from fault
-
-
-@contextmanager
-def _translate_stream_errors() -> Iterator[None]:
-    """Turns the exceptions of reading from an open stream, which are urllib3's, into the bridge's errors."""
-    try:
-        yield
-    except urllib3.exceptions.ReadTimeoutError as fault:
-        raise errors.LettaTimeout(failures.NO_ANSWER_IN_TIME) from fault
-    except urllib3.exceptions.HTTPError as fault:
-        raise errors.LettaUnreachable(failures.CONNECTION_BROKE, code="stream_cut") from fault
-
-
-def _is_timeout(fault: Exception) -> bool:
-    """Silence in the middle of an answer is a ConnectionError of `requests` around urllib3's exception."""
-    inner = fault.args[0] if fault.args else None
-    timeouts = (letta_client.APITimeoutError, requests.Timeout)
-    return isinstance(fault, timeouts) or isinstance(inner, urllib3.exceptions.ReadTimeoutError)
-
-
-def _is_failed_connect(fault: Exception) -> bool:
-    """Returns whether no connection was made, so nothing was sent."""
-    inner = fault.args[0] if fault.args else None
-    refused = isinstance(getattr(inner, "reason", None), urllib3.exceptions.NewConnectionError)
-    return refused or isinstance(fault.__cause__, httpx.ConnectError)
-
-
 def _read_pieces(answer: requests.Response, trace: Trace, *, decode: bool = True) -> Iterator[bytes]:
     """Yields the bytes as they arrive; `iter_content` waits for the end of a stream that is not sent in chunks."""
     while True:
-        with trace.measure_letta_call(), _translate_stream_errors():
+        with trace.measure_letta_call(), translated_stream_faults():
             piece = answer.raw.read1(PIECE_BYTES, decode_content=decode)
         if not piece:
             return
@@ -341,24 +304,14 @@ def _request_id_headers(trace: Trace) -> dict[str, str]:
     return {**headers, "traceparent": trace.traceparent} if trace.traceparent else headers
 
 
-def _error_for_answer(
-    status: int, content: bytes, translate: Callable[[int, str], errors.BridgeError] = failures.error_from_status
-) -> errors.BridgeError:
-    """Returns the error for an answer other than 2xx. Letta's words go only into the error's note, for the log."""
-    words = content[:REASON_BYTES].decode("utf-8", "replace")
-    failure = translate(status, words)
-    failure.add_note(f"Letta said: {words:.2000}")
-    return failure
-
-
 def require_object(value: Any) -> JsonObject:
     """Returns the value if it is a JSON object; raises LettaError otherwise."""
     if not isinstance(value, dict):
-        raise errors.LettaError(failures.NOT_LETTA)
+        raise make_error("not Letta")
     return value
 
 
 def require_objects(value: Any) -> list[JsonObject]:
     if not isinstance(value, list):
-        raise errors.LettaError(failures.NOT_LETTA)
+        raise make_error("not Letta")
     return [require_object(item) for item in value]

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 
 from bridge import errors
+from bridge.letta.trouble import make_error
 
 WAITS_FOR_APPROVAL = "agent_waits_for_approval"
 CONNECTION_BROKE = "The connection to the Letta server broke before the agent had finished."
 NO_ANSWER_IN_TIME = "The Letta server did not answer in time."
-NOT_LETTA = "The Letta server answered with something that is not its protocol. Does LETTA_BASE_URL lead to Letta?"
 
 # "Agent not found with id=...", "Agent with ID agent-... not found". A lost row of an agent that exists: "Agent with id
 # '...' not found or was updated by another transaction".
@@ -81,7 +81,7 @@ def error_from_status(status: int, words: str) -> errors.BridgeError:
     if known is not None:
         return known
     if 300 <= status < 400:
-        return errors.LettaUnreachable("LETTA_BASE_URL leads to a redirect, which the bridge does not follow.")
+        return make_error("redirect")
     if status == 409:
         return errors.LettaConflict("The agent is busy with another request. Try again.")
     if status == 503:
@@ -135,12 +135,8 @@ ORDERLY_STOPS = frozenset(
 )
 
 _ERRORS_BY_STATUS: dict[int, Callable[[], errors.BridgeError]] = {
-    401: lambda: errors.LettaRefusedCredentials(
-        "The Letta server refused the bridge's credentials: see LETTA_API_KEY."
-    ),
-    403: lambda: errors.LettaRefusedCredentials(
-        "The Letta server refused the bridge's credentials: see LETTA_API_KEY."
-    ),
+    401: lambda: make_error("password refused"),
+    403: lambda: make_error("password refused"),
     404: lambda: errors.LettaNotFound("The Letta server does not know what was asked for (404)."),
     429: lambda: errors.ModelOverloaded("The Letta server or its model is rate limited. Try again later."),
 }

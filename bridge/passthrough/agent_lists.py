@@ -10,10 +10,9 @@ from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
 from bridge.directory import Visible
-from bridge.errors import LettaError
-from bridge.letta.failures import NOT_LETTA
 from bridge.letta.foreign import ForeignBody
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
+from bridge.letta.trouble import make_error
 from bridge.turn import JsonObject
 
 # How many agents Letta lists if a request does not say it.
@@ -78,9 +77,9 @@ def _read_page(answer: ForeignAnswer) -> list[JsonObject]:
     try:
         rows = json.loads(content)
     except (ValueError, RecursionError) as fault:
-        raise LettaError(NOT_LETTA) from fault
+        raise make_error("not Letta") from fault
     if answer.status != 200 or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise LettaError(NOT_LETTA)
+        raise make_error("not Letta")
     return rows
 
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 from json import loads
 from urllib.parse import quote, unquote
 
-from bridge.errors import InvalidRequest, LettaError
-from bridge.letta.failures import NOT_LETTA
+from bridge.errors import InvalidRequest
 from bridge.letta.gateway import AGENT_ID, ForeignCall, Gateway
+from bridge.letta.trouble import make_error
 from bridge.passthrough.calls import READING_VERBS, agent_of
 
 # The most agents that a change may concern: each of them is locked.
@@ -79,7 +79,7 @@ def _agents_of_object(words: list[str], gateway: Gateway) -> set[str]:
     answer = gateway.forward(ForeignCall("GET", path, _QUERY))
     content = answer.read(LONGEST_LIST)
     if answer.status >= 500:
-        raise LettaError(NOT_LETTA)
+        raise make_error("not Letta")
     return _agents_in(content) if answer.status < 300 else set()
 
 

@@ -14,10 +14,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from bridge.directory import Visible
-from bridge.errors import LettaError
-from bridge.letta.failures import NOT_LETTA
 from bridge.letta.gateway import ForeignCall, Gateway
 from bridge.letta.rows import tool_from_row
+from bridge.letta.trouble import make_error
 from bridge.locks.open_calls import OpenCalls
 from bridge.passthrough.calls import agent_of
 from bridge.passthrough.hiding import OurTools, without_our_tools, without_secrets
@@ -215,7 +214,7 @@ def _rows_in(status: int, content: bytes) -> list[JsonObject]:
         rows = json.loads(content)
         if status == 200 and isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
             return rows
-    raise LettaError(NOT_LETTA)
+    raise make_error("not Letta")
 
 
 def _place_key(message_id: str) -> str:

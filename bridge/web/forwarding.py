@@ -15,8 +15,8 @@ from werkzeug.datastructures import Headers
 from werkzeug.http import parse_options_header
 
 from bridge.errors import LettaError
-from bridge.letta.failures import NOT_LETTA
 from bridge.letta.gateway import ForeignAnswer
+from bridge.letta.trouble import make_error
 from bridge.web.answer import STREAM_HEADERS
 from bridge.web.api_paths import LETTA_PATH
 from bridge.web.faults import log_fault
@@ -118,7 +118,7 @@ def _rewritten_body(body: bytes, headers: Headers, rewrite: Rewrite) -> bytes:
                 raise ValueError("Letta was asked not to compress its answer")
             value = json.loads(body)
         except (ValueError, RecursionError) as fault:
-            raise LettaError(NOT_LETTA) from fault
+            raise make_error("not Letta") from fault
         rewritten = rewrite(value)
         return body if rewritten is value else json.dumps(rewritten, separators=(",", ":")).encode()
 

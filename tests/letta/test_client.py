@@ -406,7 +406,6 @@ RESPONSES: list[tuple[httpx.Response, type[BridgeError]]] = [
     (httpx.Response(400, json={"detail": "no"}), errors.LettaRejected),
     (httpx.Response(401, json={"detail": "Unauthorized"}), errors.LettaRefusedCredentials),
     (httpx.Response(403), errors.LettaRefusedCredentials),
-    (httpx.Response(404), errors.LettaNotFound),
     (httpx.Response(409, json={"detail": {"code": "PENDING_APPROVAL"}}), errors.LettaConflict),
     (httpx.Response(422, json={"detail": []}), errors.LettaRejected),
     (httpx.Response(429), errors.ModelOverloaded),
@@ -454,6 +453,18 @@ def test_a_refusal_and_a_malformed_answer_become_named_errors(
     with pytest.raises(kind) as caught:
         read(server)
     assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(("read", "path"), [*zip(READS, PATHS, strict=True)])
+def test_a_server_without_the_routes_of_every_letta_is_no_letta(
+    server: LettaServer, http: LettaHttp, read: Callable[[Gateway], object], path: str
+) -> None:
+    http.on("GET", path, httpx.Response(404, json={"detail": "Not Found"}))
+    with pytest.raises(errors.LettaError) as caught:
+        read(server)
+    is_found_everywhere = path.endswith("s/") or path == "/v1/health/"
+    assert type(caught.value) is (errors.LettaError if is_found_everywhere else errors.LettaNotFound)
+    assert ("is not Letta" in caught.value.message) == is_found_everywhere
 
 
 def test_a_read_is_tried_once_more_when_its_connection_breaks(server: LettaServer, http: LettaHttp) -> None:
