@@ -31,6 +31,7 @@ from bridge.operation.background import BackgroundWork
 from bridge.operation.codex_names import warn_of_name
 from bridge.operation.interval import OnceAnInterval
 from bridge.operation.parts import Parts
+from bridge.operation.probe import Probe
 from bridge.operation.snapshots import Snapshots
 from bridge.passthrough.guard import Guard
 from bridge.passthrough.rights import serves_letta
@@ -156,6 +157,7 @@ def assemble_parts(
         activity=activity,
         recorder=recorder,
         snapshots=snapshots,
+        letta_probe=Probe("letta", gateway.check_server),
         operator=Operator(gateway, offering, shared.locks.hold_outside_turn, snapshots, activity, settings),
         hold=shared.locks.hold_outside_turn,
         threads=(*shared.threads, recorder.thread),
@@ -170,12 +172,13 @@ def _letta_parts(parts: Parts, answers: Answers, rules: RequestRules) -> LettaPa
 
 
 def _readiness(parts: Parts) -> Readiness:
-    checks = {
-        "letta": parts.gateway.check_server,
-        "store": parts.store.check_writable,
-        "worker": lambda: check_threads(parts.threads),
-    }
-    return Readiness(checks)
+    return Readiness(
+        {
+            "letta": parts.letta_probe,
+            "store": Probe("store", parts.store.check_writable),
+            "worker": Probe("worker", lambda: check_threads(parts.threads)),
+        }
+    )
 
 
 def _request_rules(settings: Settings) -> RequestRules:

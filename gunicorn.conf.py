@@ -63,9 +63,13 @@ def when_ready(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Lets the app know by SIGTERM when this worker has to end. Turns that then take longer than BRIDGE_DRAIN fail.
     Starts the heartbeat: only a worker that wrote to the store before can notice that the store lost its data.
+    The first worker checks Letta, so that the log says at the start what is wrong with it.
     """
     return_large_blocks()
-    worker.wsgi.extensions["parts"].recorder.start()
+    parts = worker.wsgi.extensions["parts"]
+    parts.recorder.start()
+    if worker.age == 1:
+        parts.letta_probe.start_check()
     shutdown = worker.wsgi.extensions[EXTENSION]
     stop = signal.getsignal(signal.SIGTERM)
 

@@ -287,8 +287,10 @@ class LettaError(BridgeError):
     status = 502
     is_temporary = True
     code = "letta_error"
-    # What is wrong with the server and what to do, without its address; "" if the message does not say that.
+    # What is wrong with the server and what to do, without its address, and the part that says what to do; "" if the
+    # message does not say that.
     reason = ""
+    advice = ""
 
 
 class LettaUnreachable(LettaError):

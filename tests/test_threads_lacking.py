@@ -14,6 +14,7 @@ from bridge.history.activity import Activity
 from bridge.history.recorder import Recorder
 from bridge.locks.leases import LeaseLocker
 from bridge.operation.background import BackgroundWork
+from bridge.operation.probe import Probe
 from bridge.operation.snapshots import FRESH, Snapshots
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.redis import RedisServer
@@ -47,11 +48,11 @@ def threads_named(name: str) -> set[threading.Thread]:
 
 
 def test_readiness_is_reported_again(fail_next_start: FailNextStart) -> None:
-    readiness = Readiness({"letta": lambda: None}, longest=SOON)
+    readiness = Readiness({"letta": Probe("letta", lambda: None)}, longest=SOON)
     fail_next_start()
     with pytest.raises(RuntimeError):
-        readiness.states()
-    assert readiness.states() == {"letta": "ok"}
+        readiness.find()
+    assert readiness.find()["letta"].state == "ok"
 
 
 def test_the_admin_page_is_refreshed_again(tmp_path: Path, fail_next_start: FailNextStart) -> None:

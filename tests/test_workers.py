@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from testbed.proxy import FaultProxy
 from testbed.service import Service
 from tests.background_request import BackgroundRequest
 from tests.letta_server import AGENT_ID, LettaServerStub
@@ -127,3 +128,37 @@ def test_turns_that_would_outlast_the_service_end_as_failures(tmp_path: Path, st
     assert b'finish_reason":"' not in reader.body
     assert reader.broken if streamed else reader.status == 503
     assert "shutting_down" in (tmp_path / "log").read_text()
+
+
+# --- what they know of Letta ------------------------------------------------------------------------------
+
+
+def worker_says(bridge: Service, is_down: bool) -> bool:
+    """Returns whether /readyz and the pages say the same. Each request may reach another worker."""
+
+    def get(path: str) -> requests.Response:
+        headers = {"Connection": "close"}
+        return requests.get(f"{bridge.url}/{path}", headers=headers, auth=("", "canary-password"), timeout=SOON)
+
+    ready, health, tools = get("readyz"), get("admin/health.json").json(), get("admin/tools.json").json()
+    trouble = "nothing listens at that port"
+    said = [trouble in str(part) for part in (ready.json(), health["letta"], tools)]
+    return said == [is_down] * 3 and (ready.status_code == 503) == is_down
+
+
+@pytest.mark.fault("Letta refuses connections, or has no address")
+def test_every_worker_notices_soon_that_letta_is_down_or_back(tmp_path: Path) -> None:
+    with LettaServerStub() as letta, FaultProxy(letta.url) as proxy:
+        fields = environment(proxy.url, tmp_path, BRIDGE_ADMIN_PASSWORD="canary-password")
+        with Service(fields, tmp_path / "log") as bridge:
+            for is_down in (False, True, False):
+                (proxy.down if is_down else proxy.up)()
+                until(lambda is_down=is_down: all(worker_says(bridge, is_down) for _ in range(6)))  # type: ignore[misc]
+
+
+def test_the_log_says_at_the_start_what_is_wrong_with_letta(tmp_path: Path) -> None:
+    with Service(environment("http://127.0.0.1:9", tmp_path), tmp_path / "log") as bridge:
+        lines = until(lambda: [line for line in (tmp_path / "log").read_text().splitlines() if "not ready" in line])
+        assert len(bridge.workers) == 2
+    assert len(lines) == 1
+    assert "The Letta server at http://127.0.0.1:9 can't be reached: the connection was refused" in lines[0]

@@ -38,7 +38,8 @@ Cause = Literal[
 ]
 
 _CANT_BE_REACHED = "The Letta server at {where} can't be reached: "
-# {where} is the address, or "LETTA_BASE_URL" for those who need not know the address.
+# The first sentence says what is wrong, the others what to do. {where} is the address, or "LETTA_BASE_URL" for those who
+# need not know the address.
 _SENTENCES: Mapping[Cause, tuple[type[errors.LettaError], str]] = {
     "refused": (
         errors.LettaUnreachable,
@@ -165,6 +166,7 @@ def make_error(cause: Cause, base_url: str = _ADDRESS_UNSAID, more: str = "", ta
     kind, sentence = _SENTENCES[cause]
     failure = kind(sentence.format(where=base_url, more=more, target=target))
     failure.reason = sentence.format(where=_ADDRESS_UNSAID, more=more, target="")
+    failure.advice = failure.reason.partition(". ")[2]
     return failure
 
 

@@ -46,6 +46,9 @@ TOOL = ToolSpec(
 QUESTION = 'Please call the tool bridge_doctor with the word "bridge", then tell me what it returned.'
 ANSWER = "The bridge works: this is what the client's tool returned."
 
+PASSWORD_ADVICE = "Set LETTA_API_KEY to the server's password."
+ADDRESS_ADVICE = "Is the server up, and is LETTA_BASE_URL its address as seen from here?"
+
 Verdict = Literal["good", "warning", "bad"]
 
 
@@ -118,11 +121,9 @@ def _check_letta(parts: Parts) -> Check:
     """Checks that the Letta server answers, and that the bridge was tested on its version."""
     try:
         features = parts.gateway.features()
-    except LettaRefusedCredentials as failure:
-        return Check("Letta", "bad", failure.message, "Set LETTA_API_KEY to the server's password.")
     except LettaError as failure:
-        advice = "Is the server up, and is LETTA_BASE_URL its address as seen from here?"
-        return Check("Letta", "bad", failure.message, advice)
+        is_password = isinstance(failure, LettaRefusedCredentials)
+        return _letta_fails("Letta", failure, PASSWORD_ADVICE if is_password else ADDRESS_ADVICE)
     found = f"{features.version_text} at {parts.settings.letta_base_url}"
     if not OLDEST <= features.version <= NEWEST:
         known = f"from {'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
@@ -130,15 +131,20 @@ def _check_letta(parts: Parts) -> Check:
     return Check("Letta", "good", found)
 
 
+def _letta_fails(name: str, failure: LettaError, advice: str) -> Check:
+    """Returns a bad check. `advice` is for a failure that does not say itself what to do."""
+    return Check(name, "bad", failure.message.removesuffix(failure.advice).strip(), failure.advice or advice)
+
+
 def _check_agents(parts: Parts) -> tuple[list[Agent], Check]:
     """Returns all agents but the bridge's own, and a check of the credentials: Letta's version needs none."""
     try:
         whole = [agent for agent in parts.gateway.whole_agents() if not agent.name.startswith(HELPER_PREFIX)]
         tools = list_own_tools(parts.gateway)
-    except LettaRefusedCredentials as failure:
-        return [], Check("credentials", "bad", failure.message, "Set LETTA_API_KEY to the server's password.")
     except LettaError as failure:
-        return [], Check("credentials", "bad", failure.message, "Look at the log of the Letta server.")
+        is_password = isinstance(failure, LettaRefusedCredentials)
+        advice = PASSWORD_ADVICE if is_password else "Look at the log of the Letta server."
+        return [], _letta_fails("credentials", failure, advice)
     found = f"{number_with_noun(len(whole), 'agent')} and {number_with_noun(len(tools), 'tool')} of clients can be read"
     return whole, Check("credentials", "good", found)
 

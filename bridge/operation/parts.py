@@ -16,6 +16,7 @@ from bridge.letta.gateway import Gateway
 from bridge.letta.identity import ServerIdentity
 from bridge.offering import Offering
 from bridge.operation.actions import Operator
+from bridge.operation.probe import Probe
 from bridge.operation.snapshots import Snapshots
 from bridge.shared import SharedParts
 from bridge.store.heartbeat import Heartbeat
@@ -49,6 +50,7 @@ class Parts:
     activity: Activity
     recorder: Recorder
     snapshots: Snapshots
+    letta_probe: Probe
     operator: Operator
     hold: Callable[[str], AbstractContextManager[object]]
     threads: tuple[LastingThread, ...]

@@ -2,87 +2,31 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from flask import Blueprint, Response, jsonify
 
-from bridge import trace
-from bridge.errors import BridgeError
-
-# Seconds for which the result of a check is used again.
-KEPT_SECONDS = 5.0
-# Seconds that a request waits for all checks.
-LONGEST_SECONDS = 5.0
-# How many requests wait for one check. Anybody may send more: they get the result before, and take no thread.
-MOST_WAITING = 4
-OK = "ok"
+from bridge.operation.probe import LONGEST_SECONDS, OK, Finding, Probe
 
 
 class Readiness:
-    """Checks the parts that the service needs. A check raises a BridgeError if its part does not answer.
-    The result of a check is used for KEPT_SECONDS. states() takes at most `longest` seconds.
-    """
+    """Knows by their probes whether the parts answer that the service needs. find() takes `longest` seconds at most."""
 
-    def __init__(self, parts: Mapping[str, Callable[[], object]], longest: float = LONGEST_SECONDS) -> None:
-        self._probes = {name: _Probe(check) for name, check in parts.items()}
+    def __init__(self, probes: Mapping[str, Probe], longest: float = LONGEST_SECONDS) -> None:
+        self._probes = probes
         self._longest = longest
 
-    def states(self) -> dict[str, str]:
-        """Returns for each part "ok", the code of its error, "failed" for an error without a code, or "timeout"."""
+    def find(self) -> dict[str, Finding]:
         deadline = time.monotonic() + self._longest
         for probe in self._probes.values():
             probe.start_check()
-        return {name: probe.wait_for_state(deadline) for name, probe in self._probes.items()}
-
-
-class _Probe:
-    """The check of one part, which runs in a thread of its own, and the result of its last run."""
-
-    def __init__(self, check: Callable[[], object]) -> None:
-        self._check = check
-        self._changed = threading.Condition()
-        self._running = False
-        self._waiting = 0
-        self._state = ""
-        self._good_until = 0.0
-
-    def start_check(self) -> None:
-        with self._changed:
-            if self._running or time.monotonic() < self._good_until:
-                return
-            threading.Thread(target=self._run_check, name="readiness", daemon=True).start()
-            self._running = True  # set after the start, which fails if there is no thread left
-
-    def wait_for_state(self, deadline: float) -> str:
-        with self._changed:
-            if self._running and self._waiting >= MOST_WAITING:
-                return self._state or "timeout"
-            self._waiting += 1
-            ended = self._changed.wait_for(lambda: not self._running, max(0.0, deadline - time.monotonic()))
-            self._waiting -= 1
-            return self._state if ended else "timeout"
-
-    def _run_check(self) -> None:
-        """Runs the check without a trace, so that its calls to Letta count for no request."""
-        trace.set_current_trace(None)
-        state = "failed"
-        try:
-            self._check()
-            state = OK
-        except BridgeError as failure:
-            state = failure.code or "failed"
-        finally:
-            with self._changed:
-                self._state, self._running = state, False
-                self._good_until = time.monotonic() + KEPT_SECONDS
-                self._changed.notify_all()
+        return {name: probe.wait(deadline) for name, probe in self._probes.items()}
 
 
 def health_routes(readiness: Readiness) -> Blueprint:
     """Returns the routes /healthz (200 if the worker is alive) and /readyz (200 if all parts answer, otherwise 503).
-    Everybody may request these routes, so they show only the codes of errors.
+    Everybody may request these routes, so they show only codes of errors, and reasons without addresses.
     """
     routes = Blueprint("health", __name__)
 
@@ -92,9 +36,12 @@ def health_routes(readiness: Readiness) -> Blueprint:
 
     @routes.get("/readyz")
     def show_readiness() -> Response:
-        states = readiness.states()
+        found = readiness.find()
+        states = {name: one.state for name, one in found.items()}
+        reasons = {name: one.reason for name, one in found.items() if one.reason}
         is_ready = set(states.values()) <= {OK}
-        response = jsonify({"status": OK if is_ready else "not ready", **states})
+        shown = {"status": OK if is_ready else "not ready", **states}
+        response = jsonify({**shown, "reasons": reasons} if reasons else shown)
         if not is_ready:
             response.status_code = 503
             response.headers["Retry-After"] = "5"

@@ -19,6 +19,7 @@ from bridge.cli.group import make_command_group
 from bridge.config import Settings
 from bridge.errors import LettaConflict, LettaRefusedCredentials, LettaUnreachable, ModelFailed
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Say
+from bridge.letta.trouble import make_error
 from bridge.operation.doctor import TOOL
 from bridge.sync.instructions import OWNER
 from bridge.turn import Stopped, Text, Used
@@ -382,6 +383,13 @@ def test_the_doctor_shows_what_is_wrong_and_what_to_do(
     checks = json.loads(run("doctor", "--json").output)
     assert checks[-1]["verdict"] == "bad"
     assert checks[-1]["advice"]
+
+
+def test_the_doctor_says_what_is_wrong_with_the_address_apart_from_what_to_do(run: Run, letta: SharedLetta) -> None:
+    letta.fails(make_error("no TLS", "https://letta.test"), at="features")
+    check = json.loads(run("doctor", "--json").output)[-1]
+    assert check["found"] == "The Letta server at https://letta.test can't be reached: it does not speak TLS."
+    assert check["advice"] == "Write http:// instead of https:// in LETTA_BASE_URL."
 
 
 def test_the_doctor_deletes_its_agent_after_a_failed_round_trip(run: Run, letta: SharedLetta) -> None:

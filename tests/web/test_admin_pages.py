@@ -12,6 +12,8 @@ from flask.testing import FlaskClient
 
 from bridge.errors import LettaTimeout, LettaUnreachable, StoreUnavailable
 from bridge.letta.gateway import Agent
+from bridge.letta.trouble import make_error
+from bridge.operation import probe
 from bridge.operation.snapshots import Snapshots
 from bridge.store.sqlite import LocalStore
 from bridge.turn import AgentCall, Text
@@ -22,6 +24,7 @@ from tests.test_complaints import HELLO, Json, held, result, tool
 from tests.toolsets import SharedLetta
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}&lt;\u202e\x1b[31m"
+JSON_PAGES = ("admin/health.json", "admin/tools.json")
 READ, WRITE = tool("read_file"), tool("fs.write/file")
 
 
@@ -161,12 +164,16 @@ def test_the_list_is_searched_filtered_sorted_and_cut_into_pages(operator: Opera
 
 
 @pytest.mark.usefixtures("many")
-def test_the_lists_make_a_fixed_number_of_calls_to_letta(operator: Operator, letta: SharedLetta, app: Flask) -> None:
+def test_the_lists_make_a_fixed_number_of_calls_to_letta(
+    operator: Operator, letta: SharedLetta, app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last call is the check of the server that /readyz makes, too."""
+    monkeypatch.setattr(probe, "KEPT_SECONDS", 60.0)
     letta.calls.clear()
     app.extensions["parts"].snapshots.outdate()
     for page in ("tools", "tools?q=tool", "tools?page=2", "agents", "tools.json", "tools?sort=-calls"):
         operator.page(page)
-    assert letta.calls == ["features", "tools", "whole_agents"]
+    assert letta.calls == ["features", "tools", "whole_agents", "check_server"]
 
 
 @pytest.mark.parametrize(
@@ -334,6 +341,24 @@ def test_pages_say_that_letta_is_down_and_what_to_do(operator: Operator, letta: 
     assert "Activity" in operator.text("activity")
     response = operator.client.get("/admin/tools.json")
     assert (response.status_code, (response.json or {})["error"]["code"]) == (502, "letta_unreachable")
+
+
+def test_the_pages_and_readiness_say_the_same_of_letta(
+    operator: Operator, letta: SharedLetta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version and the snapshot are kept for longer than the result of the check."""
+    monkeypatch.setattr(probe, "KEPT_SECONDS", 0.0)
+    trouble = make_error("refused", "http://letta.test:8283")
+    for failure in (None, trouble, None):
+        letta.recovers()
+        if failure:
+            letta.fails(failure, at="check_server")
+        ready, health, tools = (operator.client.get(f"/{path}") for path in ("readyz", *JSON_PAGES))
+        assert (ready.json or {}).get("reasons") == ({"letta": failure.reason} if failure else None)
+        assert (health.json or {})["letta"].get("failure") == (failure.message if failure else None)
+        assert [warning.startswith(trouble.message) for warning in (tools.json or {})["warnings"]] == [True] * bool(
+            failure
+        )
 
 
 def test_without_letta_the_pages_show_what_is_remembered(

@@ -7,6 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from bridge import errors
+from bridge.letta.trouble import make_error
 from tests.fakes import FakeGateway
 from tests.sse_checker import check_error
 
@@ -178,6 +179,13 @@ def test_a_wrong_method_gets_the_allowed_ones(client: FlaskClient) -> None:
 
 
 # --- health -----------------------------------------------------------------------------------------------
+
+
+def test_readiness_says_what_to_do_without_the_address_of_letta(client: FlaskClient, letta: FakeGateway) -> None:
+    letta.fails(make_error("unknown host", "http://canary.internal:8283"), at="check_server")
+    said = client.get("/readyz").json or {}
+    assert "no host of that name was found. Correct the name in LETTA_BASE_URL" in said["reasons"]["letta"]
+    assert "canary" not in str(said)
 
 
 def test_the_process_is_alive_without_letta(client: FlaskClient, letta: FakeGateway) -> None:

@@ -9,7 +9,9 @@ from typing import TypeVar
 
 from bridge.errors import LettaError, StoreUnavailable
 from bridge.history.activity import Activity
+from bridge.letta.failures import NO_ANSWER_IN_TIME
 from bridge.operation.parts import Parts
+from bridge.operation.probe import OK
 from bridge.operation.snapshots import Snapshot
 
 Known = TypeVar("Known")
@@ -31,10 +33,16 @@ class PageData:
         view = self.parts.snapshots.view()
         if view.snapshot is None:
             raise view.failure or LettaError("The Letta server could not be read.")
-        if view.failure is not None:
+        trouble = view.failure.message if view.failure else self.letta_trouble()
+        if trouble:
             age = int(self.now - view.snapshot.at)
-            self.warnings.append(f"{view.failure.message} What you see of it is {age} s old.")
+            self.warnings.append(f"{trouble} What you see of it is {age} s old.")
         return view.snapshot
+
+    def letta_trouble(self) -> str:
+        """Returns what is wrong with Letta as /readyz knows it, "" if it answers."""
+        found = self.parts.letta_probe.find()
+        return "" if found.state == OK else found.message or NO_ANSWER_IN_TIME
 
     def read_history(self, ask: Callable[[Activity], Known]) -> Known | None:
         """Returns what `ask` reads from the history. If the store fails, adds one warning and returns None."""

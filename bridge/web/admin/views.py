@@ -129,9 +129,11 @@ def health_data(page: PageData) -> Data:
 def _letta_state(page: PageData) -> Data:
     url = page.parts.settings.letta_base_url
     try:
-        features = page.parts.gateway.features()
+        trouble, features = page.letta_trouble(), page.parts.gateway.features()
     except LettaError as failure:
         return {"url": url, "failure": failure.message}
+    if trouble:
+        return {"url": url, "failure": trouble}
     return {"url": url, "version": features.version_text, "capabilities": features.abilities_in_words()}
 
 
