@@ -112,7 +112,7 @@ class Conversation:
     def _run_without_agent(self, turn: Turn) -> Iterator[TurnEvent]:
         yield from events_without_agent()
         if turn.is_named:
-            self._newest.note_without_agent(self._directory.find_id(turn.model), turn)
+            self._newest.note_without_agent(self._directory.find_id(turn.model, turn.visible_agents), turn)
 
     def _run_when_agent_is_free(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Waits until the agent has no other turn, and no open call of another conversation for which the settings tell
@@ -122,12 +122,12 @@ class Conversation:
         """
         deadline = self._locks.deadline()
         while not gone.is_set():
-            agent_id = self._directory.find_id(turn.model)
+            agent_id = self._directory.find_id(turn.model, turn.visible_agents)
             end_earlier_turns = self._lingering.earlier_turns_ender(agent_id, turn)
             current_trace().set_agent(agent_id, "", "")  # pages list the turn with its agent while it waits
             with ExitStack() as held:
                 hold = yield from self._hold_agent(held, agent_id, deadline, gone, end_earlier_turns)
-                agent = self._directory.find(turn.model)
+                agent = self._directory.find(turn.model, turn.visible_agents)
                 refusal = self._open_calls.find_refusal(agent_id, turn)
                 others = None if refusal else self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not (refusal or others or gone.is_set()):
@@ -204,7 +204,7 @@ class Conversation:
 
     def _answer_aside(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
-        agent = self._directory.find(turn.model)
+        agent = self._directory.find(turn.model, turn.visible_agents)
         hearing.set_listener(agent.id)
         _check_images(turn.transcript, self._gateway.features())
         new = NewStubs(turn.client)

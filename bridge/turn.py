@@ -184,6 +184,7 @@ class Turn:
     - `follows`: the id of the turn whose answer the request names as the one before, "" if it names none: then the
       transcript has only what came after that answer. `is_named`: later requests may name this turn so.
     - `methods`: the interception methods by which the calls may be caught; empty for all methods.
+    - `visible_agents`: names and ids of the agents that the client's key allows; empty for all agents.
     - `id`: the same for every attempt at this turn, "" until an attempt begins.
     - `repeated`: there was an earlier attempt, and it is not known whether its messages reached the agent.
     """
@@ -207,6 +208,7 @@ class Turn:
     is_named: bool = False
     call_ids: CallIds = PLAIN_CALL_IDS
     methods: frozenset[Method] = frozenset()
+    visible_agents: frozenset[str] = frozenset()
     client: str = ""
     id: str = ""
     repeated: bool = False

@@ -38,8 +38,8 @@ Cause = Literal[
 ]
 
 _CANT_BE_REACHED = "The Letta server at {where} can't be reached: "
-# The first sentence says what is wrong, the others what to do. {where} is the address, or "LETTA_BASE_URL" for those who
-# need not know the address.
+# The first sentence says what is wrong, the others what to do. {where} is the address, or "LETTA_BASE_URL" for those
+# who need not know the address.
 _SENTENCES: Mapping[Cause, tuple[type[errors.LettaError], str]] = {
     "refused": (
         errors.LettaUnreachable,

@@ -70,7 +70,7 @@ class Admission:
         if key is None:
             return turn
         self._directory.check_visible(turn.model, key.agents)
-        return replace(turn, client=key.name, methods=key.methods)
+        return replace(turn, client=key.name, methods=key.methods, visible_agents=key.agents)
 
 
 def _enter(gate: Gate, key_slot: KeySlot) -> Slot:

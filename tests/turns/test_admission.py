@@ -21,6 +21,7 @@ KEYS = {
     "all": "",
     "by-name": ":Ada",
     "by-id": ":{ada}",
+    "wrong": ":ada2|bobby",
     "slow": "::rate=2",
     "single": "::turns=1",
     "prompt": "::methods=prompt",
@@ -101,6 +102,24 @@ def test_the_bridge_does_the_same_work_for_an_agent_of_another_key_as_for_a_miss
     assert not {"agent", "agents_named"} & set(work[0])
 
 
+@pytest.mark.parametrize("suffix", ["", ":aside"])
+@pytest.mark.parametrize("model", ["ada2", "bobby"])
+def test_the_error_about_a_wrong_name_has_no_name_of_an_agent_of_another_key(
+    chat: Chat, client: FlaskClient, model: str, suffix: str
+) -> None:
+    """Of the names in a key, an agent may not exist: then the turn itself finds that out."""
+    for key in ("by-name", "by-id", "wrong"):
+        replies = [
+            str(chat.ask(model=model + suffix, headers=bearer(key)).error),
+            client.get(f"/v1/models/{model}", headers=bearer(key)).text,
+        ]
+        for reply in replies:
+            assert "There is no agent with the name or id" in reply
+            assert ("'Ada'" in reply, "'Bob'" in reply) == (key != "wrong", False)
+        assert ("did you mean 'Ada'?" in replies[0]) == (model == "ada2" and key != "wrong")
+    assert "did you mean 'Bob'?" in str(chat.ask(model="Bobby" + suffix, headers=bearer("all")).error)
+
+
 def test_the_ids_of_agents_of_another_key_are_not_shown(chat: Chat, letta: FakeGateway) -> None:
     twins = [letta.has_agent("Twin").id, letta.has_agent("Twin").id]
     reply = chat.ask(model="Twin", headers=bearer("by-name"))
@@ -122,8 +141,12 @@ def test_a_name_that_an_agent_shares_with_one_of_another_key_leads_to_neither(
     reply = chat.ask(model="Ada", headers=bearer("by-id"))
     assert (reply.status, foreign in str(reply.error), letta.prompts) == (404, False, [])
     assert foreign not in client.get("/v1/models/Ada", headers=bearer("by-id")).text
-    assert chat.models(headers=bearer("by-id")) == [ada]
-    assert chat.ask(model=ada, headers=bearer("by-id")).status == 200
+    longer = directory.name_with_digits(letta.agent(ada))
+    assert chat.models(headers=bearer("by-id")) == [longer]
+    for model in (ada, longer, f"{longer}:aside"):
+        assert chat.ask(model=model, headers=bearer("by-id")).status == 200
+    hidden = directory.name_with_digits(letta.agent(foreign))
+    assert chat.ask(model=hidden, headers=bearer("by-id")).status == 404
 
 
 def test_a_key_for_a_name_does_not_reach_an_agent_that_lost_that_name(chat: Chat, letta: FakeGateway, ada: str) -> None:

@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 from openai.types import Model
 
 from bridge import errors
+from bridge.directory import name_with_digits
 from bridge.letta.events import read_run
 from bridge.turn import AgentCall, AgentReturn, Reasoning, RunStarted, Stopped, Text, Used
 from tests.actors import Chat
@@ -19,7 +20,7 @@ from tests.stream_cases import CASES, messages, stream
 
 def test_agents_are_listed_as_models(chat: Chat, letta: FakeGateway) -> None:
     letta.has_agent("Bob")
-    twins = [letta.has_agent("Eve").id, letta.has_agent("Eve").id]
+    twins = [name_with_digits(letta.has_agent("Eve")) for _ in range(2)]
     assert chat.models() == ["Ada", "Bob", *twins]
 
 
