@@ -14,13 +14,21 @@ from bridge.turn import Method
 LettaRight = Literal["off", "agents", "all"]
 
 _HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})(?::([^:]*))?(?::([^:]*))?")
-_ALMOST_HASHED = re.compile(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{32,}(:.*)?")
+_ALMOST_HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{32,})(:.*)?")
 _NAMED_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}:.*")
 MIN_LENGTH = 8
+_METHODS = sorted(set(get_args(Method)) - {"auto"})
+# What each option of a key must be.
+_OPTIONS = {
+    "rate": "a whole number, as in rate=60",
+    "turns": "a whole number, as in turns=4",
+    "methods": f"one of {', '.join(_METHODS)}, or several with | between, as in methods=native|relay",
+    "letta": f"one of {', '.join(get_args(LettaRight))}, as in letta=agents",
+}
 
 
 class KeyFault(ValueError):
-    """A key in BRIDGE_API_KEYS is wrong. The message, a whole sentence, names the key by its place, never the key."""
+    """A key in BRIDGE_API_KEYS is wrong. The message says which by its place and, where it is certain, its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +63,58 @@ def _parse_key(item: str, number: int) -> ApiKey:
     hashed = _HASHED.fullmatch(item)
     if hashed:
         name, digest, agents, options = hashed.groups()
-        limits = _parse_options(options or "", number)
-        return ApiKey(name, digest.lower(), _parse_agents(agents or "", number), **limits)
-    if _ALMOST_HASHED.fullmatch(item):
-        raise KeyFault(
-            f"key {number} looks like `name:sha256[:agents[:options]]`, but a SHA-256 has 64 hex digits,"
-            " and a `:` within a name is written %3A"
-        )
+        key = f"key {number} ({name})"
+        limits = _parse_options(options or "", key)
+        return ApiKey(name, digest.lower(), _parse_agents(agents or "", key), **limits)
+    almost = _ALMOST_HASHED.fullmatch(item)
+    if almost:
+        raise KeyFault(_what_is_wrong_with_hash(f"key {number} ({almost[1]})", almost[2], item))
     if _NAMED_PLAIN.fullmatch(item):
         raise KeyFault(
             f"key {number} looks like a name and a plain key: after `name:` comes the SHA-256 of the key, not the key."
             " The command `keys new NAME` makes a key and its entry, `keys hash NAME` the entry of a key that you have"
         )
     if len(item) < MIN_LENGTH:
-        raise KeyFault(f"key {number} is shorter than {MIN_LENGTH} characters")
+        raise KeyFault(f"key {number} is shorter than {MIN_LENGTH} characters: the command `keys new NAME` makes a key")
     if not item.isascii():
-        raise KeyFault(f"key {number} has characters that a header cannot carry")
+        raise KeyFault(
+            f"key {number} has characters that a header cannot carry: use letters without accents, digits and signs"
+        )
     return ApiKey(f"key-{number}", hashlib.sha256(item.encode()).hexdigest())
 
 
-def _parse_agents(text: str, number: int) -> frozenset[str]:
+def _what_is_wrong_with_hash(key: str, digest: str, item: str) -> str:
+    if len(digest) != 64:
+        return f"{key} has {len(digest)} hex digits after its name, and a SHA-256 has 64: copy the whole hash"
+    return (
+        f"{key} has {item.count(':') + 1} parts with `:` between, and `name:sha256[:agents[:options]]` has 4 at most:"
+        " write a `:` within an agent's name as %3A"
+    )
+
+
+def _parse_agents(text: str, key: str) -> frozenset[str]:
     """Parses the agents of a key, with `|` between and escaped as in a URL. `*` or "" is the empty set: all agents."""
     agents = {unquote(agent) for agent in text.split("|") if agent}
     if text and not agents:
-        raise KeyFault(f"key {number} lists agents, but names none between its `|`: for all agents, write `*`")
+        raise KeyFault(f"{key} lists agents, but names none between its `|`: for all agents, write `*`")
     return frozenset() if "*" in agents else frozenset(agents)
 
 
-def _parse_options(text: str, number: int) -> dict[str, Any]:
+def _parse_options(text: str, key: str) -> dict[str, Any]:
     """Parses the options of a key, such as `rate=60;turns=4;methods=native|relay`, into fields of ApiKey."""
     found: dict[str, Any] = {}
     for option in filter(None, text.split(";")):
         name, _, value = option.partition("=")
+        if name not in _OPTIONS:
+            raise KeyFault(
+                f"{key} has an unknown option; options are rate=60;turns=4;methods=native|relay;letta=agents"
+            )
         if name in ("rate", "turns") and re.fullmatch(r"\d{1,6}", value):
             found[name] = int(value)
-        elif name == "methods" and value and set(value.split("|")) <= set(get_args(Method)) - {"auto"}:
+        elif name == "methods" and value and set(value.split("|")) <= set(_METHODS):
             found[name] = frozenset(value.split("|"))
         elif name == "letta" and value in get_args(LettaRight):
             found[name] = value
         else:
-            raise KeyFault(
-                f"key {number} has an unknown option; options are rate=60;turns=4;methods=native|relay;letta=agents"
-            )
+            raise KeyFault(f"{key} has an option `{name}` that is invalid: it must be {_OPTIONS[name]}")
     return found

@@ -40,18 +40,18 @@ BAD = [
     ("WEB_CONCURRENCY", "65", "whole number from 1 to 64"),
     ("BRIDGE_API_KEYS", "short", "key 1 is shorter than 8 characters"),
     ("BRIDGE_API_KEYS", "a-long-enough-key,short", "key 2 is shorter than 8 characters"),
-    ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry"),
-    ("BRIDGE_API_KEYS", "roo:" + "ab" * 31, "key 1 looks like `name:sha256["),
+    ("BRIDGE_API_KEYS", "cl\u00e9-secr\u00e8te", "key 1 has characters that a header cannot carry: use letters"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 31, "key 1 (roo) has 62 hex digits after its name, and a SHA-256 has 64"),
     ("BRIDGE_API_KEYS", "roo:secretsecret", "key 1 looks like a name and a plain key: after `name:` comes the SHA-256"),
     ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
     ("BRIDGE_METRICS_TOKEN", "a b", "has characters that a header cannot carry"),
-    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::speed=1", "key 1 has an unknown option"),
-    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::methods=auto", "key 1 has an unknown option"),
-    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + ":a:rate=1:b", "key 1 looks like `name:sha256["),
-    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::letta=some", "key 1 has an unknown option"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::speed=1", "key 1 (roo) has an unknown option"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::methods=auto", "key 1 (roo) has an option `methods` that is invalid"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + ":a:rate=1:b", "key 1 (roo) has 5 parts with `:` between"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::letta=some", "key 1 (roo) has an option `letta` that is invalid"),
     ("BRIDGE_LETTA_API", "on", "must be one of off, agents, all"),
     ("BRIDGE_PROXIES", "-1", "must be a whole number from 0 to 10"),
     ("BRIDGE_DRAIN", "-1", "seconds from 0 to 3600"),
@@ -138,7 +138,7 @@ def test_a_fault_never_shows_a_secret(environment: dict[str, str]) -> None:
 
 def test_a_fault_of_a_key_is_a_sentence_about_that_key() -> None:
     assert faults_of(BRIDGE_API_KEYS="a-long-enough-key,short") == [
-        "BRIDGE_API_KEYS: key 2 is shorter than 8 characters"
+        "BRIDGE_API_KEYS: key 2 is shorter than 8 characters: the command `keys new NAME` makes a key"
     ]
 
 

@@ -27,7 +27,7 @@ def directory(letta: FakeGateway) -> Directory:
         ([(ID, "Ada"), (OTHER, "Ada")], [ID, OTHER]),
         ([(ID, "Ada"), (FAR, "Ada")], ["Ada@00000000", "Ada@1234abcd"]),
         ([(ID, "Ada"), (OTHER, "Ada"), (FAR, "Ada")], [ID, OTHER, "Ada@1234abcd"]),
-        ([(ID, "Ada"), (FAR, "Ada"), (OTHER, "Ada@1234abcd")], ["Ada@00000000", FAR, OTHER]),
+        ([(ID, "Ada"), (FAR, "Ada"), (OTHER, "Ada@1234abcd")], ["Ada@00000000", FAR, "Ada@1234abcd"]),
         ([(FAR, "Ada"), (OTHER, "Ada@1234abcd")], ["Ada", "Ada@1234abcd"]),
         ([(ID, " Ada"), (FAR, " Ada")], [ID, FAR]),
         ([(ID, "Ada"), (OTHER, "ada")], ["Ada", "ada"]),

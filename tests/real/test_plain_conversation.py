@@ -152,14 +152,19 @@ def test_models_are_listed_by_name_and_found_by_name_or_id(world: World, agent: 
 
 
 @pytest.mark.two_servers
-def test_agents_with_the_same_name_are_listed_by_id(world: World, agent: Agent, agent_type: str) -> None:
+def test_agents_with_the_same_name_are_listed_with_digits_of_their_ids(
+    world: World, agent: Agent, agent_type: str
+) -> None:
     twin = world.agent(agent_type, name=agent.name)
     listed = models(world)
-    assert {agent.id, twin.id} <= listed
+    names = [f"{agent.name}@{one.id.removeprefix('agent-')[:8]}" for one in (agent, twin)]
+    assert set(names) <= listed
     assert agent.name not in listed
     refused = agent.ask("Hello")
     assert refused.status == 404
     assert twin.id in refused.error["message"]
+    assert names[0] in refused.error["message"]
+    assert agent.ask("Hello", model=names[0]).text == "You said: Hello"
     twin.delete()
     assert agent.ask("Hello").text == "You said: Hello"
 
