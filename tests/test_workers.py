@@ -162,3 +162,9 @@ def test_the_log_says_at_the_start_what_is_wrong_with_letta(tmp_path: Path) -> N
         assert len(bridge.workers) == 2
     assert len(lines) == 1
     assert "The Letta server at http://127.0.0.1:9 can't be reached: the connection was refused" in lines[0]
+
+
+def test_https_to_the_http_port_ends_at_once_with_a_hint_in_the_log(bridge: Service, tmp_path: Path) -> None:
+    with pytest.raises(requests.exceptions.SSLError):
+        requests.get(bridge.url.replace("http://", "https://"), timeout=SOON)
+    until(lambda: "a client speaks https to this http port" in (tmp_path / "log").read_text())

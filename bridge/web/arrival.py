@@ -19,6 +19,8 @@ MOST_CHUNKS = 50_000
 READ_AHEAD = 1 << 10
 
 _END_OF_HEAD = b"\r\n\r\n"
+# The first bytes of every TLS connection; no HTTP request begins so.
+_TLS_HELLO = b"\x16\x03"
 _CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\Z", re.DOTALL)
 # The most bytes of the line before a chunk, which has the size of the chunk.
 _LONGEST_CHUNK_LINE = 10_000
@@ -57,6 +59,10 @@ class Arrival:
             self._find_head(searched)
         if self._head_length and not self.is_complete:
             self.is_complete = self._has_body()
+
+    @property
+    def is_tls(self) -> bool:
+        return self.received.startswith(_TLS_HELLO)
 
     def is_overdue(self, now: float, pause: float, silence: float) -> bool:
         """Returns whether the client sends too slowly. `silence` limits the seconds before its first byte."""

@@ -36,6 +36,10 @@ LINGER = 2.0
 LONGEST_LINGER = 30.0
 # Seconds between two signs of life for the main process, which waits for them for a minute.
 LIFE_INTERVAL = 1.0
+# What a client gets that speaks TLS: most then say "wrong version number", for which people find the reason.
+NO_TLS = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+# Seconds between two hints in the log about clients that speak TLS.
+HINT_INTERVAL = 60.0
 # Seconds between two searches for slow clients. A new connection gets at least this long.
 CHECK_INTERVAL = 1.0
 
@@ -52,7 +56,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     """gunicorn's threaded worker, changed so that clients that send or read slowly do not delay other clients.
     - A request gets a thread when all of it has arrived, or when its head is enough to refuse it. The event loop sends
       what the client does not take of the reply at once. So no thread waits for a client, except for that of a turn.
-    - The event loop does not wait until a client closes its connection.
+    - The event loop does not wait until a client closes its connection. One that speaks TLS is refused at once.
     - While too many bytes are held, the largest incomplete requests are refused.
     - While no further connection can be opened, new clients wait. If the worker fails to handle a connection, it closes
       this connection. gunicorn's own worker would end, with all its turns.
@@ -68,6 +72,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.lingering: dict[TConn, Pace] = {}  # connections after their last reply, which the client may not have read
         self.last_check = 0.0  # when slow clients were last searched for
         self.last_sign = 0.0  # when the main process was last told that this worker lives
+        self.next_hint = 0.0  # from when on the log gets another hint about TLS
 
     @cached_property
     def settings(self) -> Settings:
@@ -186,10 +191,26 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             arrival.expects_continue = False
             with suppress(OSError):
                 conn.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if arrival.is_complete:
+        if arrival.is_tls:
+            self.refuse_tls(conn)
+        elif arrival.is_complete:
             self.give_to_thread(conn)
         else:
             self.make_room()
+
+    def refuse_tls(self, conn: TConn) -> None:
+        """Ends a connection of a client that speaks https to this http port. Each would wait for the other's words."""
+        now = time.monotonic()
+        if now >= self.next_hint:
+            self.next_hint = now + HINT_INTERVAL
+            self.log.warning(
+                "a client speaks https to this http port: write http:// instead of https:// in the base URL that the"
+                " client has, or put a proxy with TLS in front of the bridge"
+            )
+        self.stop_watching(conn)
+        with suppress(OSError):
+            conn.sock.send(NO_TLS)
+        self.end_connection(conn)
 
     def make_room(self) -> None:
         """While too many bytes are held, refuses the largest incomplete request, or gives up the largest reply."""
@@ -286,7 +307,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """
         if not served.exception() and served.result():
             self.finish_request(conn, served)
-            return
+        else:
+            self.end_connection(conn)
+
+    def end_connection(self, conn: TConn) -> None:
+        """Ends a connection that the event loop does not watch, after the client has read the last reply."""
         with suppress(OSError):
             conn.sock.shutdown(SHUT_WR)
         if self.watch_connection(conn, EVENT_READ, self.on_rest):

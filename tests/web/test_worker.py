@@ -27,7 +27,15 @@ from bridge.web.body_limits import BODY_LIMITS
 from bridge.web.pace import SLOWEST_RATE
 from bridge.web.reply_socket import wait_for_client
 from bridge.web.room import LARGE, ROOM, SMALL, Room
-from bridge.web.worker import ACCEPT_PAUSE, CHECK_INTERVAL, LINGER, LONGEST_LINGER, Worker
+from bridge.web.worker import (
+    ACCEPT_PAUSE,
+    CHECK_INTERVAL,
+    HINT_INTERVAL,
+    LINGER,
+    LONGEST_LINGER,
+    NO_TLS,
+    Worker,
+)
 from tests.waiting import SOON
 
 P = ParamSpec("P")
@@ -765,6 +773,36 @@ def refuse(fault: Exception) -> Callable[..., object]:
 
 
 # --- TLS ----------------------------------------------------------------------------------------------------
+
+
+def client_hello() -> bytes:
+    """What a client with https sends first."""
+    sent = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname="bridge.test").do_handshake()
+    return sent.read()
+
+
+def test_a_client_that_speaks_https_to_the_http_port_is_refused_at_once_with_a_hint_in_the_log(loop: Loop) -> None:
+    for _ in range(3):
+        client = loop.connect(client_hello())
+        assert client.read() == NO_TLS
+        assert client.is_cut_off
+    assert loop.threads_used == 0
+    assert len(loop.log.lines) == 1
+    assert "a client speaks https to this http port: write http:// instead of https://" in loop.log.lines[0]
+    loop.wait(HINT_INTERVAL)
+    loop.connect(client_hello())
+    assert len(loop.log.lines) == 2
+
+
+def test_https_to_the_http_port_is_recognised_by_its_second_byte(loop: Loop) -> None:
+    client = loop.connect()
+    for number, byte in enumerate(client_hello()[:2]):
+        assert (client.read(), number) == (b"", number)
+        client.send(bytes([byte]))
+        loop.run()
+    assert client.read() == NO_TLS
 
 
 def test_over_tls_gunicorn_reads_the_request_itself(loop: Loop, tmp_path: Path) -> None:
