@@ -61,6 +61,7 @@ BEHAVIOURS = {
     "test_security_wire.py": "hostile bytes, through the whole service",
     "test_threads_lacking.py": "a lack of threads, in every module that starts one",
     "test_two_lettas.py": "bridges in front of two Lettas that share a store",
+    "test_typical_mistakes.py": "what people are told, through the whole service",
     "test_workers.py": "several workers of the whole service",
     "test_workers_starved.py": "a lack of files or disk, in the whole service",
     "test_choice.py": OF_THE_RUN,

@@ -104,7 +104,7 @@ def test_the_limit_counts_the_tools_of_client_and_operator_together(
     [
         ("{", "all.json can't be read as JSON"),
         ('{"tools": 5}', "`tools` must be an array."),
-        ('[{"type": "function"}]', "`tools[0].function` must be an object."),
+        ('[{"type": "function"}]', "`tools[0].function` must be an object with `name`"),
         ('[{"type": "function", "function": {"name": "a b"}}]', "A tool's name is made of"),
         (described('{"type": "object", "properties": {"x": {"type": "any"}}}'), "properties.x.type` must be one of"),
         (described('{"type": "array"}'), "the parameters of a tool must be of type object"),

@@ -21,6 +21,7 @@ LEVELS_AROUND_SCHEMA = 8
 MOST_UNPACKED = 100
 # The `wbits` by which zlib chooses the format: 31 is gzip, 15 is zlib's own format.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _TOO_SLOW = "The request body did not come whole, did not come in time, or came in too many small chunks."
 
 
@@ -51,7 +52,7 @@ class Bodies:
         with self._lock if encoding or len(received) > SMALL else nullcontext():
             body = self._unpack(received, encoding) if encoding else received
             self._hold(body, max(0, parsed_size(body) - len(received)), until_over)
-            parsed = parse_json_body(body, self._deepest)
+            parsed = self._parse(body, request.mimetype)
         until_over.callback(self._room.remove, len(received))
         until_sent.callback(self._room.add, len(received))
         return parsed, body
@@ -66,6 +67,19 @@ class Bodies:
             body = self._unpack(received, encoding)
             self._hold(body, max(0, len(body) - len(received)), until_sent)
         return body
+
+    def _parse(self, body: bytes, declared: str) -> JsonObject:
+        """Returns the JSON object of a body. The type that the client declares does not matter, except in the error."""
+        try:
+            return parse_json_body(body, self._deepest)
+        except InvalidRequest as fault:
+            if fault.code != "invalid_json" or declared not in _FORMS:
+                raise
+            raise InvalidRequest(
+                f"The request body is a form ({declared}), and must be JSON: send the header"
+                " `Content-Type: application/json` and a JSON object.",
+                code=fault.code,
+            ) from fault
 
     def _hold(self, body: bytes, added: int, until_over: ExitStack) -> None:
         """Counts the bytes by which a parsed body is larger than what the worker received. Small ones are accepted."""

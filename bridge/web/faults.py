@@ -16,10 +16,10 @@ from bridge.errors import (
     InternalFailure,
     InvalidRequest,
     NoWebSocket,
-    UnknownPath,
     WrongMethod,
 )
 from bridge.trace import current_trace
+from bridge.web.wrong_paths import error_for_path
 
 
 def add_error_handlers(app: Flask) -> None:
@@ -66,9 +66,10 @@ def _error_from_http(fault: HTTPException, limit: int) -> BridgeError:
     if isinstance(fault, RequestEntityTooLarge):
         return BodyTooLarge(f"The request body is larger than {limit} bytes.")
     if isinstance(fault, NotFound):
-        return UnknownPath.no_such_route()
+        return error_for_path(request.path, request.script_root)
     if isinstance(fault, MethodNotAllowed):
-        return _error_from_method(", ".join(fault.valid_methods or ()))
+        usual = [method for method in fault.valid_methods or () if method not in ("HEAD", "OPTIONS")]
+        return _error_from_method(" or ".join(sorted(usual)))
     if isinstance(fault, SecurityError):
         return InvalidRequest(
             "This service is not known by that host name. To use it, add it to BRIDGE_TRUSTED_HOSTS.",
@@ -83,7 +84,7 @@ def _error_from_method(valid: str) -> BridgeError:
     """
     if request.headers.get("Upgrade", "").lower() == "websocket":
         return NoWebSocket(f"There is no web socket here; this route takes {valid}.")
-    return WrongMethod(f"This route takes {valid} only.")
+    return WrongMethod(f"This route takes {valid}, not {request.method:.20}.")
 
 
 def _error_response(failure: BridgeError) -> Response:

@@ -11,6 +11,11 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from bridge.errors import Unauthorized
 from bridge.keys import ApiKey
 
+# Headers in which clients of other services send their keys.
+_KEY_HEADERS = ("X-Api-Key", "Api-Key")
+# What people and clients send in place of a key that is not set.
+_STAND_INS = frozenset({"none", "null", "undefined", "no-key", "not-needed"})
+
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
     """Returns the one of `keys` that the request sends as its bearer token. None if `keys` is empty.
@@ -22,8 +27,23 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
     digest = hashlib.sha256((shown or "").encode()).hexdigest()
     matching = [key for key in keys if hmac.compare_digest(key.sha256, digest)]
     if shown is None or not matching:
-        raise Unauthorized("A valid API key of this service is needed: send `Authorization: Bearer <key>`.")
+        raise Unauthorized(_what_is_wrong_with_key(request, shown))
     return matching[0]
+
+
+def _what_is_wrong_with_key(request: Request, shown: str | None) -> str:
+    """Returns what the client did with its key, whatever the key is."""
+    if shown and shown.lower() not in _STAND_INS:
+        return "The API key is not one of this service. Set the client's API key to one that its operator gave you."
+    header = next((name for name in _KEY_HEADERS if request.headers.get(name)), "")
+    if header and not shown:
+        return f"The API key came in the header `{header}`. Send it as `Authorization: Bearer <key>`."
+    if shown is None and request.headers.get("Authorization"):
+        return "The header `Authorization` does not begin with `Bearer`. Send it as `Authorization: Bearer <key>`."
+    return (
+        "No API key came, and this service needs one. Set the client's API key to one that its operator gave you; it is"
+        " sent as `Authorization: Bearer <key>`."
+    )
 
 
 def bearer_token_matches(request: Request, key: str) -> bool:

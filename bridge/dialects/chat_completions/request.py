@@ -61,7 +61,8 @@ def wants_usage(body: JsonObject) -> bool:
 def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise InvalidRequest("`messages` must be an array with at least one message.", param="messages")
+        other = " `input` is for /v1/responses." if "input" in body else ""
+        raise InvalidRequest(f"`messages` must be an array with at least one message.{other}", param="messages")
     found = []
     for index, item in enumerate(messages):
         where = f"messages[{index}]"

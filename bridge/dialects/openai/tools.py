@@ -30,7 +30,8 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
     for index, spec in enumerate(specs):
         if spec.name in seen:
             raise InvalidRequest(
-                f"`tools[{index}].function.name` is {spec.name!r:.160}, which an earlier tool has already.",
+                f"`tools[{index}].function.name` is {spec.name!r:.160}, which an earlier tool has already. Rename"
+                " one of them.",
                 param=f"tools[{index}].function.name",
             )
         seen.add(spec.name)
@@ -90,7 +91,11 @@ def _parse_tool(value: Any, where: str) -> ToolSpec:
         )
     function = value.get("function")
     if not isinstance(function, dict):
-        raise InvalidRequest(f"`{where}.function` must be an object.", param=f"{where}.function")
+        flat = " These are beside `type` here, as in the Responses API." if "name" in value else ""
+        raise InvalidRequest(
+            f"`{where}.function` must be an object with `name`, `description` and `parameters`.{flat}",
+            param=f"{where}.function",
+        )
     return parse_function(function, f"{where}.function")
 
 
@@ -98,7 +103,7 @@ def parse_function(function: JsonObject, where: str) -> ToolSpec:
     """Returns the tool that a function's name, description and parameters describe. The schema is not checked here."""
     name, description, parameters = function.get("name"), function.get("description"), function.get("parameters")
     if not isinstance(name, str) or not name:
-        raise InvalidRequest(f"`{where}.name` must be a string.", param=f"{where}.name")
+        raise InvalidRequest(f"`{where}.name` must be a string: each tool needs a name.", param=f"{where}.name")
     if description is not None and not isinstance(description, str):
         raise InvalidRequest(f"`{where}.description` must be a string.", param=f"{where}.description")
     if parameters is not None and not isinstance(parameters, dict):

@@ -38,7 +38,8 @@ def input_items(body: JsonObject) -> list[Any]:
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
     if not isinstance(given, list):
-        raise InvalidRequest("`input` must be a string or an array of items.", param="input")
+        other = " `messages` is for /v1/chat/completions." if "messages" in body else ""
+        raise InvalidRequest(f"`input` must be a string or an array of items.{other}", param="input")
     return given
 
 
