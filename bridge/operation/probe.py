@@ -94,6 +94,6 @@ class Probe:
         if found == before:
             return
         if found.state == OK:
-            log.info("not ready: %s is well again", self._name)
+            log.info("ready again: %s", self._name)
         else:
             log.warning("not ready: %s", found.message or self._name, extra={"fields": {"code": found.state}})

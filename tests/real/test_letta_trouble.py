@@ -47,6 +47,8 @@ def test_the_bridge_signs_in_with_the_password_of_the_server(
     with Service(environment, tmp_path / "bridge.log") as bridge:
         body = {"model": name, "messages": [{"role": "user", "content": "Hello"}]}
         answer = requests.post(f"{bridge.url}/v1/chat/completions", json=body, timeout=60)
+        ready = requests.get(f"{bridge.url}/readyz", timeout=60).json()
+    assert ready["letta"] == (code or "ok")
     assert answer.status_code == status
     assert answer.json().get("error", {}).get("code") == code
     log = (tmp_path / "bridge.log").read_text()

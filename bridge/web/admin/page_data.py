@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from bridge.errors import LettaError, StoreUnavailable
 from bridge.history.activity import Activity
-from bridge.letta.failures import NO_ANSWER_IN_TIME
 from bridge.operation.parts import Parts
 from bridge.operation.probe import OK
 from bridge.operation.snapshots import Snapshot
@@ -42,7 +41,9 @@ class PageData:
     def letta_trouble(self) -> str:
         """Returns what is wrong with Letta as /readyz knows it, "" if it answers."""
         found = self.parts.letta_probe.find()
-        return "" if found.state == OK else found.message or NO_ANSWER_IN_TIME
+        if found.state == OK:
+            return ""
+        return found.message or f"The Letta server could not be checked: {found.state}."
 
     def read_history(self, ask: Callable[[Activity], Known]) -> Known | None:
         """Returns what `ask` reads from the history. If the store fails, adds one warning and returns None."""

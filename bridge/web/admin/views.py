@@ -127,13 +127,13 @@ def health_data(page: PageData) -> Data:
 
 
 def _letta_state(page: PageData) -> Data:
-    url = page.parts.settings.letta_base_url
-    try:
-        trouble, features = page.letta_trouble(), page.parts.gateway.features()
-    except LettaError as failure:
-        return {"url": url, "failure": failure.message}
+    url, trouble = page.parts.settings.letta_base_url, page.letta_trouble()
     if trouble:
         return {"url": url, "failure": trouble}
+    try:
+        features = page.parts.gateway.features()
+    except LettaError as failure:
+        return {"url": url, "failure": failure.message}
     return {"url": url, "version": features.version_text, "capabilities": features.abilities_in_words()}
 
 
