@@ -8,7 +8,7 @@ RUN useradd --system --uid 10001 --no-create-home bridge \
 WORKDIR /app
 COPY requirements.txt .
 RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt
-COPY app.py gunicorn.conf.py ./
+COPY app.py gunicorn.conf.py letta-bridge ./
 COPY bridge bridge
 COPY templates templates
 # Otherwise each start would compile the code again.

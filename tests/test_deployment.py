@@ -79,7 +79,7 @@ def test_only_the_bridge_can_be_reached_and_only_from_the_same_machine() -> None
 def test_the_image_has_all_files_of_the_service() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     copied = {name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]}
-    assert {"app.py", "gunicorn.conf.py", "bridge", "templates", "requirements.txt"} <= copied
+    assert {"app.py", "gunicorn.conf.py", "letta-bridge", "bridge", "templates", "requirements.txt"} <= copied
     let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert let_in == copied
     assert all((ROOT / name).exists() for name in copied)

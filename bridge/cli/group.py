@@ -1,4 +1,4 @@
-"""The group of all commands: `python -m bridge ...` or `flask bridge ...`. Tables for people, JSON for programs."""
+"""The group of all commands: `letta-bridge ...` or `flask bridge ...`. Tables for people, JSON for programs."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -154,16 +155,62 @@ def test_flasks_command_line_has_the_same_commands(settings: Settings, letta: Sh
         ({"LETTA_BASE_URL": "http://127.0.0.1:9", "BRIDGE_ALLOW_ANONYMOUS": "1"}, "Error: The Letta server at"),
     ],
 )
-def test_the_module_reads_its_settings_from_the_environment(
+def test_the_program_reads_its_settings_from_the_environment(
     tmp_path: Path, environment: dict[str, str], said: str
 ) -> None:
     whole = {**environment, "PATH": os.environ["PATH"], "BRIDGE_DATA_DIR": str(tmp_path), "DYNO": "no .env file"}
     done = subprocess.run(
-        [sys.executable, "-m", "bridge", "tools"], cwd=ROOT, env=whole, capture_output=True, text=True, check=False
+        [ROOT / "letta-bridge", "tools"], cwd=tmp_path, env=whole, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("has_packages", [True, False])
+def test_without_a_virtual_environment_the_program_uses_the_system_s_packages_or_makes_one(
+    tmp_path: Path, has_packages: bool
+) -> None:
+    """An image and Heroku have the packages, a new clone has not."""
+    for name in ("app.py", "bridge"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "letta-bridge", tmp_path)
+    runs = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+    programs = tmp_path / "programs"
+    make_program(programs / "python3", runs if has_packages else "#!/bin/sh\nexit 1\n")
+    make_program(tmp_path / "python", runs)
+    (tmp_path / "Makefile").write_text(".venv/.can-run:\n\t@echo installing; mkdir -p .venv/bin; mv python .venv/bin\n")
+    done = subprocess.run(
+        [tmp_path / "letta-bridge", "keys", "new", "phone", "--json"],
+        cwd="/",
+        env={"PATH": f"{programs}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["name"] == "phone"
+    assert done.stderr == ("" if has_packages else "installing\n")
+
+
+def make_program(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o700)
+
+
+@pytest.mark.servers
+def test_the_program_works_from_any_folder_and_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(ROOT / "letta-bridge")
+    done = subprocess.run(
+        [tmp_path / "link", "--help"],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("Usage: letta-bridge [OPTIONS] COMMAND")
 
 
 def test_a_table_is_as_wide_as_its_widest_cells() -> None:

@@ -73,7 +73,7 @@ def bridge(*arguments: str, given: str | None = None, **environment: str) -> sub
     """Calls the program as people do."""
     whole = {"PATH": os.environ["PATH"], "DYNO": "no .env file", **environment}
     return subprocess.run(
-        [sys.executable, "-m", "bridge", *arguments],
+        [ROOT / "letta-bridge", *arguments],
         cwd=ROOT,
         env=whole,
         input=given,
@@ -230,9 +230,9 @@ def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
     ],
 )
 def test_both_command_lines_report_wrong_settings_alike(arguments: tuple[str, ...], code: int, output: str) -> None:
-    for module in (["bridge"], ["flask", "--app", "app", "bridge"]):
+    for program in ([ROOT / "letta-bridge"], [sys.executable, "-m", "flask", "--app", "app", "bridge"]):
         done = subprocess.run(
-            [sys.executable, "-m", *module, *arguments],
+            [*program, *arguments],
             cwd=ROOT,
             env={"PATH": os.environ["PATH"], "DYNO": "no .env file"},
             capture_output=True,
@@ -268,10 +268,12 @@ def test_a_shell_completes_commands(tmp_path: Path) -> None:
     code.write_text(bridge("completion", "bash").stdout)
     script = f"""
         . {code}
-        COMP_WORDS=(bridge tools s); COMP_CWORD=2
-        _bridge_completion bridge
+        COMP_WORDS=(letta-bridge tools s); COMP_CWORD=2
+        _letta_bridge_completion letta-bridge
         printf '%s\\n' "${{COMPREPLY[@]}}"
-        bridge keys new phone --json
+        declare -F bridge
+        cd /
+        letta-bridge keys new phone --json
     """
     done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith('show\n{\n  "name": "phone"')
@@ -282,7 +284,7 @@ def test_a_shell_completes_commands(tmp_path: Path) -> None:
 def test_other_shells_call_the_same_program(shell: str) -> None:
     done = bridge("completion", shell)
     assert f"{shell}_complete" in done.stdout
-    assert f"{sys.executable} -m bridge" in done.stdout
+    assert f" {ROOT / 'letta-bridge'})" in done.stdout
 
 
 # --- doctor -----------------------------------------------------------------------------------------------

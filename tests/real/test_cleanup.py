@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
@@ -199,7 +198,7 @@ def test_every_tool_of_a_large_server_is_listed(world: World, part: str) -> None
     for name in names:
         make_tool(world, name, tags, source_code=f"# {OWNER}\ndef {name}(**kwargs):\n    return ''\n")
     done = subprocess.run(
-        [sys.executable, "-m", "bridge", "tools"],
+        [ROOT / "letta-bridge", "tools"],
         cwd=ROOT,
         env=world.bridge.environment,
         capture_output=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ def name(part: str) -> str:
 
 def bridge(world: World, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "bridge", *arguments],
+        [ROOT / "letta-bridge", *arguments],
         cwd=ROOT,
         env=world.bridge.environment,
         input=given,
