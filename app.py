@@ -36,6 +36,7 @@ from bridge.operation.snapshots import Snapshots
 from bridge.passthrough.guard import Guard
 from bridge.passthrough.rights import serves_letta
 from bridge.passthrough.views import Views
+from bridge.running import complete_from_running, find_running
 from bridge.shared import make_shared_parts
 from bridge.stubs.cache import StubCache
 from bridge.stubs.checks import schema_limits
@@ -122,8 +123,13 @@ def _app_with_commands_only() -> Flask:
 
 
 def read_environment_settings(*, serving: bool) -> Settings:
-    """Returns the settings of the environment and `.env`. Without `serving`, no client's key is needed."""
-    return read_settings(complete_environment(os.environ, Path.cwd()), serving=serving)
+    """Returns the settings of the environment and `.env`. Without `serving`, as commands have it, no client's key is
+    needed, and a bridge that `make run` started gives the settings that are not set.
+    """
+    environment = complete_environment(os.environ, Path.cwd())
+    return read_settings(
+        environment if serving else complete_from_running(environment, find_running()), serving=serving
+    )
 
 
 def assemble_parts(

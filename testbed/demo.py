@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
-from bridge.config import complete_environment, read_settings
+from bridge.config import complete_environment, read_settings, variable_rows
 from bridge.errors import SettingsError
+from bridge.letta.client import LettaServer
+from bridge.running import RunningBridge, announced, find_running
+from bridge.values import is_loopback
 from testbed.agents import MODEL, create_agent, embedding_config, llm_config
+from testbed.cache import Cache
 from testbed.errors import StartFailed, TestbedError
 from testbed.model import ScriptedModel
 from testbed.network import free_port, send
 from testbed.server import Server, running
 from testbed.service import ROOT, Service
+from testbed.slots import Slot
+from testbed.welcome import NEW_KEY, find_agents, welcome
 
 LETTA = "0.16.1"
+SLOT = "demo"
 LOOK_SECONDS = 2.0
 OPENAI = "https://api.openai.com/v1"
 AGENTS = {"sample-letta-v1": "letta_v1_agent", "sample-memgpt-v2": "memgpt_v2_agent"}
@@ -39,11 +46,9 @@ class Model:
 def main() -> None:
     environment = complete_environment(os.environ, ROOT)
     environment["PORT"] = environment.get("PORT") or "8080"
-    if not environment.get("BRIDGE_API_KEYS"):
-        _say("BRIDGE_API_KEYS is not set: clients need no key, and only this machine is served")
-        environment = {"BRIDGE_ALLOW_ANONYMOUS": "1", **environment, "BRIDGE_HOST": "127.0.0.1"}
     signal.signal(signal.SIGTERM, _stop)
     try:
+        _allow_use_without_keys(environment)
         _check(environment)
         with contextlib.ExitStack() as started:
             server = None if environment.get("LETTA_BASE_URL") else _bring_up_letta(started, environment)
@@ -54,21 +59,44 @@ def main() -> None:
         sys.exit(f"\nmake run: {fault}")
 
 
+def _allow_use_without_keys(environment: dict[str, str]) -> None:
+    """Without keys, serves this machine only, unless the user has set both variables that open the bridge to others."""
+    if environment.get("BRIDGE_API_KEYS"):
+        return
+    host = environment["BRIDGE_HOST"] = environment.get("BRIDGE_HOST") or "127.0.0.1"
+    if not is_loopback(host) and not environment.get("BRIDGE_ALLOW_ANONYMOUS"):
+        raise SettingsError(
+            f"BRIDGE_HOST={host} lets other machines reach the bridge, and BRIDGE_API_KEYS is not set: anybody who"
+            f" reaches the port could talk to your agents.\n{NEW_KEY} makes a key and says where to put it. If nobody"
+            " else can reach the port, set BRIDGE_ALLOW_ANONYMOUS=1 instead."
+        )
+    environment["BRIDGE_ALLOW_ANONYMOUS"] = environment.get("BRIDGE_ALLOW_ANONYMOUS") or "1"
+
+
 def _check(environment: Mapping[str, str]) -> None:
     """Reports settings that would stop the service before anything is installed."""
     read_settings({**environment, "LETTA_BASE_URL": environment.get("LETTA_BASE_URL") or "http://127.0.0.1"})
-    port = environment["PORT"]
-    if free_port(int(port)) != int(port):
+    port, running = environment["PORT"], find_running()
+    if running is not None and _would_collide(environment, running):
         raise StartFailed(
-            f"port {port} is in use, perhaps by a bridge that runs already. To use another: PORT=8081 make run"
+            f"`make run` already runs here: {running.url}. Stop it (Ctrl-C), or start another bridge in front of the"
+            f" same Letta: PORT={int(port) + 1} LETTA_BASE_URL={running.environment['LETTA_BASE_URL']} make run"
         )
+    if free_port(int(port)) != int(port):
+        raise StartFailed(f"port {port} is in use. To use another: PORT={int(port) + 1} make run")
+
+
+def _would_collide(environment: Mapping[str, str], running: RunningBridge) -> bool:
+    """Whether the running bridge has the port, or the only Letta that `make run` can start."""
+    has_letta = not environment.get("LETTA_BASE_URL") and Slot(Cache.default(), LETTA, SLOT).is_taken()
+    return has_letta or running.environment["PORT"] == environment["PORT"]
 
 
 def _bring_up_letta(started: contextlib.ExitStack, environment: dict[str, str]) -> Server:
     _say(f"LETTA_BASE_URL is not set: starting a local Letta {LETTA} (kept in .cache, removed by `make clean`)")
     model = started.enter_context(_model(environment))
     server = started.enter_context(
-        running(LETTA, model_url=model.url, model_key=environment.get("OPENAI_API_KEY"), progress=_say, slot="demo")
+        running(LETTA, model_url=model.url, model_key=environment.get("OPENAI_API_KEY"), progress=_say, slot=SLOT)
     )
     environment["LETTA_BASE_URL"] = server.base_url
     for name, agent_type in AGENTS.items():
@@ -108,11 +136,17 @@ def _make_agent(base_url: str, name: str, agent_type: str, model: Model) -> None
     send("PATCH", f"{base_url}/v1/agents/{found[0]['id']}", body=body, timeout=30).raise_for_status()
 
 
-def _serve(started: contextlib.ExitStack, environment: Mapping[str, str], server: Server | None) -> None:
+def _serve(started: contextlib.ExitStack, environment: dict[str, str], server: Server | None) -> None:
     """Runs the Procfile's command until it ends or is stopped, or until the Letta that was started here ends."""
-    password = environment.get("BRIDGE_ADMIN_PASSWORD") or secrets.token_urlsafe(9)
-    service = started.enter_context(Service({**environment, "BRIDGE_ADMIN_PASSWORD": password}))
-    _say(_welcome(service.url, environment, "as you set it" if environment.get("BRIDGE_ADMIN_PASSWORD") else password))
+    set_ = environment.get("BRIDGE_ADMIN_PASSWORD")
+    password = set_ or lasting_password(Cache.default().root / SLOT)
+    environment["BRIDGE_ADMIN_PASSWORD"] = password
+    settings = read_settings(environment)
+    service = started.enter_context(Service(environment))
+    url = service.url + settings.url_prefix
+    started.enter_context(announced(RunningBridge(url, settings_of(environment))))
+    agents, trouble = find_agents(LettaServer(settings), list(AGENTS))
+    _say(welcome(url, settings, agents, trouble, "as you set it" if set_ else password))
     while (code := service.wait(LOOK_SECONDS)) is None:
         if server is not None and not server.is_running():
             raise StartFailed(
@@ -121,31 +155,26 @@ def _serve(started: contextlib.ExitStack, environment: Mapping[str, str], server
     sys.exit(code)
 
 
-def _welcome(url: str, environment: Mapping[str, str], password: str) -> str:
-    key = " -H 'Authorization: Bearer YOUR_KEY'" if environment.get("BRIDGE_API_KEYS") else ""
-    model, trouble = ("YOUR_AGENT", "") if key else _some_model(url)
-    question = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello!"}]})
-    serves_letta = environment.get("BRIDGE_LETTA_API", "") not in ("", "off")
-    letta = f"\n  Letta API  {url}/letta   (for Letta Code and letta-client: docs/letta.md)" if serves_letta else ""
-    return f"""
-{trouble or "The bridge is ready."}
-
-  base URL   {url}/v1      (for your client; the model is the name of an agent){letta}
-  try it     curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{question}'
-  admin      {url}/admin/  (password: {password})
-
-Ctrl-C stops everything that was started here.
-"""
+def lasting_password(folder: Path) -> str:
+    """Returns the password of the admin page, which stays the same from start to start. Only this user can read it."""
+    path = folder / "admin-password"
+    with contextlib.suppress(FileNotFoundError):
+        if password := path.read_text().strip():
+            return password
+    folder.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    password = secrets.token_urlsafe(9)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f"{password}\n")
+    return password
 
 
-def _some_model(url: str) -> tuple[str, str]:
-    """Returns a model for the example, a sample agent or else the first agent, and what is wrong, if anything."""
-    answer = send("GET", f"{url}/v1/models", timeout=30).json()
-    if "error" in answer:
-        return "YOUR_AGENT", f"The bridge runs, but can't serve yet: {answer['error']['message']}"
-    names = [model["id"] for model in answer["data"]]
-    found = next((name for name in [*AGENTS, *names] if name in names), None)
-    return (found, "") if found else ("YOUR_AGENT", "The bridge is ready, but this Letta has no agent yet: make one.")
+def settings_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns the settings that the service has, with whole paths: commands may be called in another folder."""
+    set_ = {row["variable"]: environment.get(row["variable"], "").strip() for row in variable_rows()}
+    paths = {"BRIDGE_DATA_DIR": set_["BRIDGE_DATA_DIR"] or ".bridge", "BRIDGE_FILES": set_["BRIDGE_FILES"]}
+    whole = {name: str(ROOT / path) for name, path in paths.items() if path}
+    return {name: value for name, value in {**set_, **whole}.items() if value}
 
 
 def _say(line: str) -> None:

@@ -41,7 +41,7 @@ class Service:
         if parameters:
             self.environment["TEST_PARAMETERS"] = json.dumps(dict(parameters))
             self._command = f"{shlex.quote(sys.executable)} -m testbed.tuned_service"
-        self.url = f"http://127.0.0.1:{environment['PORT']}"
+        self.url = local_url(environment)
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -125,6 +125,13 @@ class Service:
         if self._log is None:
             return "; its output is above"
         return ":\n" + "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+
+
+def local_url(environment: Mapping[str, str]) -> str:
+    """Returns the address at which this machine reaches a bridge with these settings."""
+    host = environment.get("BRIDGE_HOST", "").strip(" []") or "0.0.0.0"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{environment['PORT']}"
 
 
 def web_command() -> str:

@@ -23,6 +23,7 @@ FLOORS: list[set[str]] = [
         "bridge.fingerprints",
         "bridge.json_text",
         "bridge.folders",
+        "bridge.running",
         "bridge.lasting_thread",
     },
     {"bridge.logs", "bridge.keys"},

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import responses
 
+from bridge.running import RunningBridge
 from testbed import demo
-from testbed.service import Service
+from testbed.service import ROOT, Service
 
 URL = "http://127.0.0.1:8080"
-MODELS = {"data": [{"id": "ada"}]}
+LETTA = "http://letta.test:8283"
 
 
 @pytest.fixture
@@ -31,11 +33,9 @@ def proxies(answers: responses.RequestsMock) -> list[Any]:
 def test_requests_to_local_servers_use_no_proxy(answers: responses.RequestsMock) -> None:
     answers.get(f"{URL}/v1/agents/", json=[{"id": "agent-1", "llm_config": {"context_window": 32_000}}])
     answers.patch(f"{URL}/v1/agents/agent-1", json={})
-    answers.get(f"{URL}/v1/models", json=MODELS)
     demo._make_agent(URL, "ada", "letta_v1_agent", demo.Model("http://model.test/v1", "gpt", "a model"))
-    assert demo._some_model(URL) == ("ada", "")
     assert answers.calls[0].request.params == {"name": "ada"}
-    assert proxies(answers) == [{}, {}, {}]
+    assert proxies(answers) == [{}, {}]
 
 
 def test_waiting_for_the_service_uses_no_proxy(
@@ -54,36 +54,114 @@ def test_waiting_for_the_service_uses_no_proxy(
     assert proxies(answers) == [{}]
 
 
-def test_an_empty_port_means_the_default_port(monkeypatch: pytest.MonkeyPatch) -> None:
+class Stopped(Exception):
+    """Is raised in place of the start of the service."""
+
+
+class Run:
+    """Runs `make run` up to the start of the service, with Letta at LETTA unless `environment` has another."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.running: RunningBridge | None = None
+        self.port_is_free = True
+        self.has_demo_letta = False
+        self._monkeypatch.setattr(demo, "find_running", lambda: self.running)
+        self._monkeypatch.setattr(demo, "free_port", lambda port: port if self.port_is_free else port + 1)
+        self._monkeypatch.setattr(demo.Slot, "is_taken", lambda slot: self.has_demo_letta)
+        self._monkeypatch.setattr(demo, "_serve", self._serve)
+
+    def _serve(self, started: object, environment: dict[str, str], server: object) -> None:
+        self.served = environment
+        raise KeyboardInterrupt
+
+    def __call__(self, **environment: str) -> dict[str, str]:
+        """Returns the environment in which the service would be started."""
+        for name, value in {"DYNO": "no .env file", "LETTA_BASE_URL": LETTA, **environment}.items():
+            self._monkeypatch.setenv(name, value)
+        demo.main()
+        return self.served
+
+    def fault(self, **environment: str) -> str:
+        """Returns what it says in place of starting."""
+        with pytest.raises(SystemExit) as ended:
+            self(**environment)
+        return str(ended.value)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setenv("DYNO", "no .env file")
-    monkeypatch.setenv("PORT", "")
-    monkeypatch.setattr(demo, "free_port", lambda preferred: preferred + 1)
-    try:
-        with pytest.raises(SystemExit, match="port 8080 is in use"):
-            demo.main()
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    yield Run(monkeypatch)
+    signal.signal(signal.SIGTERM, before)
 
 
-@pytest.mark.parametrize("anonymous", ["0", "1"])
-def test_with_keys_the_example_has_a_key_and_the_service_is_not_queried(
-    answers: responses.RequestsMock, anonymous: str
+def test_an_empty_port_means_the_default_port(run: Run) -> None:
+    run.port_is_free = False
+    assert run.fault(PORT="") == "\nmake run: port 8080 is in use. To use another: PORT=8081 make run"
+
+
+@pytest.mark.parametrize(
+    ("letta", "port", "has_demo_letta"), [(LETTA, "8080", False), ("", "8080", True), ("", "9000", True)]
+)
+def test_a_second_run_says_where_the_first_is_and_how_to_use_its_letta(
+    run: Run, letta: str, port: str, has_demo_letta: bool
 ) -> None:
-    environment = {"BRIDGE_API_KEYS": "k" * 20, "BRIDGE_ALLOW_ANONYMOUS": anonymous}
-    text = demo._welcome(URL, environment, "secret")
-    assert "The bridge is ready." in text
-    assert "-H 'Authorization: Bearer YOUR_KEY'" in text
+    run.running = RunningBridge(URL, {"LETTA_BASE_URL": LETTA, "PORT": "8080"})
+    run.has_demo_letta = has_demo_letta
+    fault = run.fault(PORT=port, LETTA_BASE_URL=letta)
+    assert f"`make run` already runs here: {URL}." in fault
+    assert f"PORT={int(port) + 1} LETTA_BASE_URL={LETTA} make run" in fault
 
 
-def test_without_keys_the_example_has_no_key(answers: responses.RequestsMock) -> None:
-    answers.get(f"{URL}/v1/models", json=MODELS)
-    text = demo._welcome(URL, {"BRIDGE_ALLOW_ANONYMOUS": "yes"}, "secret")
-    assert "Authorization" not in text
-    assert '"model": "ada"' in text
+def test_a_second_run_with_its_own_port_and_letta_starts(run: Run) -> None:
+    run.running = RunningBridge(URL, {"LETTA_BASE_URL": "http://other.test", "PORT": "8080"})
+    assert run(PORT="9000")["PORT"] == "9000"
 
 
-@pytest.mark.parametrize(("setting", "shown"), [("agents", True), ("all", True), ("off", False), ("", False)])
-def test_the_address_for_letta_s_programs_is_shown_if_they_may_use_it(setting: str, shown: bool) -> None:
-    text = demo._welcome(URL, {"BRIDGE_API_KEYS": "k" * 20, "BRIDGE_LETTA_API": setting}, "secret")
-    assert (f"{URL}/letta " in text) == shown
+# --- addresses and keys -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1", "localhost", "::1"])
+def test_without_keys_only_this_machine_is_served(run: Run, host: str) -> None:
+    served = run(BRIDGE_HOST=host)
+    assert (served["BRIDGE_HOST"], served["BRIDGE_ALLOW_ANONYMOUS"]) == (host or "127.0.0.1", "1")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::"])
+def test_without_keys_an_address_that_others_reach_is_refused_with_what_is_missing(run: Run, host: str) -> None:
+    fault = run.fault(BRIDGE_HOST=host)
+    assert f"BRIDGE_HOST={host} lets other machines reach the bridge, and BRIDGE_API_KEYS is not set" in fault
+    assert "`./letta-bridge keys new NAME` makes a key" in fault
+
+
+def test_both_variables_together_open_the_bridge_to_everybody(run: Run) -> None:
+    assert run(BRIDGE_HOST="0.0.0.0", BRIDGE_ALLOW_ANONYMOUS="1")["BRIDGE_HOST"] == "0.0.0.0"
+    assert run(BRIDGE_HOST="", BRIDGE_ALLOW_ANONYMOUS="1")["BRIDGE_HOST"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "127.0.0.1"])
+def test_with_keys_the_address_is_as_it_was_set(run: Run, host: str) -> None:
+    served = run(BRIDGE_HOST=host, BRIDGE_API_KEYS="k" * 20)
+    assert (served["BRIDGE_HOST"], "BRIDGE_ALLOW_ANONYMOUS" in served) == (host, False)
+
+
+# --- what stays and what is written down ------------------------------------------------------------------
+
+
+def test_the_password_of_the_admin_page_stays_the_same_and_only_this_user_can_read_it(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    password = demo.lasting_password(folder)
+    assert len(password) >= 12
+    assert demo.lasting_password(folder) == password
+    (file,) = folder.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text("")
+    assert demo.lasting_password(folder) != password
+
+
+def test_commands_get_the_settings_of_the_service_with_whole_paths_and_nothing_else() -> None:
+    environment = {"PATH": "/bin", "OPENAI_API_KEY": "sk-1", "BRIDGE_WAIT": "", "PORT": "8080"}
+    assert demo.settings_of(environment) == {"PORT": "8080", "BRIDGE_DATA_DIR": f"{ROOT}/.bridge"}
+    folders = {"BRIDGE_DATA_DIR": "/data", "BRIDGE_FILES": "files"}
+    assert demo.settings_of(folders) == {"BRIDGE_DATA_DIR": "/data", "BRIDGE_FILES": f"{ROOT}/files"}
