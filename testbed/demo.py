@@ -78,9 +78,10 @@ def _check(environment: Mapping[str, str]) -> None:
     read_settings({**environment, "LETTA_BASE_URL": environment.get("LETTA_BASE_URL") or "http://127.0.0.1"})
     port, running = environment["PORT"], find_running()
     if running is not None and _would_collide(environment, running):
+        other = port if port != running.environment["PORT"] else int(port) + 1
         raise StartFailed(
             f"`make run` already runs here: {running.url}. Stop it (Ctrl-C), or start another bridge in front of the"
-            f" same Letta: PORT={int(port) + 1} LETTA_BASE_URL={running.environment['LETTA_BASE_URL']} make run"
+            f" same Letta: PORT={other} LETTA_BASE_URL={running.environment['LETTA_BASE_URL']} make run"
         )
     if free_port(int(port)) != int(port):
         raise StartFailed(f"port {port} is in use. To use another: PORT={int(port) + 1} make run")

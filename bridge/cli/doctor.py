@@ -36,7 +36,9 @@ def _run_checks(service: Service, agent: str) -> Iterator[Check]:
     try:
         yield from run_checks(service.parts, agent)
     except SettingsError as faults:
-        yield Check("settings", "bad", str(faults), "Set them in the environment, or in a file .env.")
+        yield Check(
+            "settings", "bad", str(faults), "Start `make run`, or set them in the environment or in a file .env."
+        )
     except BridgeError as failure:
         yield Check("doctor", "bad", failure.message, "Put that right, then run the doctor again.")
 

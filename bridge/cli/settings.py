@@ -49,8 +49,11 @@ def _add_keys_commands(group: click.Group, service: Service) -> None:
         if as_json:
             show_json({"name": name, "key": key, "entry": entry})
         else:
-            click.echo(f"The client's key, shown this once:  {key}")
-            click.echo(f"Add this to BRIDGE_API_KEYS:        {entry}")
+            click.echo(f"For the client, as its API key. It is not shown again:\n  {key}")
+            click.echo(
+                "For the bridge, in the variable BRIDGE_API_KEYS, with commas between the entries of several keys:"
+            )
+            click.echo(f"  {entry}")
 
     @keys.command("hash", help="The entry for BRIDGE_API_KEYS of a key that you have. Asks for the key.")
     @click.argument("name", default="client", callback=_check_key_name)

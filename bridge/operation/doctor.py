@@ -95,9 +95,11 @@ def _check_settings(parts: Parts) -> Iterator[Check]:
     settings = parts.settings
     for sentence in settings.ignored_variables:
         yield Check("settings", "warning", sentence, "Remove it from the environment, or correct its name.")
-    advice = "Make one with the command `keys new NAME` and set it as BRIDGE_API_KEYS."
+    advice = "Make one: `./letta-bridge keys new NAME` says where to put it."
     if settings.api_keys:
         yield Check("keys", "good", f"{len(settings.api_keys)} for clients")
+    elif settings.allow_anonymous and settings.serves_this_machine_without_keys and not settings.proxies:
+        yield Check("keys", "good", "none are needed: only this machine reaches the bridge")
     elif settings.allow_anonymous:
         yield Check("keys", "warning", "none: everybody who reaches the port may talk to the agents", advice)
     else:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,7 +17,7 @@ from flask import Flask
 
 from app import assemble_parts
 from bridge.cli.group import make_command_group
-from bridge.config import Settings
+from bridge.config import Settings, read_settings
 from bridge.errors import LettaConflict, LettaRefusedCredentials, LettaUnreachable, ModelFailed
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Say
 from bridge.letta.trouble import make_error
@@ -189,6 +190,20 @@ def test_a_new_key_comes_with_its_entry() -> None:
     assert made["key"] != json.loads(bridge("keys", "new", "phone", "--json").stdout)["key"]
 
 
+def test_a_new_key_says_what_to_put_where() -> None:
+    done = CliRunner().invoke(make_command_group(_not_needed, _not_needed), ["keys", "new", "phone"])
+    client, key, variable, entry = done.output.splitlines()
+    assert client == "For the client, as its API key. It is not shown again:"
+    assert (
+        variable == "For the bridge, in the variable BRIDGE_API_KEYS, with commas between the entries of several keys:"
+    )
+    assert entry.strip() == f"phone:{hashlib.sha256(key.strip().encode()).hexdigest()}"
+
+
+def _not_needed(*_: object) -> Any:
+    raise AssertionError("`keys new` must not need the service's settings")
+
+
 @pytest.mark.servers
 def test_a_key_can_be_hashed_without_showing_it() -> None:
     done = bridge("keys", "hash", "phone", given="my-own-secret\n")
@@ -226,7 +241,7 @@ def test_commands_need_no_keys_for_clients(tmp_path: Path) -> None:
     [
         (("tools",), 1, "Error: The settings are wrong:\nLETTA_BASE_URL is not set"),
         (("doctor",), 1, "✗ settings: LETTA_BASE_URL is not set"),
-        (("keys", "new"), 0, "The client's key"),
+        (("keys", "new"), 0, "For the client"),
     ],
 )
 def test_both_command_lines_report_wrong_settings_alike(arguments: tuple[str, ...], code: int, output: str) -> None:
@@ -307,6 +322,30 @@ def test_the_doctor_checks_everything_and_leaves_nothing_behind(run: Run, letta:
     assert lines[-1].startswith("✓ tool round trip: call, result and answer by approval in ")
     assert {agent.id: agent for agent in letta.whole_agents()} == before
     assert [tool.name for tool in letta.tools()] == ["theirs"]
+
+
+class TestTheDoctorBesideMakeRun:
+    """A bridge without keys that only this machine reaches, as `make run` starts it."""
+
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        alone = {"BRIDGE_API_KEYS": "", "BRIDGE_ALLOW_ANONYMOUS": "1", "BRIDGE_HOST": "127.0.0.1"}
+        return {**environment, **alone, "BRIDGE_ADMIN_PASSWORD": "a-password"}
+
+    def test_nothing_is_warned_of(self, run: Run, letta: SharedLetta) -> None:
+        round_trip(letta)
+        lines = run("doctor").output.splitlines()
+        assert lines[0] == "✓ keys: none are needed: only this machine reaches the bridge"
+        assert [line for line in lines if not line.startswith("✓")] == []
+
+    @pytest.mark.parametrize("opened", [{"BRIDGE_HOST": "0.0.0.0"}, {"BRIDGE_PROXIES": "1"}], ids=str)
+    def test_missing_keys_are_warned_of_where_others_reach_the_bridge(
+        self, environment: dict[str, str], letta: SharedLetta, opened: dict[str, str]
+    ) -> None:
+        settings = read_settings({**environment, **opened})
+        group = make_command_group(lambda: settings, lambda known: assemble_parts(known, letta))
+        shown = CliRunner().invoke(group, ["doctor"]).output
+        assert shown.startswith("! keys: none: everybody who reaches the port may talk to the agents\n")
 
 
 class TestTheDoctorOfLettasOwnApi:

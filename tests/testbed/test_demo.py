@@ -102,16 +102,17 @@ def test_an_empty_port_means_the_default_port(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("letta", "port", "has_demo_letta"), [(LETTA, "8080", False), ("", "8080", True), ("", "9000", True)]
+    ("letta", "port", "has_demo_letta", "other"),
+    [(LETTA, "8080", False, "8081"), ("", "8080", True, "8081"), ("", "9000", True, "9000")],
 )
 def test_a_second_run_says_where_the_first_is_and_how_to_use_its_letta(
-    run: Run, letta: str, port: str, has_demo_letta: bool
+    run: Run, letta: str, port: str, has_demo_letta: bool, other: str
 ) -> None:
     run.running = RunningBridge(URL, {"LETTA_BASE_URL": LETTA, "PORT": "8080"})
     run.has_demo_letta = has_demo_letta
     fault = run.fault(PORT=port, LETTA_BASE_URL=letta)
     assert f"`make run` already runs here: {URL}." in fault
-    assert f"PORT={int(port) + 1} LETTA_BASE_URL={LETTA} make run" in fault
+    assert f"PORT={other} LETTA_BASE_URL={LETTA} make run" in fault
 
 
 def test_a_second_run_with_its_own_port_and_letta_starts(run: Run) -> None:
