@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,50 +15,103 @@ from bridge.cli.client import BridgeClient, RequestFailed, Talk
 from bridge.cli.local_tools import BadTools, LocalTool, load_tools
 from bridge.cli.service import Service
 from bridge.cli.showing import to_printable
+from bridge.errors import Unauthorized, UnknownModel
+from bridge.running import find_running
+from bridge.turn import ASIDE_SUFFIX
 
 SHOWN = 600
+MOST_LISTED = 20
+INTERRUPTED = 130  # as of a program that Ctrl-C ends
+USUAL_URL = "http://localhost:8080"
+HELP = """/help shows this. /quit ends, as Ctrl-D and Ctrl-C do.
+Every other line is a message to the agent; put a blank before a / that is meant for it."""
+_COMMAND = re.compile(r"(/\w*)(\s|$)")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def add_chat(group: click.Group, service: Service) -> None:
     @group.command("chat", help="Talk to AGENT through a running bridge, with tools of your own that run here.")
-    @click.argument("agent")
+    @click.argument("agent", default="")
     @click.option("--tools", "file", type=FILE, help="FILE.py: its functions; FILE.json: tools with a `command`.")
     @click.option("--say", "said", multiple=True, metavar="TEXT", help="Say this and end; may be repeated.")
     @click.option("--yes", is_flag=True, help="Run every call without asking.")
     @click.option("--turns", default=20, show_default=True, type=click.IntRange(1), help="Most turns for one answer.")
-    @click.option("--url", envvar="BRIDGE_URL", default="http://localhost:8080", show_default=True, help="The bridge.")
+    @click.option("--url", envvar="BRIDGE_URL", help=f"The bridge. Default: that of `make run`, or {USUAL_URL}.")
     @click.option("--key", envvar="BRIDGE_KEY", default="", help="Its key; better in BRIDGE_KEY.")
     def chat(agent: str, file: Path | None, said: tuple[str, ...], yes: bool, turns: int, url: str, key: str) -> None:
         try:
             tools = load_tools(file) if file else {}
-        except BadTools as fault:
-            raise click.ClickException(str(fault)) from fault
-        runner = CallRunner(tools, yes)
-        talk = Talk(BridgeClient(url, key), agent, [tool.schema for tool in tools.values()], runner.run, _print_text)
-        for text in said or _read_typed_messages(agent, list(tools)):
-            _say_and_print(talk, text, turns)
+            bridge = BridgeClient(url or _usual_url(), key)
+            name = _choose_agent(bridge, agent)
+            runner = CallRunner(tools, yes)
+            talk = Talk(bridge, name, [tool.schema for tool in tools.values()], runner.run, _print_text)
+            for text in said or _read_typed_messages(name, list(tools)):
+                _say_and_print(talk, text, turns)
+        except (BadTools, RequestFailed) as fault:
+            raise click.ClickException(to_printable(f"{fault}{_advice(fault)}")) from fault
+        except KeyboardInterrupt:
+            click.echo(err=True)
+            sys.exit(INTERRUPTED)
+
+
+def _advice(fault: Exception) -> str:
+    needs_key = isinstance(fault, RequestFailed) and fault.code == Unauthorized.code
+    return " Here it comes from BRIDGE_KEY." if needs_key else ""
+
+
+def _usual_url() -> str:
+    running = find_running()
+    return running.url if running else USUAL_URL
+
+
+def _choose_agent(bridge: BridgeClient, agent: str) -> str:
+    """Returns the agent of this name or id; without a name, the only agent. Otherwise, the failure lists the agents."""
+    if not agent:
+        names = bridge.list_agents()
+        if len(names) == 1:
+            return names[0]
+        raise RequestFailed(f"Name the agent to talk to.{_listed(names)}")
+    try:
+        bridge.check_agent(agent.removesuffix(ASIDE_SUFFIX))
+    except RequestFailed as failure:
+        if failure.code != UnknownModel.code:
+            raise
+        raise RequestFailed(f"{failure}{_listed(bridge.list_agents())}") from failure
+    return agent
+
+
+def _listed(names: list[str]) -> str:
+    """Returns the end of a message that lists agents."""
+    if not names:
+        return " There is no agent yet that you may talk to."
+    more = [f"and {len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else []
+    return "\nThe agents are:\n" + "\n".join(f"  {name}" for name in [*names[:MOST_LISTED], *more])
 
 
 def _say_and_print(talk: Talk, text: str, turns: int) -> None:
-    try:
-        done = talk.say(text, turns)
-    except RequestFailed as failure:
-        raise click.ClickException(to_printable(str(failure))) from failure
+    done = talk.say(text, turns)
     click.echo()
     if not done:
         raise click.ClickException(f"The agent still calls tools after {turns} turns; see --turns.")
 
 
 def _read_typed_messages(agent: str, tools: list[str]) -> Iterator[str]:
-    """Yields the lines that the user types, until the end of the input. Empty lines are left out."""
-    click.echo(f"Talking to {to_printable(agent)}. Tools: {', '.join(tools) or 'none'}. End with Ctrl-D.", err=True)
+    """Yields the lines that the user types, until the end of the input, Ctrl-C or /quit. Empty lines are left out."""
+    click.echo(
+        f"Talking to {to_printable(agent)}. Tools: {', '.join(tools) or 'none'}. /help helps, /quit ends.", err=True
+    )
     while True:
         try:
             text = input("> " if sys.stdin.isatty() else "")
-        except EOFError:
+        except (EOFError, KeyboardInterrupt):
+            click.echo(err=True)
             return
-        if text.strip():
+        if text.strip() == "/quit":
+            return
+        if command := _COMMAND.match(text):
+            known = command[1] == "/help"
+            click.echo(HELP if known else f"There is no command {command[1]}.\n{HELP}", err=True)
+        elif text.strip():
             yield text
 
 

@@ -7,50 +7,84 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from bridge import sse
 
 Json = dict[str, Any]
 # Runs a tool call: (name, arguments) -> (what the tool returned, whether the tool worked).
 Run = Callable[[str, Json], tuple[str, bool]]
+OTHER_BRIDGE = " `make run` starts a bridge; `--url` or BRIDGE_URL names another one."
 
 
 class RequestFailed(Exception):
-    """The bridge did not answer a request, or answered with an error."""
+    """The bridge did not answer a request, or answered with an error. `code` is the error's code, "" if it has none."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeClient:
-    """Sends requests to the bridge at `url`. Without a key, `key` is "". A silence of `seconds` is a failure."""
+    """Sends requests to the bridge at `url`, with or without `/v1`. Without a key, `key` is "". A silence of `seconds`
+    is a failure. All methods raise RequestFailed for every failure.
+    """
 
     url: str
     key: str = ""
     seconds: float = 600.0
 
     def stream_chunks(self, body: Json) -> Iterator[Json]:
-        """Sends a request and yields the chunks of its streamed reply. Raises RequestFailed for every failure."""
-        try:
-            yield from self._request_chunks(body)
-        except (OSError, http.client.HTTPException, ValueError) as fault:
-            raise RequestFailed(f"The bridge at {self.url} does not answer as it should: {fault}") from fault
+        """Sends a request and yields the chunks of its streamed reply."""
+        with self._answer("POST", "chat/completions", {**body, "stream": True}) as answer:
+            yield from _decode_chunks(iter(lambda: answer.read1(65536), b""))
 
-    def _request_chunks(self, body: Json) -> Iterator[Json]:
-        place = urlsplit(self.url)
-        kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
-        connection = kind(place.netloc, timeout=self.seconds)
-        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {self.key}"} if self.key else {})}
+    def list_agents(self) -> list[str]:
+        """Returns the agents that this client may talk to, as they are named in requests."""
+        with self._answer("GET", "models") as answer:
+            text = answer.read().decode("utf-8", "replace")
         try:
-            path = f"{place.path.rstrip('/')}/v1/chat/completions"
-            connection.request("POST", path, json.dumps({**body, "stream": True}).encode(), headers)
-            with connection.getresponse() as answer:
-                if answer.status != 200:
-                    raise RequestFailed(_error_message(answer.read().decode("utf-8", "replace")))
-                yield from _decode_chunks(iter(lambda: answer.read1(65536), b""))
-        finally:
-            connection.close()
+            return [str(model["id"]) for model in json.loads(text)["data"]]
+        except (ValueError, KeyError, TypeError):
+            raise _failure(text) from None
+
+    def check_agent(self, name: str) -> None:
+        """Raises RequestFailed if there is no agent with this name or id."""
+        with self._answer("GET", f"models/{quote(name, safe='')}"):
+            """The status says all."""
+
+    @contextmanager
+    def _answer(self, method: str, path: str, body: Json | None = None) -> Iterator[http.client.HTTPResponse]:
+        """Sends a request and yields its answer, with the status 200."""
+        try:
+            with self._connection() as (connection, folder):
+                connection.request(
+                    method, f"{folder}/v1/{path}", json.dumps(body).encode() if body else None, self._headers
+                )
+                with connection.getresponse() as answer:
+                    if answer.status != 200:
+                        raise _failure(answer.read().decode("utf-8", "replace"))
+                    yield answer
+        except (OSError, http.client.HTTPException, ValueError) as fault:
+            raise RequestFailed(
+                f"The bridge at {self.url} does not answer as it should: {fault}.{OTHER_BRIDGE}"
+            ) from fault
+
+    @contextmanager
+    def _connection(self) -> Iterator[tuple[http.client.HTTPConnection, str]]:
+        """Yields a connection to the bridge, and the path below which the bridge serves."""
+        place = urlsplit(self.url if "://" in self.url else f"http://{self.url}")
+        kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
+        with closing(kind(place.netloc, timeout=self.seconds)) as connection:
+            yield connection, place.path.rstrip("/").removesuffix("/v1")
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"Content-Type": "application/json", **({"Authorization": f"Bearer {self.key}"} if self.key else {})}
 
 
 def _decode_chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
@@ -65,11 +99,13 @@ def _decode_chunks(pieces: Iterator[bytes]) -> Iterator[Json]:
     raise RequestFailed("The reply was cut off.")
 
 
-def _error_message(text: str) -> str:
+def _failure(text: str) -> RequestFailed:
+    """Returns the failure that the body of an answer describes."""
     try:
-        return str(json.loads(text)["error"]["message"])
+        error = json.loads(text)["error"]
+        return RequestFailed(str(error["message"]), str(error.get("code") or ""))
     except (ValueError, KeyError, TypeError):
-        return f"This is not the bridge: {text:.200}"
+        return RequestFailed(f"This is not the bridge: {text:.200}")
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from werkzeug.serving import make_server
 from bridge.cli.group import make_command_group
 from bridge.cli.local_tools import BadTools, load_tools, schema_of_function
 from bridge.errors import ModelFailed
+from bridge.running import RunningBridge
 from bridge.turn import Text
 from tests.fakes import FakeGateway
 from tests.test_complaints import held
@@ -74,11 +75,16 @@ def programs(tmp_path: Path) -> Path:
     return file
 
 
-def chat(url: str, *arguments: str, given: str | None = None) -> Result:
+def chat(url: str, *arguments: str, given: str | None = None, agent: str = "Ada") -> Result:
+    named = [agent] if agent else []
+    return run_chat(*named, "--url", url, *arguments, given=given)
+
+
+def run_chat(*arguments: str, given: str | None = None) -> Result:
     def nothing(*_: object) -> Any:
         raise AssertionError("`chat` must not need the service's settings")
 
-    return CliRunner().invoke(make_command_group(nothing, nothing), ["chat", "Ada", "--url", url, *arguments], given)
+    return CliRunner().invoke(make_command_group(nothing, nothing), ["chat", *arguments], given)
 
 
 def test_an_answer_is_printed(url: str, letta: FakeGateway) -> None:
@@ -170,6 +176,139 @@ def test_typed_lines_are_sent_until_the_input_ends(url: str, letta: FakeGateway)
     done = chat(url, given="first\n\nsecond\n")
     assert done.stdout == "One\nTwo\n"
     assert [prompt.texts for prompt in letta.prompts] == [["first"], ["second"]]
+
+
+# --- agents -----------------------------------------------------------------------------------------------
+
+
+def test_the_only_agent_need_not_be_named(url: str, letta: FakeGateway) -> None:
+    letta.will_say("Hello.")
+    assert chat(url, "--say", "Hi", agent="").stdout == "Hello.\n"
+    assert letta.prompts[-1].texts == ["Hi"]
+
+
+@pytest.mark.parametrize(("agent", "said"), [("", "Name the agent to talk to."), ("Adda", "Error: ")])
+def test_without_a_right_name_the_agents_are_listed_before_anything_is_asked(
+    url: str, letta: FakeGateway, agent: str, said: str
+) -> None:
+    letta.has_agent("Bob")
+    done = chat(url, given="Hi\n", agent=agent)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert done.stderr.endswith("\nThe agents are:\n  Ada\n  Bob\n")
+    assert letta.prompts == []
+
+
+def test_a_long_list_of_agents_is_cut_short(url: str, letta: FakeGateway) -> None:
+    for number in range(30):
+        letta.has_agent(f"agent {number}")
+    assert chat(url, agent="").stderr.endswith("\n  agent 18\n  and 11 more\n")
+
+
+def test_a_server_without_agents_is_said(url: str, letta: FakeGateway) -> None:
+    letta.loses_agent(letta.agents_named("Ada")[0].id)
+    assert "There is no agent yet that you may talk to." in chat(url, agent="").stderr
+
+
+@pytest.mark.parametrize("name", ["Ada/Lovelace & co.", "a:b?c#d"])
+def test_a_name_may_have_any_character(url: str, letta: FakeGateway, name: str) -> None:
+    letta.has_agent(name)
+    letta.will_say("Hello.")
+    assert chat(url, "--say", "Hi", agent=name).stdout == "Hello.\n"
+
+
+def test_an_agent_can_be_asked_aside(url: str, letta: FakeGateway) -> None:
+    letta.will_say("Hello.")
+    assert chat(url, "--say", "Hi", agent="Ada:aside").stdout == "Hello.\n"
+
+
+# --- the bridge -------------------------------------------------------------------------------------------
+
+
+def test_the_bridge_of_make_run_is_found(
+    url: str, letta: FakeGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letta.will_say("Hello.")
+    monkeypatch.setattr("bridge.cli.chat.find_running", lambda: RunningBridge(url, {}))
+    assert run_chat("Ada", "--say", "Hi").stdout == "Hello.\n"
+
+
+def test_without_a_running_bridge_the_usual_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.cli.chat.find_running", lambda: None)
+    monkeypatch.setattr("bridge.cli.chat.USUAL_URL", "http://127.0.0.1:9")
+    done = run_chat("Ada", "--say", "Hi")
+    assert done.stderr.startswith("Error: The bridge at http://127.0.0.1:9 does not answer")
+    assert "`make run` starts a bridge; `--url` or BRIDGE_URL names another one." in done.stderr
+
+
+@pytest.mark.parametrize("form", ["{}/", "{}/v1", "{}/v1/"])
+def test_the_address_may_be_the_base_url_of_a_client(url: str, letta: FakeGateway, form: str) -> None:
+    letta.will_say("Hello.")
+    assert chat(form.format(url).removeprefix("http://"), "--say", "Hi").stdout == "Hello.\n"
+
+
+class TestABridgeWithKeys:
+    @pytest.fixture
+    def environment(self, environment: dict[str, str]) -> dict[str, str]:
+        return {**environment, "BRIDGE_API_KEYS": "a-long-enough-key"}
+
+    def test_the_key_is_asked_for_by_its_variable(self, url: str, letta: FakeGateway) -> None:
+        assert chat(url, "--say", "Hi").stderr.endswith(" Here it comes from BRIDGE_KEY.\n")
+        letta.will_say("Hello.")
+        assert chat(url, "--say", "Hi", "--key", "a-long-enough-key").stdout == "Hello.\n"
+
+
+# --- typed lines ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", ["/quit\n", " /quit \n"])
+def test_quit_ends_the_chat(url: str, letta: FakeGateway, typed: str) -> None:
+    letta.will_say("One")
+    done = chat(url, given=f"first\n{typed}second\n")
+    assert (done.exit_code, done.stdout) == (0, "One\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/help", "/help shows this. /quit ends"),
+        ("/exit", "There is no command /exit.\n/help shows this."),
+        ("/tell me more", "There is no command /tell.\n/help shows this."),
+    ],
+)
+def test_commands_are_not_sent_to_the_agent(url: str, letta: FakeGateway, typed: str, said: str) -> None:
+    done = chat(url, given=f"{typed}\n")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert said in done.stderr
+    assert letta.prompts == []
+
+
+@pytest.mark.parametrize("typed", ["/etc/hosts is what?", " /tell me", "a /help"])
+def test_other_lines_with_a_slash_are_messages(url: str, letta: FakeGateway, typed: str) -> None:
+    letta.will_say("One")
+    chat(url, given=f"{typed}\n")
+    assert letta.prompts[-1].texts == [typed]
+
+
+def test_ctrl_c_at_the_prompt_ends_the_chat_as_ctrl_d_does(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", interrupt)
+    done = chat(url)
+    assert (done.exit_code, done.output.count("\n")) == (0, 2)
+
+
+def test_ctrl_c_in_an_answer_ends_the_chat_without_a_traceback(
+    url: str, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(piece: str) -> None:
+        raise KeyboardInterrupt
+
+    letta.will_say("One")
+    monkeypatch.setattr("bridge.cli.chat._print_text", interrupt)
+    done = chat(url, "--say", "Hi")
+    assert (done.exit_code, done.output) == (130, "\n")
 
 
 def test_an_error_of_the_bridge_is_one_line(url: str, letta: FakeGateway) -> None:
