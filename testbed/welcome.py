@@ -16,6 +16,7 @@ from testbed.network import address_in_the_network
 
 MOST_NAMED = 5
 ALL_ADDRESSES = ("0.0.0.0", "::")
+NO_RESTART = "It serves as soon as Letta does; for another address, start it again with that as LETTA_BASE_URL."
 NEW_KEY = "`./letta-bridge keys new NAME`"
 
 
@@ -24,7 +25,7 @@ def find_agents(gateway: Gateway, preferred: Sequence[str]) -> tuple[list[str], 
     try:
         names = [name for name, _ in Directory(gateway).models()]
     except BridgeError as failure:
-        return [], f"The bridge runs, but can't serve yet: {failure.message}"
+        return [], f"The bridge runs, but can't serve yet: {failure.message}\n{NO_RESTART}"
     first = [name for name in preferred if name in names]
     trouble = "" if names else "The bridge is ready, but this Letta has no agent yet: make one."
     return first + [name for name in names if name not in first], trouble
@@ -68,7 +69,8 @@ def _curl(url: str, settings: Settings, agents: Sequence[str]) -> str:
     key = " -H 'Authorization: Bearer YOUR_KEY'" if settings.api_keys else ""
     body = {"model": agents[0] if agents else "YOUR_AGENT", "messages": [{"role": "user", "content": "Hello!"}]}
     question = shlex.quote(json.dumps(body))
-    return f"curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d {question}"
+    address = shlex.quote(f"{url}/v1/chat/completions")
+    return f"curl {address}{key} -H 'Content-Type: application/json' -d {question}"
 
 
 def _addresses_for_others(settings: Settings) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from bridge.cli.service import Service
-from bridge.cli.showing import as_json, show_json, to_printable
+from bridge.cli.showing import SETTINGS_ADVICE, as_json, show_json, to_printable
 from bridge.errors import BridgeError, SettingsError
 from bridge.operation.doctor import Check, run_checks
 
@@ -36,9 +36,7 @@ def _run_checks(service: Service, agent: str) -> Iterator[Check]:
     try:
         yield from run_checks(service.parts, agent)
     except SettingsError as faults:
-        yield Check(
-            "settings", "bad", str(faults), "Start `make run`, or set them in the environment or in a file .env."
-        )
+        yield Check("settings", "bad", str(faults), SETTINGS_ADVICE)
     except BridgeError as failure:
         yield Check("doctor", "bad", failure.message, "Put that right, then run the doctor again.")
 

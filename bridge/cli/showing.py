@@ -12,6 +12,8 @@ import click
 
 from bridge.errors import BridgeError, SettingsError
 
+SETTINGS_ADVICE = "Start `make run`, or set them in the environment or in a file .env."
+
 Row = Mapping[str, Any]
 Arguments = ParamSpec("Arguments")
 
@@ -28,7 +30,7 @@ def report_failures(command: Callable[Arguments, None]) -> Callable[Arguments, N
         except BridgeError as failure:
             raise click.ClickException(to_printable(failure.message)) from failure
         except SettingsError as faults:
-            raise click.ClickException(f"The settings are wrong:\n{faults}") from faults
+            raise click.ClickException(f"The settings are wrong:\n{faults}\n{SETTINGS_ADVICE}") from faults
 
     return reported
 

@@ -55,6 +55,12 @@ def test_the_example_works_when_it_is_pasted(agent: str) -> None:
     assert question(text_for(agent, **ALONE))["model"] == agent
 
 
+def test_the_example_quotes_an_address_that_a_shell_would_read_as_a_pattern() -> None:
+    settings = read_settings({"LETTA_BASE_URL": "http://letta.test", **ALONE, "BRIDGE_HOST": "::1"})
+    text = welcome("http://[::1]:8080", settings, ["ada"], "", "secret")
+    assert "curl 'http://[::1]:8080/v1/chat/completions' -H" in text
+
+
 def test_with_keys_their_names_are_shown_and_the_example_has_a_place_for_one() -> None:
     text = text_for("ada", **KEYS)
     assert "  API key    one of BRIDGE_API_KEYS (roo, phone)\n" in text
@@ -88,7 +94,9 @@ def test_a_letta_without_agents_or_that_does_not_answer_is_trouble() -> None:
     letta = SharedLetta()
     assert find_agents(letta, []) == ([], "The bridge is ready, but this Letta has no agent yet: make one.")
     letta.fails(LettaUnreachable("Letta can't be reached."), at="agents")
-    assert find_agents(letta, []) == ([], "The bridge runs, but can't serve yet: Letta can't be reached.")
+    agents, trouble = find_agents(letta, [])
+    assert agents == []
+    assert trouble.startswith("The bridge runs, but can't serve yet: Letta can't be reached.\nIt serves as soon as")
 
 
 # --- other machines ---------------------------------------------------------------------------------------
