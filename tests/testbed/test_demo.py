@@ -1,18 +1,27 @@
-"""Tests of the output and the requests of `make run`. tests/real shows that it starts."""
+"""Tests of `make run`: what it refuses, what it writes down, and a whole run in front of a stand-in for Letta."""
 
 from __future__ import annotations
 
+import json
+import shlex
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import responses
 
-from bridge.running import RunningBridge
+from bridge.running import FOLDER, RunningBridge
 from testbed import demo
+from testbed.network import send
 from testbed.service import ROOT, Service
+from tests.letta_server import LettaServerStub
+from tests.services import environment
 
 URL = "http://127.0.0.1:8080"
 LETTA = "http://letta.test:8283"
@@ -166,3 +175,52 @@ def test_commands_get_the_settings_of_the_service_with_whole_paths_and_nothing_e
     assert demo.settings_of(environment) == {"PORT": "8080", "BRIDGE_DATA_DIR": f"{ROOT}/.bridge"}
     folders = {"BRIDGE_DATA_DIR": "/data", "BRIDGE_FILES": "files"}
     assert demo.settings_of(folders) == {"BRIDGE_DATA_DIR": "/data", "BRIDGE_FILES": f"{ROOT}/files"}
+
+
+# --- a whole run ------------------------------------------------------------------------------------------
+
+
+def plain_shell(folder: Path, *arguments: str) -> str:
+    """Returns what a command prints in a shell that knows nothing of the bridge."""
+    done = subprocess.run(
+        [ROOT / "letta-bridge", *arguments],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def made_run(folder: Path, letta: str) -> Iterator[list[str]]:
+    """Yields what `make run` prints in front of a Letta, and stops it at the end."""
+    settings = environment(letta, folder, WEB_CONCURRENCY="1", BRIDGE_HOST="", BRIDGE_ALLOW_ANONYMOUS="")
+    with subprocess.Popen(
+        [sys.executable, "-m", "testbed.demo"],
+        cwd=ROOT,
+        env={**settings, "DYNO": "no .env file", "TESTBED_CACHE": str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        try:
+            yield list(takewhile(lambda line: not line.startswith("Ctrl-C"), run.stdout))
+        finally:
+            run.terminate()
+            assert run.stdout.read().endswith("stopped\n")
+    assert run.returncode == 0
+
+
+@pytest.mark.servers
+def test_what_it_prints_works_and_commands_in_a_plain_shell_find_it_as_long_as_it_runs(tmp_path: Path) -> None:
+    with LettaServerStub() as letta:
+        with made_run(tmp_path, letta.url) as printed:
+            (example,) = [shlex.split(line) for line in printed if line.startswith("  try it")]
+            answer = send("POST", example[3], body=json.loads(example[-1])).json()
+            assert answer["choices"][0]["message"]["content"] == "Hello"
+            assert plain_shell(tmp_path, "chat", "--say", "Hi") == "Hello\n"
+            assert letta.url in plain_shell(tmp_path, "config")
+        assert [file for file in FOLDER.glob("*.json") if letta.url in file.read_text()] == []
