@@ -193,8 +193,20 @@ def test_without_a_virtual_environment_the_program_uses_the_system_s_packages_or
     assert done.stderr == ("" if has_packages else "installing\n")
 
 
+@pytest.mark.servers
+def test_an_unfinished_virtual_environment_is_said(tmp_path: Path) -> None:
+    for name in ("app.py", "bridge"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "letta-bridge", tmp_path)
+    make_program(tmp_path / ".venv" / "bin" / "python", f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    done = subprocess.run([tmp_path / "letta-bridge", "doctor"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith(". `make run` installs what the commands need.\n")
+    assert "Traceback" not in done.stderr
+
+
 def make_program(path: Path, text: str) -> None:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(0o700)
 
