@@ -72,7 +72,7 @@ _OF_KUBERNETES = re.compile(PREFIX + r"(.*_)?(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+
 
 def setting(variable: str, default: str | None, meaning: str, parse: Callable[[str], Any], secret: bool = False) -> Any:
     """Returns a field of Settings for an environment variable. `default` is the text for an empty or missing one; None:
-    it must be set. `meaning` is for the README and the admin page. A `secret` is never shown.
+    it must be set. `meaning` is for docs/settings.md and the admin page. A `secret` is never shown.
     """
     metadata = {"variable": variable, "default": default, "meaning": meaning, "parse": parse, "secret": secret}
     return field(metadata=metadata)
@@ -315,7 +315,7 @@ def _environment_fields() -> Iterator[Field[Any]]:
 
 
 def variable_rows() -> list[dict[str, str]]:
-    """Returns the rows of the README's table of settings."""
+    """Returns the rows of the table in docs/settings.md."""
     return [
         {
             "variable": item.metadata["variable"],

@@ -55,7 +55,7 @@ BEHAVIOURS = {
     "test_docs_watch.py": "docs/",
     "test_import_law.py": "the imports of all modules",
     "test_impatient_clients.py": "clients that hang up and ask again, in front of the whole service",
-    "test_readme.py": "the README",
+    "test_readme.py": "the README's examples, and tables of docs/",
     "test_security_canaries.py": "secrets, through the whole service",
     "test_security_requests.py": "hostile requests, through the whole service",
     "test_security_wire.py": "hostile bytes, through the whole service",

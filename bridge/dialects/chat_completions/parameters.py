@@ -1,4 +1,4 @@
-"""Lists what the bridge does with each field of a chat request (as the README does); refuses what no agent can obey."""
+"""Lists what becomes of each field of a chat request (docs/fields.md has the same); refuses what no agent can obey."""
 
 from __future__ import annotations
 

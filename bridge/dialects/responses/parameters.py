@@ -1,4 +1,4 @@
-"""Lists what the bridge does with each field of a request to the Responses API (as the README does)."""
+"""Lists what the bridge does with each field of a request to the Responses API (as docs/responses.md does)."""
 
 from __future__ import annotations
 
