@@ -6,6 +6,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,12 +20,25 @@ from testbed.network import free_port
 READY_SECONDS = 60.0
 
 
-class Redis:
-    """A redis-server without files. Its data is lost when it is started again, as after a failover."""
+NO_FILES = ("--save", "", "--appendonly", "no")
 
-    def __init__(self, *, password: str = "", cache: Cache | None = None, progress: Progress = silent) -> None:
+
+class Redis:
+    """A redis-server. Unless its `options` say otherwise, it has no files: its data is lost when it is started again,
+    as after a failover.
+    """
+
+    def __init__(
+        self,
+        *,
+        password: str = "",
+        options: Sequence[str] = NO_FILES,
+        cache: Cache | None = None,
+        progress: Progress = silent,
+    ) -> None:
         self._program = redis_program(cache or Cache.default(), progress)
         self._password = password
+        self._options = options
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="redis-")
@@ -55,7 +69,7 @@ class Redis:
             self._process = guarded.start(
                 [
                     *(str(self._program), "--port", str(self.port), "--bind", "127.0.0.1"),
-                    *("--save", "", "--appendonly", "no", "--dir", self._folder.name),
+                    *(*self._options, "--dir", self._folder.name),
                     *(("--requirepass", self._password) if self._password else ()),
                 ],
                 stdout=output,

@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from bridge.config import read_settings, variable_rows
+from bridge.store.redis import RedisServer, RedisStore
+from testbed.redis import Redis
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = {row["variable"] for row in variable_rows()}
@@ -64,6 +66,19 @@ def test_every_service_has_a_health_check_a_restart_policy_and_known_volumes(nam
     for volume in service.get("volumes", ()):
         source = volume.partition(":")[0]
         assert source in COMPOSE["volumes"] or (ROOT / source).is_file()
+
+
+@pytest.mark.servers
+def test_the_redis_of_the_compose_file_keeps_its_data_over_a_restart() -> None:
+    service = COMPOSE["services"]["redis"]
+    assert "redis:/data" in service["volumes"]  # where the image's server writes its files
+    program, *options = service["command"]
+    assert program == "redis-server"
+    with Redis(options=options) as server:
+        RedisStore(RedisServer(server.url)).put("turn", "of yesterday", 60)
+        server.stop()
+        server.start()
+        assert RedisStore(RedisServer(server.url)).get("turn") == "of yesterday"
 
 
 def test_postgres_is_not_healthy_while_its_image_still_makes_the_database() -> None:
