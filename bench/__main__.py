@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import client_requests, growth, machine, real_letta, tools
+from bench import client_requests, documents, growth, machine, real_letta, tools
 from bench.errors import BenchFailed
 from bench.memory import memory
 from bench.plot import svg
@@ -34,15 +34,13 @@ from bench.processes import (
 from bench.samples import BRIDGE, DIRECT, FLOOR, Samples
 from bench.samples import LITELLM as LITELLM_SYSTEM
 from bench.scenarios import AGENTS, SCENARIOS, System
+from bench.summary import summary
 from bench.table import load_of_others, table
 from testbed.cache import Cache
 from testbed.errors import TestbedError
 
 ROUNDS = 3
 STARTS = 3
-DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
-PLOT = DOCUMENT.with_suffix(".svg")
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 HELLO = "Hello.\n!bench say 1"
 
 
@@ -70,13 +68,14 @@ def main() -> None:
     except (BenchFailed, TestbedError, subprocess.CalledProcessError, OSError) as fault:
         _say(f"\n{table(samples)}")
         sys.exit(f"\nmake bench: {fault}")
-    report = _report(samples, options, time.monotonic() - started)
+    about = _about(options, time.monotonic() - started)
+    report = _report(samples, about)
     _say(f"\n{report}")
     (cache / "figures.json").write_text(json.dumps(samples.as_json(), indent=1))
     (cache / "figures.md").write_text(report)
     (cache / "figures.svg").write_text(svg(samples))
     if options.write:
-        _write(report, svg(samples))
+        documents.write(report, f"{about}\n\n{summary(samples)}\n", svg(samples))
 
 
 def _read_options() -> Options:
@@ -85,7 +84,7 @@ def _read_options() -> Options:
     parser.add_argument("--without-litellm", action="store_true")
     parser.add_argument("--without-letta", action="store_true", help="leave out the scenarios against a real Letta")
     parser.add_argument("--only", action="append", default=[], help="one of: rounds, starts, tools, growth, real")
-    parser.add_argument("--write", action="store_true", help="put table and plot into docs/")
+    parser.add_argument("--write", action="store_true", help="put tables and plot into docs/ and bench/README.md")
     chosen = parser.parse_args()
     return Options(chosen.rounds, not chosen.without_litellm, not chosen.without_letta, chosen.only, chosen.write)
 
@@ -234,19 +233,15 @@ def _measure_growth(samples: Samples, folder: Path) -> None:
 # --- report ---------------------------------------------------------------------------------------------
 
 
-def _report(samples: Samples, options: Options, seconds: float) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    command = " ".join(["python -m bench", *sys.argv[1:]]) if sys.argv[1:] else "make bench"
-    about = f"`{command}`, {when}, {machine.description()}; {options.rounds} rounds, {seconds / 60:.0f} minutes."
+def _report(samples: Samples, about: str) -> str:
     return f"{about} {load_of_others(samples)}\n\n{table(samples)}\n"
 
 
-def _write(report: str, picture: str) -> None:
-    text = DOCUMENT.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{report}{END}{after}")
-    PLOT.write_text(picture)
+def _about(options: Options, seconds: float) -> str:
+    """Says when, where and how the figures were measured."""
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    command = " ".join(["python -m bench", *sys.argv[1:]]) if sys.argv[1:] else "make bench"
+    return f"`{command}`, {when}, {machine.description()}; {options.rounds} rounds, {seconds / 60:.0f} minutes."
 
 
 def _say(line: str) -> None:

@@ -35,7 +35,7 @@ def _row(samples: Samples, scenario: str, measure: str) -> tuple[str, ...]:
     goals = [goal for goal in GOALS if (goal.scenario, goal.measure) == (scenario, measure)]
     reached = [goal.reached(samples) for goal in goals]
     words = ", ".join(goal.words for goal, one in zip(goals, reached, strict=True) if one is not None)
-    verdict = ", ".join("met" if one[1] else f"**short: {_number(one[0])}**" for one in reached if one is not None)
+    verdict = ", ".join("met" if one[1] else f"**short: {number(one[0])}**" for one in reached if one is not None)
     return scenario, measure, *cells, _to_direct(samples, scenario, measure), words, verdict
 
 
@@ -46,25 +46,26 @@ def _to_direct(samples: Samples, scenario: str, measure: str) -> str:
         return ""
     if measure.endswith("ms"):
         return f"{_signed(more)} ms"
-    return f"x {_number(ours / theirs)}" if theirs else ""
+    return f"x {number(ours / theirs)}" if theirs else ""
 
 
 def _cell(figures: Sequence[float]) -> str:
     """Shows the median, and the least and the most of the rounds."""
     if not figures:
         return ""
-    middle, least, most = _number(median(figures)), _number(min(figures)), _number(max(figures))
+    middle, least, most = number(median(figures)), number(min(figures)), number(max(figures))
     return middle if least == most else f"{middle} ({least} to {most})"
 
 
-def _number(figure: float) -> str:
+def number(figure: float) -> str:
+    """Returns the figure with three digits or more."""
     if figure == round(figure) or abs(figure) >= 100:
         return f"{figure:,.0f}"
     return f"{figure:.2f}" if abs(figure) < 10 else f"{figure:.1f}"
 
 
 def _signed(figure: float) -> str:
-    return f"{'+' if figure >= 0 else '-'}{_number(abs(figure))}"
+    return f"{'+' if figure >= 0 else '-'}{number(abs(figure))}"
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ NAMING_CODE = [
     "README.md",
     CONTRIBUTING,
     EXTENDING,
-    "docs/performance.md",
+    "bench/README.md",
     "docs/behaviour.md",
     "docs/conversations.md",
     "docs/settings.md",

@@ -49,6 +49,7 @@ BEHAVIOURS = {
     "test_app.py": "app.py, beside bridge/",
     "test_bench_budgets.py": "budgets of bench/ that are counts",
     "test_calls_of_other_keys.py": "calls of another key, through every API",
+    "test_bench_documents.py": "the pages that bench/ writes",
     "test_complaints.py": "common complaints, through the whole service",
     "test_deployment.py": "the files for platforms",
     "test_docs_paths.py": "docs/",
