@@ -10,6 +10,7 @@ from typing import Any
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from tests.described import check_described
 from tests.sse_checker import Json
 
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
@@ -80,6 +81,7 @@ def check_response(response: Mapping[str, Any]) -> None:
     """Checks a response by the openai package's type, and rules that the type does not have."""
     Response.model_validate_json(json.dumps(response).replace(UNLISTED_CODE, "server_error"), strict=True)
     assert response.keys() >= KEYS
+    check_described("Response", response)
     ids = [item["id"] for item in response["output"]]
     assert len(ids) == len(set(ids)), "each item has an id of its own"
     for item, prefix in zip(response["output"], map(_prefix, response["output"]), strict=True):
@@ -100,6 +102,7 @@ def _event(frame: str) -> Json:
     _EVENT.validate_json(data.removeprefix("data: ").replace(UNLISTED_CODE, "server_error"), strict=True)
     event: Json = json.loads(data.removeprefix("data: "))
     assert event["type"] == name.removeprefix("event: "), "the name of an event is its type"
+    check_described("ResponseEvent", event)
     return event
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.shared import ErrorObject
 
+from tests.described import check_described
+
 Json = dict[str, Any]
 
 _FORMAT = re.compile("X-Bridge-Format: (valid|invalid|unchecked)")
@@ -57,6 +59,7 @@ def read_stream(body: bytes, *, include_usage: bool) -> StreamedReply:
 def check_completion(body: Mapping[str, Any]) -> None:
     """Checks an unstreamed reply by the openai package's type, and rules that the type does not have."""
     ChatCompletion.model_validate_json(json.dumps(body), strict=True)
+    check_described("ChatCompletion", body)
     (choice,) = body["choices"]
     message = choice["message"]
     assert choice["finish_reason"] in ("stop", "length", "tool_calls", "content_filter")
@@ -70,6 +73,7 @@ def check_error(body: Mapping[str, Any]) -> Json:
     assert set(body) == {"error"}
     assert set(body["error"]) == {"message", "type", "param", "code"}
     ErrorObject.model_validate_json(json.dumps(body["error"]), strict=True)
+    check_described("Error", body)
     assert body["error"]["message"].strip()
     return dict(body["error"])
 
@@ -90,6 +94,7 @@ def _failure_of(value: str) -> Json | None:
 def _chunk(value: str) -> Json:
     ChatCompletionChunk.model_validate_json(value, strict=True)
     chunk: Json = json.loads(value)
+    check_described("ChatChunk", chunk)
     assert chunk["object"] == "chat.completion.chunk"
     return chunk
 
