@@ -1,4 +1,4 @@
-"""Tests that the pages name files, folders and functions that exist, and the rooms in their order."""
+"""Tests that the pages name files, folders, functions and other pages that exist, and the rooms in their order."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ NAMING_CODE = [
     "docs/settings.md",
     "docs/operating.md",
 ]
+PAGES = sorted(str(path.relative_to(ROOT)) for folder in ("", "docs/", "bench/") for path in ROOT.glob(f"{folder}*.md"))
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|html|j2|json|yaml))")
 FUNCTION = re.compile(r"(\w+)\(\)|(test_\w+)")
 NAME = re.compile(r"(?:\w+\.)?([A-Za-z_]\w+)")
@@ -51,6 +53,30 @@ def test_every_path_on_the_page_exists(page: str) -> None:
     named = {path for path in paths(page) if "/" in path and "NAME" not in path}
     assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns the names by which links can reach the headings of the page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_on_the_page_leads_somewhere(page: str) -> None:
+    here = ROOT / page
+    links = [(here.parent / path if path else here, anchor) for path, anchor in LINK.findall(here.read_text())]
+    assert [str(path) for path, _ in links if not path.exists()] == []
+    assert [f"{path}#{anchor}" for path, anchor in links if anchor and anchor not in anchors(path)] == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, left = set[Path](), {ROOT / "README.md"}
+    while left:
+        page = left.pop()
+        reached.add(page)
+        linked = {(page.parent / path).resolve() for path, _ in LINK.findall(page.read_text()) if path.endswith(".md")}
+        left |= linked - reached
+    assert {ROOT / page for page in PAGES} <= reached
 
 
 def test_every_test_that_the_security_table_names_exists() -> None:
