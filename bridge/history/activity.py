@@ -185,7 +185,8 @@ def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
     """Returns what the store keeps of a call or a result. The `call_id` of both is the same, which joins them."""
     at = turn.started + step.at
     if step.kind == "result":
-        return {"call_id": step.call_id, "result": step.text, "ok": step.ok, "answered": at}
+        mark = {"looks_wrong": True} if step.looks_wrong else {}
+        return {"call_id": step.call_id, "result": step.text, "ok": step.ok, "answered": at, **mark}
     who = {"agent_id": turn.agent_id, "agent_name": turn.agent_name, "turn_id": turn.id}
     return {"call_id": step.call_id, "at": at, "arguments": step.text, **who}
 
@@ -228,9 +229,10 @@ def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) ->
 
 
 def _add_call_or_result(use: Document, step: Step) -> None:
-    counts = ("calls",) if step.kind == "call" else ("results",) if step.ok else ("results", "errors")
-    for count in counts:
-        use[count] = use.get(count, 0) + 1
+    counts = {"calls": step.kind == "call", "results": step.kind == "result"}
+    counts |= {"errors": step.kind == "result" and not step.ok, "look_wrong": step.looks_wrong}
+    for count, by in counts.items():
+        use[count] = use.get(count, 0) + by
 
 
 def _newest_uses(uses: Document) -> Document:

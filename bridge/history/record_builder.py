@@ -9,6 +9,7 @@ from typing import Any
 from bridge.dialects.base import Dialect
 from bridge.errors import BridgeError
 from bridge.history.records import Step, StepKind, ToolCard, TurnRecord
+from bridge.history.wrong_looks import looks_like_error
 from bridge.trace import Trace
 from bridge.turn import (
     AgentCall,
@@ -141,7 +142,10 @@ class RecordBuilder:
 
     def _add_results(self, results: Iterable[ToolResult]) -> None:
         for result in results:
-            self._add_step("result", result.name, result.text, ok=not result.is_error, call_id=result.call_id)
+            wrong = not result.is_error and looks_like_error(result.text)
+            self._add_step(
+                "result", result.name, result.text, ok=not result.is_error, call_id=result.call_id, looks_wrong=wrong
+            )
 
     def end(self, fault: BaseException | None, *, gone: bool) -> TurnRecord:
         """Returns the finished record. `fault` is None for a good end; `gone` makes the outcome "client_gone"."""
@@ -204,20 +208,16 @@ class RecordBuilder:
         if piece is not None:
             self._steps.append(piece)
 
-    def _add_step(
-        self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = ""
-    ) -> None:
+    def _add_step(self, kind: StepKind, name: str, text: str, **more: Any) -> None:
         """Adds a step that happens now, after the step of the joined pieces. Drops the step if the record is full."""
         self._close_piece()
         if len(self._steps) < (MOST_CALLS if kind in _COUNTED else MOST_STEPS):
-            self._steps.append(self._new_step(kind, name, text, size=size, ok=ok, call_id=call_id))
+            self._steps.append(self._new_step(kind, name, text, **more))
 
-    def _new_step(
-        self, kind: StepKind, name: str, text: str, *, size: int = 0, ok: bool = True, call_id: str = ""
-    ) -> Step:
+    def _new_step(self, kind: StepKind, name: str, text: str, *, size: int = 0, **more: Any) -> Step:
         """Returns a step that happens now, its text cut after SHOWN characters. `size` 0 means the text's length."""
         shown = text[:SHOWN] if self._keeps_text else ""
-        return Step(round(self._trace.seconds, 4), kind, name[:BRIEF], shown, size or len(text), ok, call_id)
+        return Step(round(self._trace.seconds, 4), kind, name[:BRIEF], shown, size or len(text), **more)
 
 
 def _tool_card(stub: Stub, since: float, method: str) -> ToolCard:

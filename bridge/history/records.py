@@ -35,7 +35,8 @@ class Step:
     """One thing that happened in a turn, `at` seconds after the turn began. `text` may be cut.
     `size` counts the characters of the whole text, or for "sync", when the agent got the turn's tools, these tools.
     "said" are the agent's words where the client got others, and "asked again" what was wrong with them.
-    `ok` is false if a tool or the turn failed, or these words. `call_id` is "" if the step is not a call or a result.
+    `ok` is false if a tool or the turn failed, or these words. `looks_wrong`: a result that is no error by the API, but
+    reads like one. `call_id` is "" if the step is not a call or a result.
     """
 
     at: float
@@ -45,6 +46,7 @@ class Step:
     size: int = 0
     ok: bool = True
     call_id: str = ""
+    looks_wrong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,9 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """Counts a tool's uses from Unix time `since` to `last`. `method` is the last turn's interception method."""
+    """Counts a tool's uses from Unix time `since` to `last`. `method` is the last turn's interception method.
+    `errors` are results that are errors by the client's API, `look_wrong` others that read like errors.
+    """
 
     client_name: str
     method: str = ""
@@ -145,6 +149,7 @@ class ToolUse:
     calls: int = 0
     results: int = 0
     errors: int = 0
+    look_wrong: int = 0
     last: float = 0.0
 
 
@@ -160,6 +165,7 @@ class PastCall:
     arguments: str = ""
     result: str | None = None
     ok: bool = True
+    looks_wrong: bool = False
     answered: float = 0.0
 
 

@@ -40,7 +40,7 @@ class AgentName:
 class ToolRow:
     """A client's tool as the operator sees it. `key` is the stub's digest, or else its id. `server_name` and `tool_id`
     are "" without a stub. `taken_by` says whose tool has the plain name, so that the stub got a suffix: "foreign",
-    "ours", or "" if none. Times are Unix times, 0 if unknown.
+    "ours", or "" if none. Times are Unix times, 0 if unknown. `errors` and `look_wrong` are as in ToolUse.
     """
 
     key: str
@@ -58,6 +58,7 @@ class ToolRow:
     calls: int = 0
     results: int = 0
     errors: int = 0
+    look_wrong: int = 0
     method: str = ""
 
 
@@ -160,6 +161,7 @@ def _row_of_history(digest: str, use: ToolUse) -> ToolRow:
         calls=use.calls,
         results=use.results,
         errors=use.errors,
+        look_wrong=use.look_wrong,
         method=use.method,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,14 @@ def test_tools_are_counted_by_their_digest(activity: Activity) -> None:
         "d2": ("write", 2, 1, 0, 0),
     }
     assert (uses["d1"].since, uses["d1"].last) == (NOON + 1, NOON + 10)
+
+
+def test_results_that_look_like_errors_are_counted_apart_from_errors(activity: Activity) -> None:
+    steps = (result("read", "c1", ok=False), replace(result("read", "c2", "Error: none"), looks_wrong=True))
+    activity.keep_ended_turns([(turn(1, call("read", "c1"), call("read", "c2"), *steps), {"read": "d1"})])
+    use = activity.tool_uses()["d1"]
+    assert (use.results, use.errors, use.look_wrong) == (2, 1, 1)
+    assert [(one.ok, one.looks_wrong) for one in activity.newest_calls_of_tool("d1")] == [(True, True), (False, False)]
 
 
 def test_a_call_is_shown_with_the_result_of_a_later_turn(activity: Activity) -> None:

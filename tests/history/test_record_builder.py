@@ -104,6 +104,13 @@ def test_a_turn_becomes_a_timeline(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("keeps_text", [True, False])
+def test_a_result_that_reads_like_an_error_is_marked_but_is_no_error(keeps_text: bool) -> None:
+    results = (ToolResult("c1", "ENOENT: no such file"), ToolResult("c2", "Error: x", is_error=True), RETURNED)
+    done = record(replace(OFFERED, results=results), keeps_text=keeps_text)
+    assert [(step.ok, step.looks_wrong) for step in done.returned] == [(True, True), (False, False), (True, False)]
+
+
+@pytest.mark.parametrize("keeps_text", [True, False])
 def test_a_notice_is_a_step_with_its_words_also_without_the_texts_of_conversations(keeps_text: bool) -> None:
     done = record(Notice("waiting for another turn"), Text("Hi"), keeps_text=keeps_text)
     assert [(step.kind, step.name) for step in done.steps] == [("notice", "waiting for another turn"), ("answer", "")]

@@ -90,6 +90,26 @@ def test_the_list_shows_how_each_tool_was_used(operator: Operator, chat: Chat, l
     assert write["server_name"] in text
 
 
+def test_a_column_of_errors_is_shown_only_if_there_are_errors(
+    operator: Operator, chat: Chat, letta: SharedLetta
+) -> None:
+    answered(chat, letta, called(chat, letta))
+    assert "Errors" not in operator.text("tools")
+    answered(chat, letta, called(chat, letta), "Error: no such city")
+    text = operator.text("tools")
+    assert "Look wrong" in text
+    assert "Errors" not in text
+    (row,) = operator.data("tools?state=look_wrong")["listing"]["rows"]
+    assert (row["client_name"], row["errors"], row["look_wrong"]) == ("read_file", 0, 1)
+    page = operator.text(f"tools/{row['key']}")
+    assert "Look like errors 1" in page
+    assert "Result looks like an error Error: no such city" in page
+    answered(chat, letta, called(chat, letta), "No such city", is_error=True)
+    assert "Errors" in operator.text("tools")
+    (row,) = operator.data("tools?state=errors")["listing"]["rows"]
+    assert (row["errors"], row["look_wrong"]) == (1, 1)
+
+
 def test_the_list_shows_the_state_of_each_tool(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
     letta.has_tool("taken")
     chat.ask(tools=[tool("taken"), tool("stays"), tool("unused"), tool("detached"), tool("overdue"), tool("deleted")])

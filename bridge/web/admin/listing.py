@@ -22,14 +22,16 @@ _KEYS: Mapping[str, Callable[[ToolRow], Any]] = {
     "calls": lambda row: row.calls,
     "results": lambda row: row.results,
     "errors": lambda row: row.errors,
+    "look_wrong": lambda row: row.look_wrong,
 }
 # Filters in addition to the states of tools.
 _FLAGS: Mapping[str, Callable[[ToolRow], bool]] = {
     "taken": lambda row: row.taken_by == "foreign",
     "errors": lambda row: row.errors > 0,
+    "look_wrong": lambda row: row.look_wrong > 0,
 }
 # The first click on these columns puts the largest values first.
-_LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "errors"})
+_LARGE_FIRST = frozenset({"agents", "created", "used", "calls", "results", "errors", "look_wrong"})
 
 
 @dataclass(frozen=True, slots=True)
