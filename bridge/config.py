@@ -124,7 +124,8 @@ class Settings:
     keep_text: bool = setting(
         "BRIDGE_KEEP_TEXT",
         "1",
-        "0: the admin page's history keeps only the sizes of arguments, results and answers, not their text",
+        "0: the admin page's history keeps only the sizes of arguments, results and answers, not their text, and"
+        " nothing of what users say",
         parse_flag,
     )
     methods: Methods = setting(

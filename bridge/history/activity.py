@@ -11,8 +11,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bridge.errors import StoreUnavailable
+from bridge.history.periods import HOUR, MINUTE, Period, joined, period_from_row, period_to_row, period_with
 from bridge.history.records import (
-    Minute,
     PastCall,
     Step,
     ToolCard,
@@ -21,6 +21,7 @@ from bridge.history.records import (
     WorkerRecord,
     record_from_row,
     record_from_text,
+    record_to_row,
     record_to_text,
     records_from_texts,
 )
@@ -32,7 +33,7 @@ MOST_TURNS = 300
 MOST_TURNS_OF_AN_AGENT = 50
 MOST_CALLS_OF_A_TOOL = 60
 MOST_TOOLS = 2_000
-MOST_MINUTES = 90
+MINUTES_KEPT = 2 * 3_600.0
 KEPT = 30 * 86_400.0
 # Seconds after which a worker's list of running turns expires. While turns run, the worker writes the list more often.
 RUNNING_SHOWN = 5.0
@@ -52,7 +53,7 @@ class Activity:
 
     def show_running(self, worker_id: str, turns: Sequence[TurnRecord]) -> None:
         """Writes the list of the turns that run in the worker now. The list expires after RUNNING_SHOWN seconds."""
-        self._store.put(f"running {worker_id}", json.dumps([asdict(turn) for turn in turns]), RUNNING_SHOWN)
+        self._store.put(f"running {worker_id}", json.dumps([record_to_row(turn) for turn in turns]), RUNNING_SHOWN)
 
     def keep_ended_turns(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
         """Stores turns that ended. Returns the digests of tools without counts: new ones, or lost ones."""
@@ -62,8 +63,23 @@ class Activity:
             if turn.agent_id and not turn.aside:
                 self._store.append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
             self._keep_calls_and_results(turn, digests)
-        self._edit_document("minutes", lambda minutes: _add_to_minutes(minutes, [turn for turn, _ in turns]))
+        self._count_turns([turn for turn, _ in turns])
         return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
+
+    def _count_turns(self, turns: Sequence[TurnRecord]) -> None:
+        """Adds the turns to the minute and to the hour in which each ended."""
+        for length, keep in ((MINUTE, MINUTES_KEPT), (HOUR, KEPT)):
+            by_start: dict[int, list[TurnRecord]] = {}
+            for turn in turns:
+                by_start.setdefault(int((turn.started + turn.seconds) // length) * length, []).append(turn)
+            for start, ended in by_start.items():
+                self._edit_document(
+                    _period_key(start, length),
+                    lambda row, start=start, length=length, ended=ended: period_to_row(  # type: ignore[misc]
+                        period_with(period_from_row(row, start, length), ended)
+                    ),
+                    keep,
+                )
 
     def keep_cards(self, cards: Iterable[ToolCard]) -> None:
         """Stores descriptions of clients' tools. A known tool keeps its `since`, the time when it was first offered."""
@@ -99,15 +115,15 @@ class Activity:
                 key = f"calls {digests[step.name]}"
                 self._store.append(key, json.dumps(_call_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
 
-    def _edit_document(self, key: str, change: Callable[[Document], Document]) -> None:
+    def _edit_document(self, key: str, change: Callable[[Document], Document], keep: float = KEPT) -> None:
         """Replaces the key's JSON document ({} if missing) by `change` of it, by compare and swap in TRIES tries."""
         for _ in range(TRIES):
             old = self._store.get(key)
             new = json.dumps(change(json.loads(old) if old else {}), separators=(",", ":"))
             done = (
-                self._store.put_if_free(key, new, KEPT) is None
+                self._store.put_if_free(key, new, keep) is None
                 if old is None
-                else self._store.replace_if_unchanged(key, old, new, KEPT)
+                else self._store.replace_if_unchanged(key, old, new, keep)
             )
             if done:
                 return
@@ -163,14 +179,20 @@ class Activity:
             found[entry["call_id"]] = found.get(entry["call_id"], {}) | entry
         return [record_from_row(PastCall, row) for row in reversed(found.values()) if "at" in row]
 
-    def last_minutes(self, now: float, count: int) -> list[Minute]:
-        """Returns the counts of the last `count` minutes until the Unix time `now`, the oldest first."""
-        known = self._read_document("minutes")
-        last = int(now // 60)
-        return [
-            record_from_row(Minute, {**known.get(str(number), {}), "start": number * 60})
-            for number in range(last - count + 1, last + 1)
+    def periods(self, now: float, length: int, count: int) -> list[Period]:
+        """Returns the last `count` periods until the Unix time `now`, the oldest first. They begin at multiples of
+        `length`, which is a multiple of MINUTE within the last hour and of HOUR within KEPT.
+        """
+        unit = MINUTE if length < HOUR else HOUR
+        many = length // unit
+        last = int(now // length)
+        starts = range((last - count + 1) * length, (last + 1) * length, unit)
+        texts = self._store.get_all(*(_period_key(start, unit) for start in starts))
+        units = [
+            period_from_row(json.loads(text or "{}"), start, unit) for start, text in zip(starts, texts, strict=True)
         ]
+        groups = [units[place : place + many] for place in range(0, len(units), many)]
+        return [joined(group, group[0].start, length) for group in groups]
 
     def newest_actions(self) -> list[JsonObject]:
         """Returns what the operator did, the newest action first, each with the fields `at` and `text`."""
@@ -191,23 +213,8 @@ def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
     return {"call_id": step.call_id, "at": at, "arguments": step.text, **who}
 
 
-def _add_to_minutes(minutes: Document, turns: Iterable[TurnRecord]) -> Document:
-    """Returns the counts with each turn added to the minute in which it ended. The keys are Unix times in minutes."""
-    for turn in turns:
-        number = str(int((turn.started + turn.seconds) // 60))
-        before = record_from_row(Minute, minutes.get(number, {"start": 0}))
-        errors = {**before.errors, turn.outcome: before.errors.get(turn.outcome, 0) + 1} if turn.failed else {}
-        now = replace(
-            before,
-            turns=before.turns + 1,
-            seconds=before.seconds + turn.seconds,
-            letta_seconds=before.letta_seconds + turn.letta_seconds,
-            waited_seconds=before.waited_seconds + turn.waited_seconds,
-            errors=errors or before.errors,
-        )
-        minutes[number] = asdict(now)
-    newest = sorted(minutes, key=int)[-MOST_MINUTES:]
-    return {number: minutes[number] for number in newest}
+def _period_key(start: int, length: int) -> str:
+    return f"{'minute' if length == MINUTE else 'hour'} {start // length}"
 
 
 def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:

@@ -33,8 +33,9 @@ from bridge.turn import (
     separated_text,
 )
 
-# The limits of a record: characters of a step's text, steps, characters of a step's name.
+# The limits of a record: characters of a step's text, of the user's words, steps, characters of a step's name.
 SHOWN = 400
+WORDS = 200
 MOST_STEPS = 200
 BRIEF = 160
 # Steps of these kinds are the calls and results that the history counts. So more of them are kept than MOST_STEPS.
@@ -71,6 +72,7 @@ class RecordBuilder:
             "closed_calls": turn.closed_calls,
             "streamed": turn.stream,
             "aside": turn.aside,
+            "user_words": _newest_words(turn)[:WORDS] if keeps_text else "",
         }
 
     # --- the turn's thread ----------------------------------------------------------------------------
@@ -218,6 +220,12 @@ class RecordBuilder:
         """Returns a step that happens now, its text cut after SHOWN characters. `size` 0 means the text's length."""
         shown = text[:SHOWN] if self._keeps_text else ""
         return Step(round(self._trace.seconds, 4), kind, name[:BRIEF], shown, size or len(text), **more)
+
+
+def _newest_words(turn: Turn) -> str:
+    """Returns the text of the user's newest message in the turn, "" if there is none."""
+    words = (one.text.strip() for one in reversed(turn.new_input.user_messages) if one.role == "user")
+    return next(filter(None, words), "")
 
 
 def _tool_card(stub: Stub, since: float, method: str) -> ToolCard:

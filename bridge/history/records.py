@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from bridge.turn import JsonObject
@@ -58,7 +58,7 @@ class TurnRecord:
     `closed_calls` earlier calls that no client has to answer any more,
     `own_calls` the calls of the agent's own tools, `characters` the characters of the answer. `reply_format`: whether
     the answer has the form that the client wants, "valid", "invalid" or "unchecked"; "" if it may have any form.
-    `waits` has the seconds of waiting by their cause (WaitCause).
+    `waits` has the seconds of waiting by their cause (WaitCause). `user_words` is the beginning of the user's message.
     """
 
     id: str
@@ -93,6 +93,7 @@ class TurnRecord:
     streamed: bool = False
     aside: bool = False
     reply_format: str = ""
+    user_words: str = ""
     steps: tuple[Step, ...] = ()
 
     @property
@@ -170,22 +171,6 @@ class PastCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Minute:
-    """Counts and sums of the turns that ended in the minute from the Unix time `start` on, `errors` by their code."""
-
-    start: int
-    turns: int = 0
-    seconds: float = 0.0
-    letta_seconds: float = 0.0
-    waited_seconds: float = 0.0
-    errors: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def bridge_seconds(self) -> float:
-        return max(0.0, self.seconds - self.letta_seconds - self.waited_seconds)
-
-
-@dataclass(frozen=True, slots=True)
 class WorkerRecord:
     """A worker and the turns that run in it now. `started` and `seen` are the Unix times of its start and last beat."""
 
@@ -199,13 +184,24 @@ class WorkerRecord:
 
 Record = TypeVar("Record")
 
-# Fields of records that contain other records.
+# Fields of records that contain lists of other records.
 _FIELDS_WITH_RECORDS: Mapping[str, type[Any]] = {"steps": Step}
 
 
 def record_to_text(record: Any) -> str:
     """Returns the JSON text that the store keeps for a record of any class of this module."""
-    return json.dumps(asdict(record), separators=(",", ":"))
+    return json.dumps(record_to_row(record), separators=(",", ":"))
+
+
+def record_to_row(record: Any) -> JsonObject:
+    """Returns the record's JSON object, without the fields that have their default: most fields of most steps."""
+    row: dict[str, Any] = {}
+    for item in fields(record):
+        value = getattr(record, item.name)
+        default = item.default_factory() if item.default_factory is not MISSING else item.default
+        if value != default:
+            row[item.name] = [record_to_row(one) for one in value] if item.name in _FIELDS_WITH_RECORDS else value
+    return row
 
 
 def record_from_text(kind: type[Record], text: str) -> Record:

@@ -18,6 +18,9 @@ class Store(Protocol):
     def get(self, key: str) -> str | None:
         """Returns the value of the key, None if the key is free."""
 
+    def get_all(self, *keys: str) -> list[str | None]:
+        """Returns the value of each key, None for a free key, with one request to the store."""
+
     def put(self, key: str, value: str, keep: float) -> None:
         """Sets the value of the key for `keep` seconds, and replaces an older value."""
 

@@ -93,6 +93,11 @@ class RedisStore:
             found: Any = client.get(PREFIX + key)
             return None if found is None else str(found)
 
+    def get_all(self, *keys: str) -> list[str | None]:
+        with self._server.client() as client:
+            found: Any = client.mget([PREFIX + key for key in keys]) if keys else []
+            return [None if value is None else str(value) for value in found]
+
     def put(self, key: str, value: str, keep: float) -> None:
         with self._server.client() as client:
             client.set(PREFIX + key, value, px=milliseconds(keep))

@@ -63,6 +63,10 @@ class LocalStore:
         with self._connection() as db:
             return self._read_value(db, key)
 
+    def get_all(self, *keys: str) -> list[str | None]:
+        with self._connection() as db:
+            return [self._read_value(db, key) for key in keys]
+
     def put(self, key: str, value: str, keep: float) -> None:
         with self._connection() as db:
             self._write_value(db, key, value, keep)

@@ -12,9 +12,12 @@ import pytest
 
 from bridge.history import activity as module
 from bridge.history.activity import Activity
+from bridge.history.periods import HOUR, MINUTE, Usage, joined
 from bridge.history.records import Step, ToolCard, TurnRecord, record_to_text
 from bridge.store.heartbeat import Heartbeat
 from bridge.store.port import Store
+from bridge.store.sqlite import LocalStore
+from tests.clock import Clock
 from tests.stores import KINDS, shared_store
 from tests.waiting import until
 
@@ -130,7 +133,7 @@ def test_workers_that_write_at_the_same_time_lose_no_count(open_store: Callable[
         list(pool.map(work, range(5)))
     read = Activity(open_store())
     assert (read.tool_uses()["d1"].offers, read.tool_uses()["d1"].calls) == (100, 100)
-    assert sum(minute.turns for minute in read.last_minutes(NOON + 600, 30)) == 100
+    assert sum(minute.turns for minute in read.periods(NOON + 600, MINUTE, 30)) == 100
 
 
 def test_a_minute_has_turns_times_and_errors(activity: Activity) -> None:
@@ -141,11 +144,50 @@ def test_a_minute_has_turns_times_and_errors(activity: Activity) -> None:
         turn(61),
     ]
     activity.keep_ended_turns([(one, {}) for one in turns])
-    minutes = activity.last_minutes(NOON + 70, 3)
+    minutes = activity.periods(NOON + 70, MINUTE, 3)
     assert [(one.start, one.turns) for one in minutes] == [(1699999980, 0), (1700000040, 3), (1700000100, 1)]
     assert minutes[1].errors == {"busy": 2}
     assert (minutes[1].seconds, minutes[1].letta_seconds) == (3.0, 0.6)
     assert minutes[1].bridge_seconds == pytest.approx(2.3)
+
+
+def test_longer_periods_are_made_of_hours(activity: Activity, another: Activity) -> None:
+    times = [0, 3_600, 7_200, 86_400 * 3]
+    for seconds in times:
+        activity.keep_ended_turns([(turn(seconds, letta_seconds=0.5, prompt_tokens=100, completion_tokens=5), {})])
+    activity.keep_ended_turns([(turn(1, outcome="busy"), {})])
+    for length, count in ((HOUR, 80), (3 * HOUR, 30), (12 * HOUR, 60)):
+        periods = another.periods(NOON + times[-1] + 60, length, count)
+        assert len(periods) == count
+        assert [one.start for one in periods] == sorted(one.start for one in periods)
+        assert {one.start % length for one in periods} == {0}
+        assert sum(one.turns for one in periods) == 5
+        whole = joined(periods, 0, 0)
+        assert (whole.errors, whole.seconds, whole.letta_seconds) == ({"busy": 1}, 5.0, 2.0)
+        assert whole.usage == {"": Usage(5, 1, 400, 20)}
+
+
+def test_minutes_are_forgotten_before_hours(tmp_path: Path) -> None:
+    clock = Clock(1000.0)
+    activity = Activity(LocalStore(tmp_path / "store", clock))
+    activity.keep_ended_turns([(turn(1), {})])
+    clock.now += module.MINUTES_KEPT + 1
+    assert [one.turns for one in activity.periods(NOON, MINUTE, 1)] == [0]
+    assert [one.turns for one in activity.periods(NOON, HOUR, 1)] == [1]
+    clock.now += module.KEPT
+    assert [one.turns for one in activity.periods(NOON, HOUR, 1)] == [0]
+
+
+def test_what_a_turn_adds_to_the_store_is_small(activity: Activity, store: Store) -> None:
+    """A turn is kept twice, in the list of all turns and in its agent's. Its hour grows with the keys only."""
+    for number in range(200):
+        one = replace(turn(0, letta_seconds=0.01 * number, prompt_tokens=10_000), seconds=0.02 * number)
+        activity.keep_ended_turns([(replace(one, key_name="roo", user_words="w" * 200), {})])
+    (text,) = store.items("turns")[-1:]
+    assert len(text) < 600
+    (hour,) = store.get_all(f"hour {int(NOON // HOUR)}")
+    assert hour is not None
+    assert len(hour) < 2_500
 
 
 def test_a_card_keeps_the_time_of_its_first_turn(activity: Activity) -> None:
@@ -171,7 +213,7 @@ def test_the_running_turns_of_a_process_are_shown_with_it(activity: Activity, an
 
 
 def test_of_everything_only_the_newest_is_kept(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MOST_TURNS", "MOST_TOOLS", "MOST_CALLS_OF_A_TOOL", "MOST_MINUTES"):
+    for name in ("MOST_TURNS", "MOST_TOOLS", "MOST_CALLS_OF_A_TOOL"):
         monkeypatch.setattr(module, name, 3)
     for number in range(10):
         one = turn(number * 60, call("same", f"c{number}"))
@@ -179,7 +221,6 @@ def test_of_everything_only_the_newest_is_kept(activity: Activity, monkeypatch: 
     assert [one.id for one in activity.newest_turns()] == ["t540", "t480", "t420"]
     assert [one.call_id for one in activity.newest_calls_of_tool("d")] == ["c9", "c8", "c7"]
     assert activity.tool_uses().keys() == {"d", "d8", "d9"}
-    assert sum(minute.turns for minute in activity.last_minutes(NOON + 600, 60)) == 3
 
 
 def test_everything_about_a_forgotten_tool_is_removed(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:

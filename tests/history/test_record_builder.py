@@ -11,7 +11,7 @@ import pytest
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.dialect import ChatCompletions
 from bridge.errors import LettaTimeout
-from bridge.history.record_builder import BRIEF, MOST_CALLS, MOST_STEPS, RecordBuilder
+from bridge.history.record_builder import BRIEF, MOST_CALLS, MOST_STEPS, WORDS, RecordBuilder
 from bridge.history.records import TurnRecord
 from bridge.stubs.converter import make_stub
 from bridge.trace import Trace
@@ -101,6 +101,14 @@ def test_a_turn_becomes_a_timeline(trace: Trace) -> None:
     assert (done.prompt_tokens, done.completion_tokens, done.tools, done.streamed) == (100, 20, 1, True)
     assert (done.results, done.called, done.own_calls, done.characters) == (1, 1, 1, 11)
     assert [step.at for step in done.steps] == sorted(step.at for step in done.steps)
+
+
+def test_a_turn_has_the_beginning_of_the_users_newest_message() -> None:
+    messages = (UserMessage("Before"), UserMessage(" " + "words " * 100), UserMessage("Rules", role="system"))
+    asked = Turn("Ada", NewInput(messages))
+    assert record(turn=asked).user_words == ("words " * 100)[:WORDS]
+    assert record(turn=Turn("Ada", NewInput((), (RETURNED,)))).user_words == ""
+    assert record(turn=asked, keeps_text=False).user_words == ""
 
 
 @pytest.mark.parametrize("keeps_text", [True, False])

@@ -66,6 +66,7 @@ def test_without_the_setting_no_text_is_written(activity: Activity, store: Local
     recorder.stop()
     (call,) = activity.newest_calls_of_tool(READ.digest)
     assert (call.arguments, call.call_id) == ("", "c2")
+    assert [turn.user_words for turn in activity.newest_turns()] == [""]
 
 
 def test_a_turn_is_shown_while_it_runs(recorder: Recorder, activity: Activity) -> None:

@@ -68,6 +68,15 @@ def test_a_key_without_a_value_is_free(store: Store) -> None:
     assert store.items("list") == []
 
 
+def test_several_values_are_read_at_once(store: Store, passes: Callable[[float], None]) -> None:
+    store.put("short", "1", SHORT)
+    store.put("long", "2", LONG)
+    assert store.get_all("long", "none", "short", "long") == ["2", None, "1", "2"]
+    assert store.get_all() == []
+    passes(SHORT + 1)
+    assert store.get_all("short", "long") == [None, "2"]
+
+
 def test_a_newer_value_replaces_the_older(store: Store) -> None:
     store.put("key", "old", LONG)
     store.put("key", "new", LONG)

@@ -9,10 +9,11 @@ from html import unescape
 
 import pytest
 
-from bridge.history.records import Minute
+from bridge.history.periods import Period
 from bridge.stubs.source import stub_source
 from bridge.web.admin import filters
-from bridge.web.admin.charts import HEIGHT, WIDTH, count_errors, latency_chart, turns_chart
+from bridge.web.admin.charts import HEIGHT, WIDTH, count_errors, latency_chart, make_ticks, turns_chart
+from bridge.web.admin.ranges import RANGES, Range
 
 
 def plain(html: str) -> str:
@@ -78,8 +79,8 @@ def test_an_invisible_character_is_shown_by_its_code() -> None:
     assert filters.escape_invisible("a\u202eb\x00\u2028\n\tc\u00e9\u4e2d") == "a\\u202eb\\u0000\\u2028\n\tc\u00e9\u4e2d"
 
 
-def minute(number: int, turns: int, errors: dict[str, int] | None = None, **times: float) -> Minute:
-    return Minute(number * 60, turns, errors=errors or {}, **times)
+def minute(number: int, turns: int, errors: dict[str, int] | None = None, **times: float) -> Period:
+    return Period(number * 60, turns=turns, errors=errors or {}, **times)
 
 
 def test_bars_are_stacked_from_the_bottom_and_fit_into_the_chart() -> None:
@@ -115,3 +116,36 @@ def test_a_bar_of_time_is_split_between_letta_waiting_and_the_bridge() -> None:
 def test_errors_are_counted_by_kind() -> None:
     minutes = [minute(0, 3, {"busy": 1}), minute(1, 5, {"busy": 1, "letta_timeout": 4})]
     assert count_errors(minutes) == [("letta_timeout", 4), ("busy", 2)]
+
+
+@pytest.mark.parametrize("wanted", RANGES)
+def test_the_axis_has_ticks_at_round_times(wanted: Range) -> None:
+    now = int(1_700_000_123 // wanted.length)
+    starts = [number * wanted.length for number in range(now - wanted.count + 1, now + 1)]
+    ticks = make_ticks([Period(start, wanted.length) for start in starts], wanted.tick)
+    assert 4 <= len(ticks) <= 7
+    places = [tick.place for tick in ticks]
+    assert places == sorted(places)
+    assert all(3 <= place <= 97 for place in places)
+    labels = {"hour": "22:00", "day": "20:00", "week": "Nov 14", "month": "Nov 14"}
+    assert labels[wanted.name] in {tick.label for tick in ticks}
+    assert make_ticks([Period(0)], 0) == ()
+
+
+@pytest.mark.parametrize(
+    ("number", "title", "summary"),
+    [
+        (0, "Turns a minute", "in 60 minutes"),
+        (1, "Turns an hour", "in 24 hours"),
+        (2, "Turns in 3 hours", "in 7 days"),
+        (3, "Turns in 12 hours", "in 30 days"),
+    ],
+)
+def test_a_chart_says_how_long_its_bars_and_its_range_are(number: int, title: str, summary: str) -> None:
+    wanted = RANGES[number]
+    periods = [Period(place * wanted.length, wanted.length, turns=1) for place in range(wanted.count)]
+    chart = turns_chart(periods, wanted.tick)
+    assert chart.title == title
+    assert summary in chart.summary
+    assert chart.top == "1"
+    assert chart.middle == "0.5"

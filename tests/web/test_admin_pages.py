@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ from bridge.letta.trouble import make_error
 from bridge.operation import probe
 from bridge.operation.snapshots import Snapshots
 from bridge.store.sqlite import LocalStore
-from bridge.turn import AgentCall, Text
+from bridge.turn import AgentCall, Text, Used
 from tests.actors import Chat
 from tests.admin import PASSWORD, Operator, RecordedChat
 from tests.responses_actor import ResponsesClient
@@ -329,10 +332,153 @@ def test_the_activity_counts_turns_and_errors(operator: Operator, chat: Chat, le
     letta.will(LettaTimeout("It took too long."))
     chat.ask()
     data = operator.data("activity")
-    assert sum(minute["turns"] for minute in data["minutes"]) == 3
+    assert sum(period["turns"] for period in data["periods"]) == 3
     assert data["errors"] == [["letta_timeout", 1]]
     assert "3 turns in 60 minutes, 1 of them failed" in operator.text("activity")
     assert operator.page("activity").count('class="turn"') == 3
+
+
+KEYS = {"roo": "a-key-of-roo-1", "phone": "a-key-of-the-phone-2"}
+
+
+@pytest.fixture
+def with_keys(environment: dict[str, str]) -> None:
+    environment["BRIDGE_API_KEYS"] = ",".join(
+        f"{name}:{sha256(key.encode()).hexdigest()}" for name, key in {**KEYS, "idle": "never used"}.items()
+    )
+
+
+@pytest.fixture
+def by_key(with_keys: None, app: Flask, letta: SharedLetta) -> None:
+    """Runs two turns of one key, the second of which fails, and one turn of another."""
+    letta.has_agent("Charles")
+    roo, phone = RecordedChat(app, KEYS["roo"]), RecordedChat(app, KEYS["phone"])
+    letta.will(Text("Hello"), Used(1_000, 20))
+    assert roo.ask("What is the weather in Oslo?").status == 200
+    letta.will(LettaTimeout("It took too long."))
+    roo.ask("And in Bergen?", model="Charles")
+    letta.will(Text("Hi"), Used(50, 5))
+    assert phone.ask("Good morning").status == 200
+
+
+@pytest.mark.usefixtures("by_key")
+def test_turns_show_their_key_dialect_request_id_and_the_users_words(operator: Operator) -> None:
+    turns = operator.data("turns")["listing"]["turns"]
+    assert [(turn["key_name"], turn["user_words"]) for turn in turns] == [
+        ("phone", "Good morning"),
+        ("roo", "And in Bergen?"),
+        ("roo", "What is the weather in Oslo?"),
+    ]
+    for page in ("turns", "activity"):
+        text = operator.text(page)
+        assert "User What is the weather in Oslo?" in text
+        assert "key roo" in text
+        assert "chat completions" in text
+        assert f"request {turns[0]['request_id']}" in text
+
+
+@pytest.mark.usefixtures("by_key")
+def test_turns_are_filtered_alike_on_the_page_and_for_programs(operator: Operator, letta: SharedLetta) -> None:
+    def words(query: str) -> list[str]:
+        (*found,) = csv.DictReader(io.StringIO(operator.page(f"turns.csv?{query}"), newline=""))
+        listed = [turn["user_words"] for turn in operator.data(f"turns?{query}")["listing"]["turns"]]
+        assert [row["user_words"] for row in found] == listed
+        assert operator.page(f"turns?{query}").count('class="turn"') == len(listed)
+        return [text.split()[-1] for text in listed]
+
+    ada = letta.agents_named("Ada")[0].id
+    assert words("") == ["morning", "Bergen?", "Oslo?"]
+    assert words("key=roo") == ["Bergen?", "Oslo?"]
+    assert words("key=roo&outcome=failed") == ["Bergen?"]
+    assert words("outcome=letta_timeout") == ["Bergen?"]
+    assert words(f"agent={ada}") == ["morning", "Oslo?"]
+    assert words("agent=Charles") == ["Bergen?"]
+    assert words("since=2999-01-01T00:00") == []
+    assert words("until=2999-01-01T00:00&key=phone") == ["morning"]
+    text = operator.text("turns?since=2999-01-01T00:00")
+    assert "Nothing found" in text
+    page = operator.page("turns?key=roo&outcome=failed")
+    assert '<option value="roo" selected>roo</option>' in page
+    assert '<option value="idle">idle</option>' in page
+    assert 'href="/admin/turns.csv?key=roo&amp;outcome=failed"' in page
+
+
+def test_without_the_setting_no_page_shows_what_users_say(
+    environment: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    environment["BRIDGE_KEEP_TEXT"] = "0"
+    operator, chat = request.getfixturevalue("operator"), request.getfixturevalue("chat")
+    chat.ask("canary of the user")
+    for page in ("turns", "activity", "turns.json", "turns.csv", "activity.json"):
+        assert "canary" not in operator.page(page)
+
+
+@pytest.mark.usefixtures("by_key")
+def test_usage_is_shown_by_key_and_range(operator: Operator) -> None:
+    for name in ("hour", "day", "week", "month"):
+        data = operator.data(f"usage?range={name}")
+        assert [(row["key"], row["turns"], row["errors"], row["tokens"]) for row in data["rows"]] == [
+            ("roo", 2, 1, 1_020),
+            ("phone", 1, 0, 55),
+            ("idle", 0, 0, 0),
+        ]
+        assert (data["total"]["turns"], data["total"]["tokens"]) == (3, 1_075)
+    assert "roo 2 1 1,000 20 1,020" in operator.text("usage")
+    assert operator.page("usage.csv?range=week") == (
+        "key,turns,errors,prompt_tokens,completion_tokens,tokens\r\n"
+        "roo,2,1,1000,20,1020\r\nphone,1,0,50,5,55\r\nidle,0,0,0,0,0\r\n"
+    )
+
+
+def test_usage_without_keys_counts_all_turns_as_one(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    assert "No turn in the last hour" in operator.text("usage")
+    chat.ask()
+    assert "Without a key 1 0" in operator.text("usage")
+    assert operator.data("turns?key=-")["listing"]["found"] == 1
+
+
+@pytest.mark.parametrize("name", ["hour", "day", "week", "month", "", "x"])
+def test_the_activity_has_ranges_of_time_and_percentiles(operator: Operator, chat: Chat, name: str) -> None:
+    assert operator.data("activity")["percentiles"]["seconds"] == {"p50": None, "p95": None, "p99": None}
+    chat.ask()
+    data = operator.data(f"activity?range={name}")
+    assert sum(period["turns"] for period in data["periods"]) == 1
+    assert data["percentiles"]["seconds"]["p50"] == data["percentiles"]["seconds"]["p99"] > 0
+    text = operator.text(f"activity?range={name}")
+    assert "p50 p95 p99 Whole turn" in text
+    assert f"Errors by kind, {data['range']['label']}" in text
+    table = operator.page(f"activity.csv?range={name}").splitlines()
+    assert len(table) == data["range"]["count"] + 1
+    assert sum(int(line.split(",")[2]) for line in table[1:]) == 1
+
+
+def test_lists_are_there_as_csv(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    chat.ask(tools=[tool(f"tool_{number:03}") for number in range(150)])
+    response = operator.client.get("/admin/tools.csv?q=tool&sort=-name")
+    assert response.mimetype == "text/csv"
+    assert response.headers["Content-Disposition"] == 'attachment; filename="bridge-tools.csv"'
+    rows = list(csv.DictReader(io.StringIO(response.text, newline="")))
+    assert [row["name"] for row in rows] == [f"tool_{number:03}" for number in reversed(range(150))]
+    assert (rows[0]["state"], rows[0]["agents"], rows[0]["offers"]) == ("attached", "Ada", "1")
+    (row,) = csv.DictReader(io.StringIO(operator.page("agents.csv"), newline=""))
+    assert (row["name"], row["client_tools"], row["turns"]) == ("Ada", "150", "1")
+
+
+def test_a_list_that_cannot_be_read_whole_is_no_csv(
+    operator: Operator, chat: Chat, letta: SharedLetta, app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that somebody saves has no place for a warning."""
+    chat.ask()
+    operator.page("agents")
+    letta.fails(LettaUnreachable("It is down."), at="features")
+    app.extensions["parts"].snapshots.outdate()
+    assert "It is down." in operator.page("agents.csv", 502)
+
+    def broken(*_: object) -> None:
+        raise StoreUnavailable("The disk is gone.")
+
+    monkeypatch.setattr(LocalStore, "items", broken)
+    assert "The disk is gone." in operator.page("turns.csv", 503)
 
 
 def test_health_shows_the_parts_and_no_secret(operator: Operator, chat: Chat) -> None:
@@ -446,14 +592,26 @@ def test_text_from_outside_is_escaped(operator: Operator, chat: Chat, letta: Sha
     )
     letta.edits(letta.tool("read_file"), source=f"# letta-tool-bridge\ndef f():\n    '''{HOSTILE}'''\n{HOSTILE}")
     (row,) = operator.data("tools")["listing"]["rows"]
-    pages = ["tools", "agents", "activity", f"tools/{row['key']}", f"agents/{agent.id}", f"tools?q={HOSTILE}"]
+    chat.ask(HOSTILE, model=agent.id)
+    pages = [
+        "tools",
+        "agents",
+        "activity",
+        "turns",
+        "usage",
+        f"turns?agent={HOSTILE}&key={HOSTILE}&since={HOSTILE}",
+        f"tools/{row['key']}",
+        f"agents/{agent.id}",
+        f"tools?q={HOSTILE}",
+    ]
     pages += [f"do/{action}?target={agent.id}" for action in ("resync", "detach")] + [f"do/delete?target={row['key']}"]
     for path in pages:
         page = operator.page(path)
         assert "<script" not in page
         assert "<img" not in page
         assert "onerror=alert(2)>" not in page.replace("onerror=alert(2)&gt;", "")
-        assert "{{7*7}}" in page or "49" not in page
+        assert "'49" not in page
+        assert "&#39;49" not in page
         assert "\u202e" not in page
         assert "\x1b" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in operator.page(f"agents/{agent.id}")
@@ -461,7 +619,7 @@ def test_text_from_outside_is_escaped(operator: Operator, chat: Chat, letta: Sha
 
 def test_pages_load_nothing_from_other_hosts_and_need_no_script(operator: Operator, chat: Chat) -> None:
     chat.ask(tools=[READ])
-    for path in ("tools", "agents", "activity", "health", "sign-in"):
+    for path in ("tools", "agents", "activity", "turns", "usage", "health", "sign-in"):
         page = operator.page(path)
         assert "<script" not in page
         assert " style=" not in page

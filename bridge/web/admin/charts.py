@@ -1,4 +1,4 @@
-"""Computes the charts of the activity page, with a bar for each minute. The templates draw them as SVG. Pure."""
+"""Computes the charts of the activity page, with a bar for each period. The templates draw them as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bridge.history.records import Minute
+from bridge.history.periods import Period
 
 # In SVG units.
 WIDTH, HEIGHT = 600.0, 96.0
 # The part of a bar's place that is empty.
 GAP = 0.25
+# Ticks are not nearer to the edges than so many percent of the width: their labels would be cut.
+EDGE = 3.0
+_EACH = {60: "a minute", 3_600: "an hour"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +32,36 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The bar of one minute. `label` says in words what the bar shows."""
+    """The bar of one period. `label` says in words what the bar shows."""
 
     label: str
     parts: tuple[BarPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """A time on the axis, at `place` percent of the chart's width."""
+
+    place: float
+    label: str
+
+    @property
+    def x(self) -> float:
+        return round(WIDTH * self.place / 100, 2)
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart. `top` is the value at the upper edge, as text; `summary` says in words what the chart shows."""
+    """A chart. `top` and `middle` are the values at the upper edge and half as high, as text; `summary` says in words
+    what the chart shows.
+    """
 
     title: str
     top: str
+    middle: str
     bars: tuple[Bar, ...]
     summary: str
+    ticks: tuple[Tick, ...] = ()
     width: float = WIDTH
     height: float = HEIGHT
 
@@ -51,46 +70,64 @@ class Chart:
         return not any(bar.parts for bar in self.bars)
 
 
-def turns_chart(minutes: Sequence[Minute]) -> Chart:
-    """Returns the chart of how many turns succeeded and failed in each minute. A bar shows all turns."""
-    turns = sum(minute.turns for minute in minutes)
-    failed = [sum(minute.errors.values()) for minute in minutes]
-    pairs = list(zip(minutes, failed, strict=True))
-    values = [{"good": float(minute.turns - bad), "bad": float(bad)} for minute, bad in pairs]
-    labels = [f"{_clock_time(minute)}: {minute.turns} turns, {bad} failed" for minute, bad in pairs]
-    summary = f"{turns} turns in {len(minutes)} minutes, {sum(failed)} of them failed"
-    return _make_chart("Turns a minute", values, labels, summary, lambda top: f"{top:g}" if turns else "")
+def turns_chart(periods: Sequence[Period], tick: int = 0) -> Chart:
+    """Returns the chart of how many turns succeeded and failed in each period. A bar shows all turns.
+    The axis has a tick every `tick` seconds; none if `tick` is 0.
+    """
+    turns = sum(period.turns for period in periods)
+    failed = [sum(period.errors.values()) for period in periods]
+    pairs = list(zip(periods, failed, strict=True))
+    values = [{"good": float(period.turns - bad), "bad": float(bad)} for period, bad in pairs]
+    labels = [f"{_time_of(period)}: {period.turns} turns, {bad} failed" for period, bad in pairs]
+    length = periods[0].length if periods else 60
+    summary = f"{turns} turns in {_length_in_words(length * len(periods))}, {sum(failed)} of them failed"
+    title = f"Turns {_EACH.get(length) or f'in {_length_in_words(length)}'}"
+    ticks = make_ticks(periods, tick)
+    return _make_chart(title, values, labels, summary, lambda top: f"{top:g}" if turns else "", ticks)
 
 
-def latency_chart(minutes: Sequence[Minute]) -> Chart:
-    """Returns the chart of the mean time of a turn in each minute: in Letta, waiting, and in the bridge."""
+def latency_chart(periods: Sequence[Period], tick: int = 0) -> Chart:
+    """Returns the chart of the mean time of a turn in each period: in Letta, waiting, and in the bridge."""
     values = [
         {
-            "letta": minute.letta_seconds / (minute.turns or 1),
-            "wait": minute.waited_seconds / (minute.turns or 1),
-            "bridge": minute.bridge_seconds / (minute.turns or 1),
+            "letta": period.letta_seconds / (period.turns or 1),
+            "wait": period.waited_seconds / (period.turns or 1),
+            "bridge": period.bridge_seconds / (period.turns or 1),
         }
-        for minute in minutes
+        for period in periods
     ]
     labels = [
-        f"{_clock_time(minute)}: Letta {_seconds_text(value['letta'])},"
+        f"{_time_of(period)}: Letta {_seconds_text(value['letta'])},"
         f" waiting for the agent {_seconds_text(value['wait'])}, bridge {_seconds_text(value['bridge'])}"
-        for minute, value in zip(minutes, values, strict=True)
+        for period, value in zip(periods, values, strict=True)
     ]
-    turns = sum(minute.turns for minute in minutes) or 1
-    letta = sum(minute.letta_seconds for minute in minutes) / turns
-    bridge = sum(minute.bridge_seconds for minute in minutes) / turns
+    turns = sum(period.turns for period in periods) or 1
+    letta = sum(period.letta_seconds for period in periods) / turns
+    bridge = sum(period.bridge_seconds for period in periods) / turns
     summary = (
         f"On average Letta and its model take {_seconds_text(letta)} of a turn, the bridge {_seconds_text(bridge)}"
     )
-    return _make_chart("Time of a turn", values, labels, summary, lambda top: _seconds_text(top) if top else "")
+    ticks = make_ticks(periods, tick)
+    return _make_chart("Time of a turn", values, labels, summary, lambda top: _seconds_text(top) if top else "", ticks)
 
 
-def count_errors(minutes: Sequence[Minute]) -> list[tuple[str, int]]:
+def make_ticks(periods: Sequence[Period], tick: int) -> tuple[Tick, ...]:
+    """Returns the ticks at the periods that begin at a multiple of `tick` seconds, without those at the edges."""
+    if not tick:
+        return ()
+    places = [(100 * number / len(periods), period.start) for number, period in enumerate(periods)]
+    return tuple(
+        Tick(round(place, 2), datetime.fromtimestamp(start, UTC).strftime("%H:%M" if tick < 86_400 else "%b %-d"))
+        for place, start in places
+        if start % tick == 0 and EDGE <= place <= 100 - EDGE
+    )
+
+
+def count_errors(periods: Sequence[Period]) -> list[tuple[str, int]]:
     """Returns the codes of all errors and how often each occurred, the most frequent first."""
     total: Counter[str] = Counter()
-    for minute in minutes:
-        total.update(minute.errors)
+    for period in periods:
+        total.update(period.errors)
     return total.most_common()
 
 
@@ -100,6 +137,7 @@ def _make_chart(
     labels: Sequence[str],
     summary: str,
     as_text: Callable[[float], str],
+    ticks: tuple[Tick, ...],
 ) -> Chart:
     """Returns a chart with a bar for each of `values`, which have an amount for each kind of part."""
     top = _round_up(max((sum(value.values()) for value in values), default=0.0))
@@ -108,7 +146,7 @@ def _make_chart(
         Bar(label, tuple(_stack_parts(value, place * step, step * (1 - GAP), top)))
         for place, (value, label) in enumerate(zip(values, labels, strict=True))
     ]
-    return Chart(title, as_text(top), tuple(bars), summary)
+    return Chart(title, as_text(top), as_text(top / 2), tuple(bars), summary, ticks)
 
 
 def _stack_parts(value: dict[str, float], x: float, width: float, top: float) -> list[BarPart]:
@@ -131,8 +169,16 @@ def _round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * 0.999)
 
 
-def _clock_time(minute: Minute) -> str:
-    return datetime.fromtimestamp(minute.start, UTC).strftime("%H:%M UTC")
+def _time_of(period: Period) -> str:
+    form = "%H:%M UTC" if period.length < 3_600 else "%b %-d, %H:%M UTC"
+    return datetime.fromtimestamp(period.start, UTC).strftime(form)
+
+
+def _length_in_words(seconds: int) -> str:
+    for size, unit in ((86_400, "days"), (3_600, "hours")):
+        if seconds >= 2 * size and seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds // 60} minutes"
 
 
 def _seconds_text(seconds: float) -> str:

@@ -101,13 +101,19 @@ class Listing:
 
 def make_listing(rows: Sequence[ToolRow], wanted: ListingQuery) -> Listing:
     """Returns the page that the query wants, or the last page if there are fewer."""
-    found = [row for row in rows if _matches_query(row, wanted)]
-    found.sort(key=lambda row: (row.client_name.lower(), row.key))
-    found.sort(key=_KEYS[wanted.column], reverse=wanted.falling)
+    found = matching_tools(rows, wanted)
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(1, wanted.page), pages)
     counts = {state: sum(_has_state(row, state) for row in rows) for state in (*STATES, *_FLAGS)}
     return Listing(found[(page - 1) * PAGE : page * PAGE], len(found), len(rows), page, pages, counts)
+
+
+def matching_tools(rows: Sequence[ToolRow], wanted: ListingQuery) -> list[ToolRow]:
+    """Returns all rows that the query wants, in its order."""
+    found = [row for row in rows if _matches_query(row, wanted)]
+    found.sort(key=lambda row: (row.client_name.lower(), row.key))
+    found.sort(key=_KEYS[wanted.column], reverse=wanted.falling)
+    return found
 
 
 def _matches_query(row: ToolRow, wanted: ListingQuery) -> bool:

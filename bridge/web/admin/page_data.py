@@ -19,18 +19,20 @@ Known = TypeVar("Known")
 @dataclass(slots=True)
 class PageData:
     """The sources of one page's data, for one request at the Unix time `now`.
-    `warnings` are sentences that say what could not be read; the page shows them.
+    `warnings` are sentences that say what could not be read; the page shows them. `strict`: whatever can't be read
+    raises its error instead, because the data has no place for warnings.
     """
 
     parts: Parts
     arguments: Mapping[str, str] = field(default_factory=dict)
     now: float = field(default_factory=time.time)
     warnings: list[str] = field(default_factory=list)
+    strict: bool = False
 
     def snapshot(self) -> Snapshot:
         """Returns the tools and agents on Letta. If Letta fails, the snapshot is older, and a warning is added."""
         view = self.parts.snapshots.view()
-        if view.snapshot is None:
+        if view.snapshot is None or (self.strict and view.failure is not None):
             raise view.failure or LettaError("The Letta server could not be read.")
         trouble = view.failure.message if view.failure else self.letta_trouble()
         if trouble:
@@ -50,6 +52,8 @@ class PageData:
         try:
             return ask(self.parts.activity)
         except StoreUnavailable as failure:
+            if self.strict:
+                raise
             warning = f"{failure.message} So the history is missing here."
             if warning not in self.warnings:
                 self.warnings.append(warning)

@@ -1,11 +1,8 @@
-"""The routes of the admin pages below /admin: signing in, the pages and their JSON twins, and the actions."""
+"""The routes of the admin pages below /admin: signing in, the pages and their other forms, and the actions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
-from urllib.parse import urlencode
 
 from flask import (
     Blueprint,
@@ -29,11 +26,9 @@ from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, Unautho
 from bridge.operation.parts import Parts
 from bridge.web.admin import views
 from bridge.web.admin.filters import add_filters
-from bridge.web.admin.page_data import PageData
+from bridge.web.admin.page_routes import add_page_and_twins
 from bridge.web.admin.sessions import SignedSessions, SignIn, key_from_password, refuse_other_sites
 from bridge.web.faults import log_fault
-
-View = Callable[..., views.Data]
 
 
 def admin_routes(app: Flask, parts: Parts) -> Blueprint:
@@ -115,7 +110,7 @@ def _own_path(path: str | None) -> str:
     return path if path and path.startswith("/admin/") and "\\" not in path and path.isprintable() else ""
 
 
-# --- pages and their JSON twins ---------------------------------------------------------------------------
+# --- pages ------------------------------------------------------------------------------------------------
 
 
 def _add_pages(site: Blueprint, parts: Parts) -> None:
@@ -123,41 +118,19 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
     def home() -> Response:
         return _redirect_to(url_for("admin.tools"))
 
-    def add_page(rule: str, name: str, view: View) -> None:
-        """Adds the page `name`, and its JSON twin with the same data. `rule` is the page's Flask route."""
-
-        def read_data(**names: str) -> views.Data:
-            source = PageData(parts, request.args)
-            return {**view(source, *names.values()), "warnings": source.warnings}
-
-        def show_page(**names: str) -> str:
-            return render_template(
-                f"admin/{name}.html", **read_data(**names), here=name, twin=_json_twin_address(name, names)
-            )
-
-        def show_twin(**names: str) -> Response:
-            return jsonify(read_data(**names))
-
-        site.add_url_rule(f"{rule}.json", f"{name}_json", show_twin)
-        site.add_url_rule(rule, name, show_page)
-
+    add_page = partial(add_page_and_twins, site, parts)
     add_page("/tools", "tools", views.tools_data)
     add_page("/tools/<key>", "tool", views.tool_data)
     add_page("/agents", "agents", views.agents_data)
     add_page("/agents/<agent_id>", "agent", views.agent_data)
     add_page("/activity", "activity", views.activity_data)
+    add_page("/turns", "turns", views.turns_data)
+    add_page("/usage", "usage", views.usage_data)
     add_page("/health", "health", views.health_data)
 
     @site.get("/<path:anything>")
     def unknown_page(anything: str) -> Response:
         raise UnknownPath("There is no such page.")
-
-
-def _json_twin_address(name: str, names: dict[str, str]) -> str:
-    """Returns a JSON twin's address. Arguments are added as text: `url_for` would take some names as its options."""
-    values: dict[str, Any] = {**names}
-    query = urlencode(list(request.args.items(multi=True)))
-    return url_for(f"admin.{name}_json", **values) + (f"?{query}" if query else "")
 
 
 # --- actions ----------------------------------------------------------------------------------------------
@@ -212,7 +185,8 @@ def _with_retry_after(response: Response, failure: BridgeError) -> Response:
 
 
 def _wants_json() -> bool:
-    return request.path.endswith(".json")
+    """Returns whether a program asks, which gets errors as JSON."""
+    return request.path.endswith((".json", ".csv"))
 
 
 def _redirect_to(address: str) -> Response:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
+from functools import reduce
 from typing import Any
 
 from bridge import __version__
 from bridge.errors import LettaError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
+from bridge.history.periods import PARTS, Histogram, Period, Usage, joined, percentile, usage_by_key
+from bridge.history.records import TurnRecord
 from bridge.interception.close_held import find_held_request
 from bridge.letta.gateway import Agent
 from bridge.operation.masked import mask_settings
@@ -16,12 +20,13 @@ from bridge.operation.snapshots import Snapshot
 from bridge.sync import instructions
 from bridge.sync.ownership import client_name_of, digest_of, is_ours
 from bridge.web.admin.charts import count_errors, latency_chart, turns_chart
-from bridge.web.admin.listing import ListingQuery, make_listing
+from bridge.web.admin.listing import ListingQuery, make_listing, matching_tools
 from bridge.web.admin.page_data import PageData
+from bridge.web.admin.ranges import RANGES, Range, range_from_arguments
+from bridge.web.admin.turn_query import TurnQuery, make_turn_listing
 
 Data = dict[str, Any]
-CHART_MINUTES = 60
-RECENT_TURNS = 40
+RECENT_TURNS = 20
 
 
 def tools_data(page: PageData) -> Data:
@@ -32,6 +37,11 @@ def tools_data(page: PageData) -> Data:
     listing = make_listing(rows, wanted)
     agents = sorted({(agent.name, agent.id) for row in rows for agent in row.agents})
     return {"wanted": wanted, "listing": listing, "agents": agents, "meanings": MEANINGS, "as_of": snapshot.at}
+
+
+def found_tools(page: PageData) -> list[ToolRow]:
+    """Returns all tools that match the address, in the order that it wants."""
+    return matching_tools(_tool_rows(page, page.snapshot()), ListingQuery.from_arguments(page.arguments))
 
 
 def _tool_rows(page: PageData, snapshot: Snapshot) -> list[ToolRow]:
@@ -102,16 +112,79 @@ def _tool_lists(found: Agent) -> Data:
     }
 
 
-def activity_data(page: PageData) -> Data:
-    minutes = page.read_history(lambda history: history.last_minutes(page.now, CHART_MINUTES)) or []
+# --- turns, activity, usage -------------------------------------------------------------------------------
+
+
+def turns_data(page: PageData) -> Data:
+    """Returns one page of the turns that ended, and what the form can filter by."""
+    turns, wanted = _known_turns(page), TurnQuery.from_arguments(page.arguments)
+    keys = {key.name for key in page.parts.settings.api_keys} | {turn.key_name for turn in turns if turn.key_name}
     return {
-        "charts": [turns_chart(minutes), latency_chart(minutes)],
-        "errors": count_errors(minutes),
-        "minutes": minutes,
+        "wanted": wanted,
+        "listing": make_turn_listing(turns, wanted),
+        "agents": sorted({(turn.agent_name, turn.agent_id) for turn in turns if turn.agent_id}),
+        "outcomes": sorted({turn.outcome for turn in turns}),
+        "keys": sorted(keys),
+    }
+
+
+def found_turns(page: PageData) -> list[TurnRecord]:
+    """Returns all turns that match the address, the newest first."""
+    wanted = TurnQuery.from_arguments(page.arguments)
+    return [turn for turn in _known_turns(page) if wanted.matches(turn)]
+
+
+def _known_turns(page: PageData) -> list[TurnRecord]:
+    """Returns the turns in the history, the newest first; those of the wanted agent also from the agent's own list."""
+    agent_id = page.arguments.get("agent", "")
+    turns = page.read_history(Activity.newest_turns) or []
+    if agent_id:
+        turns = [*turns, *(page.read_history(lambda history: history.newest_turns_of_agent(agent_id)) or [])]
+    return sorted({turn.id: turn for turn in turns}.values(), key=lambda turn: turn.started, reverse=True)
+
+
+def activity_data(page: PageData) -> Data:
+    wanted = range_from_arguments(page.arguments)
+    periods = _periods(page, wanted)
+    histograms = joined(periods, 0, 0).histograms
+    return {
+        "range": wanted,
+        "ranges": RANGES,
+        "charts": [turns_chart(periods, wanted.tick), latency_chart(periods, wanted.tick)],
+        "percentiles": {part: _percentiles(histograms.get(part, {})) for part in PARTS},
+        "errors": count_errors(periods),
+        "periods": periods,
         "running": page.read_history(Activity.running_turns) or [],
         "turns": (page.read_history(Activity.newest_turns) or [])[:RECENT_TURNS],
         "actions": (page.read_history(Activity.newest_actions) or [])[:20],
     }
+
+
+def _percentiles(histogram: Histogram) -> dict[str, float | None]:
+    return {f"p{percent}": percentile(histogram, percent) for percent in (50, 95, 99)}
+
+
+def usage_data(page: PageData) -> Data:
+    """Returns what the turns of each key cost in a range of time, the most tokens first. Keys without turns have 0."""
+    wanted = range_from_arguments(page.arguments)
+    used = usage_by_key(_periods(page, wanted))
+    known = {key.name: Usage() for key in page.parts.settings.api_keys} | used
+    rows = [{"key": name, **asdict(usage), "tokens": usage.tokens} for name, usage in known.items()]
+    rows.sort(key=lambda row: (-row["tokens"], -row["turns"], row["key"]))
+    total = reduce(Usage.plus, used.values(), Usage())
+    return {
+        "range": wanted,
+        "ranges": RANGES,
+        "rows": rows,
+        "total": {**asdict(total), "tokens": total.tokens},
+    }
+
+
+def _periods(page: PageData, wanted: Range) -> list[Period]:
+    return page.read_history(lambda history: history.periods(page.now, wanted.length, wanted.count)) or []
+
+
+# --- health -----------------------------------------------------------------------------------------------
 
 
 def health_data(page: PageData) -> Data:

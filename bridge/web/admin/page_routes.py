@@ -1,0 +1,58 @@
+"""Adds the routes of one admin page: the page itself, and the same data as JSON and CSV for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, jsonify, render_template, request, url_for
+
+from bridge.operation.parts import Parts
+from bridge.web.admin.page_data import PageData
+from bridge.web.admin.tables import TABLES, csv_text
+from bridge.web.admin.views import Data
+
+View = Callable[..., Data]
+
+
+def add_page_and_twins(site: Blueprint, parts: Parts, rule: str, name: str, view: View) -> None:
+    """Adds the page `name`, its JSON twin, and its CSV twin if the page is a list. `rule` is the page's Flask route."""
+
+    def read_data(**names: str) -> Data:
+        source = PageData(parts, request.args)
+        return {**view(source, *names.values()), "warnings": source.warnings}
+
+    def show_page(**names: str) -> str:
+        return render_template(
+            f"admin/{name}.html",
+            **read_data(**names),
+            here=name,
+            twin=_twin_address(f"{name}_json", names),
+            csv_twin=_twin_address(f"{name}_csv", names) if name in TABLES else "",
+        )
+
+    def show_json(**names: str) -> Response:
+        return jsonify(read_data(**names))
+
+    site.add_url_rule(f"{rule}.json", f"{name}_json", show_json)
+    if name in TABLES:
+        _add_csv(site, parts, rule, name)
+    site.add_url_rule(rule, name, show_page)
+
+
+def _add_csv(site: Blueprint, parts: Parts, rule: str, name: str) -> None:
+    def show_csv() -> Response:
+        table = TABLES[name]
+        text = csv_text(table.columns, table.rows(PageData(parts, request.args, strict=True)))
+        saved_as = {"Content-Disposition": f'attachment; filename="bridge-{name}.csv"'}
+        return Response(text, mimetype="text/csv", headers=saved_as)
+
+    site.add_url_rule(f"{rule}.csv", f"{name}_csv", show_csv)
+
+
+def _twin_address(endpoint: str, names: dict[str, str]) -> str:
+    """Returns a twin's address. Arguments are added as text: `url_for` would take some names as its options."""
+    values: dict[str, Any] = {**names}
+    query = urlencode(list(request.args.items(multi=True)))
+    return url_for(f"admin.{endpoint}", **values) + (f"?{query}" if query else "")
