@@ -38,6 +38,8 @@ KEPT = 30 * 86_400.0
 # Seconds after which a worker's list of running turns expires. While turns run, the worker writes the list more often.
 RUNNING_SHOWN = 5.0
 TRIES = 50
+# The key of the counter that grows when the history changes.
+CHANGES = "history changes"
 
 Document = dict[str, Any]
 Digests = Mapping[str, str]
@@ -64,6 +66,7 @@ class Activity:
                 self._store.append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
             self._keep_calls_and_results(turn, digests)
         self._count_turns([turn for turn, _ in turns])
+        self._store.add_to_counter(CHANGES, 1, KEPT)
         return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
 
     def _count_turns(self, turns: Sequence[TurnRecord]) -> None:
@@ -91,6 +94,7 @@ class Activity:
     def note_action(self, at: float, text: str) -> None:
         """Stores what the operator did, in words, at the Unix time `at`. The last 50 actions are kept."""
         self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
+        self._store.add_to_counter(CHANGES, 1, KEPT)
 
     def _count_uses(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
         """Counts the uses of the turns' tools, for MOST_TOOLS tools. Returns the digests of tools without counts."""
@@ -130,6 +134,14 @@ class Activity:
         raise StoreUnavailable(f"Other workers changed the document {key!r} of the bridge's store too often.")
 
     # --- read -----------------------------------------------------------------------------------------
+
+    def version(self) -> str:
+        """Returns a text that changes when turns begin, go on or end, with an action of the operator, and with a worker
+        that comes or goes. It costs a few reads, however long the history is.
+        """
+        workers = [beat.id for beat in beats_of_living_workers(self._store)]
+        running = self._store.get_all(CHANGES, *(f"running {worker_id}" for worker_id in workers))
+        return "\n".join([*workers, *(text or "[]" for text in running)])
 
     def newest_turns(self) -> list[TurnRecord]:
         """Returns the last MOST_TURNS turns that ended, the newest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,17 +21,20 @@ CHANGED = "letta changed"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All tools and agents on the Letta server, also those not of the bridge, at the time `at` (seconds since 1970)."""
+    """All tools and agents on the Letta server, also those not of the bridge, at the time `at` (seconds since 1970).
+    Snapshots with the same names, tags and toolsets have the same `version`, also those of different workers.
+    """
 
     at: float
     features: ServerFeatures
     tools: Sequence[Tool]
     agents: Sequence[Agent]
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The newest snapshot, None if there is none, and the failure if a newer snapshot could not be made."""
+    """The newest snapshot, None if there is none, and the failure if the last try to make a newer one failed."""
 
     snapshot: Snapshot | None
     failure: LettaError | None = None
@@ -44,6 +48,7 @@ class Snapshots:
         self._store = store
         self._clock = clock
         self._kept: tuple[Snapshot, str | None] | None = None
+        self._failure: LettaError | None = None
         self._making = threading.Lock()
 
     def view(self) -> View:
@@ -55,8 +60,9 @@ class Snapshots:
             if age < FRESH:
                 return View(snapshot)
             if age < STALE:
+                failure = self._failure
                 self._renew_in_background()
-                return View(snapshot)
+                return View(snapshot, failure)
         return self._renew()
 
     def outdate(self) -> None:
@@ -85,8 +91,8 @@ class Snapshots:
     def _renew_and_release(self) -> None:
         try:
             self._make_snapshot()
-        except LettaError:
-            return  # once the kept snapshot is too old, view() shows the failure
+        except LettaError as failure:
+            self._failure = failure  # the next view() shows it
         finally:
             self._making.release()
 
@@ -94,8 +100,9 @@ class Snapshots:
         """Keeps the snapshot with the count of changes from before it was made."""
         changes = self._change_count()
         features, at = self._gateway.features(), self._clock()
-        snapshot = Snapshot(at, features, self._gateway.tools(), self._gateway.whole_agents(blocks=True))
-        self._kept = snapshot, changes
+        tools, agents = self._gateway.tools(), self._gateway.whole_agents(blocks=True)
+        snapshot = Snapshot(at, features, tools, agents, _version_of(features, tools, agents))
+        self._kept, self._failure = (snapshot, changes), None
         return snapshot
 
     def _change_count(self) -> str | None:
@@ -104,3 +111,15 @@ class Snapshots:
             return self._store.get(CHANGED)
         except StoreUnavailable:
             return None
+
+
+def _version_of(features: ServerFeatures, tools: Sequence[Tool], agents: Sequence[Agent]) -> str:
+    """Returns a digest of what the lists show. A stub's tags have the digest of its tool and since when it is idle."""
+    digest = hashlib.sha256(features.version_text.encode())
+    for tool in tools:
+        digest.update(repr((tool.id, tool.name, tool.tags)).encode())
+    for agent in agents:
+        blocks = [(block.label, len(block.value)) for block in agent.blocks]
+        names = (agent.id, agent.name, agent.type, agent.model.name, [tool.id for tool in agent.tools])
+        digest.update(repr((names, blocks, len(agent.message_ids), agent.message_ids[-1:])).encode())
+    return digest.hexdigest()

@@ -15,6 +15,10 @@ from bridge.keys import ApiKey
 _KEY_HEADERS = ("X-Api-Key", "Api-Key")
 # What people and clients send in place of a key that is not set.
 _STAND_INS = frozenset({"none", "null", "undefined", "no-key", "not-needed"})
+# What a page may load and do. Only the admin pages may do more: they have scripts.
+CONTENT_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
@@ -77,8 +81,5 @@ def harden_app(app: Flask, proxies: int) -> None:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if request.is_secure:
             response.headers["Strict-Transport-Security"] = "max-age=31536000"
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none';"
-            " frame-ancestors 'none'"
-        )
+        response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
         return response

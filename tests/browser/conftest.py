@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -27,8 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-def _matters(said: ConsoleMessage) -> bool:
-    return said.type == "error" and REFUSED not in said.text
+def _matters(said: ConsoleMessage, expected: Sequence[str]) -> bool:
+    return said.type == "error" and all(words not in said.text for words in (REFUSED, *expected))
 
 
 @pytest.fixture(scope="session")
@@ -51,11 +51,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def open_page(chromium: Browser, world: Served) -> Iterator[Open]:
-    """Opens pages with their own session, in a width and colour scheme. Errors, dialogs and foreign requests fail."""
+    """Opens pages with their own session, in a width and colour scheme. Dialogs, foreign requests and errors fail, but
+    errors with words that are `expected`.
+    """
     complaints: list[str] = []
     contexts = []
 
-    def open_page(width: int = 1400, scheme: str = "light", **more: Any) -> Page:
+    def open_page(width: int = 1400, scheme: str = "light", *, expected: Sequence[str] = (), **more: Any) -> Page:
         context = chromium.new_context(
             base_url=world.url,
             viewport={"width": width, "height": 900},
@@ -65,7 +67,7 @@ def open_page(chromium: Browser, world: Served) -> Iterator[Open]:
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
-        page.on("console", lambda said: complaints.append(said.text) if _matters(said) else None)
+        page.on("console", lambda said: complaints.append(said.text) if _matters(said, expected) else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         page.on("request", lambda one: None if one.url.startswith(world.url) else complaints.append(one.url))

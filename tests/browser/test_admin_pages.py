@@ -105,6 +105,7 @@ def test_every_page_fits_and_can_be_read(open_page: Open, world: Served, width: 
     key = page.request.get("/admin/tools.json?q=read_file").json()["listing"]["rows"][0]["key"]
     coder = agent_id(world, "coder")
     places = ["tools", "tools?q=nothing+fits", f"tools/{key}", "agents", f"agents/{coder}", "activity", "health"]
+    places += ["turns", "turns?outcome=none", "usage", "usage?range=month", "activity?range=week"]
     for place in [*places, f"do/detach?target={coder}", "do/sweep"]:
         page.goto(f"/admin/{place}")
         for closed in page.locator("details:not([open]) > summary").all()[:3]:
@@ -119,7 +120,16 @@ def test_hostile_text_does_not_run_or_break_a_page(open_page: Open, world: Serve
     agent = poison(world)
     page = sign_in(open_page(width, scheme))
     key = page.request.get("/admin/tools.json?q=poisoned").json()["listing"]["rows"][0]["key"]
-    for place in ("tools", "agents", "activity", f"tools/{key}", f"agents/{agent}", f"do/resync?target={agent}"):
+    for place in (
+        "tools",
+        "agents",
+        "activity",
+        "turns",
+        "usage",
+        f"tools/{key}",
+        f"agents/{agent}",
+        f"do/resync?target={agent}",
+    ):
         page.goto(f"/admin/{place}")
         for closed in page.locator("details:not([open]) > summary").all()[:5]:
             closed.click()
@@ -154,11 +164,12 @@ def test_pages_can_be_used_by_keyboard_alone(open_page: Open, world: Served) -> 
     focused = page.evaluate("document.activeElement.textContent")
     assert focused == "Skip to the content"
     seen = []
-    for _ in range(6):
+    for _ in range(9):
         page.keyboard.press("Tab")
         seen.append(page.evaluate("document.activeElement.textContent.trim()"))
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-    assert seen == ["Letta tool bridge", "Tools", "Agents", "Activity", "Health", "Sign out"]
+    pages = ["Tools", "Agents", "Activity", "Turns", "Usage", "Health"]
+    assert seen == ["Letta tool bridge", *pages, "Live", "Sign out"]
     page.goto("/admin/activity")
     page.locator("details > summary").first.focus()
     page.keyboard.press("Enter")

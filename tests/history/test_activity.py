@@ -190,6 +190,29 @@ def test_what_a_turn_adds_to_the_store_is_small(activity: Activity, store: Store
     assert len(hour) < 2_500
 
 
+def test_the_version_changes_with_whatever_the_history_shows(
+    activity: Activity, another: Activity, store: Store
+) -> None:
+    seen = [another.version()]
+
+    def changed() -> bool:
+        seen.append(another.version())
+        return seen[-1] != seen[-2]
+
+    assert not changed()
+    activity.keep_ended_turns([(turn(1), {})])
+    assert changed()
+    activity.note_action(NOON, "swept")
+    assert changed()
+    worker = Heartbeat(store).id
+    assert changed()
+    activity.show_running(worker, [turn(2, outcome="running")])
+    assert changed()
+    activity.show_running(worker, [])
+    assert changed()
+    assert not changed()
+
+
 def test_a_card_keeps_the_time_of_its_first_turn(activity: Activity) -> None:
     card = ToolCard("d1", "read", "read", NOON, parameters={"type": "object"}, changes=("One thing.",))
     activity.keep_cards([card])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridge.errors import LettaUnreachable, StoreUnavailable
-from bridge.operation.snapshots import FRESH, STALE, Snapshots
+from bridge.operation.snapshots import FRESH, STALE, Snapshots, View
 from bridge.store.sqlite import LocalStore
 from tests.clock import Clock
 from tests.fakes import FakeGateway
@@ -93,16 +93,37 @@ def test_without_letta_the_last_snapshot_and_the_failure_are_shown(
     assert (view.snapshot, view.failure) == (last, down)
 
 
-def test_a_failure_in_the_background_leaves_the_old_snapshot(
+def test_a_failure_in_the_background_is_shown_with_the_old_snapshot(
     snapshots: Snapshots, letta: FakeGateway, clock: Clock
 ) -> None:
     first = snapshots.view()
-    letta.fails(LettaUnreachable("It is down."), at="tools")
+    down = LettaUnreachable("It is down.")
+    letta.fails(down, at="tools")
     clock.now += FRESH + 1
     assert snapshots.view() == first
     wait_for_background()
-    assert snapshots.view() == first
+    assert snapshots.view() == View(first.snapshot, down)
+    letta.recovers()
     wait_for_background()
+    clock.now += FRESH + 1
+    snapshots.view()
+    wait_for_background()
+    assert snapshots.view().failure is None
+
+
+def test_snapshots_have_the_same_version_until_something_is_different(
+    snapshots: Snapshots, letta: FakeGateway, store: LocalStore, clock: Clock
+) -> None:
+    def version(one: Snapshots) -> str:
+        clock.now += STALE + 1
+        seen = one.view().snapshot
+        assert seen is not None
+        return seen.version
+
+    first = version(snapshots)
+    assert version(snapshots) == version(Snapshots(letta, store, clock)) == first
+    letta.has_agent("Charles")
+    assert version(snapshots) != first
 
 
 def test_it_works_without_a_store(snapshots: Snapshots, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ Known = TypeVar("Known")
 class PageData:
     """The sources of one page's data, for one request at the Unix time `now`.
     `warnings` are sentences that say what could not be read; the page shows them. `strict`: whatever can't be read
-    raises its error instead, because the data has no place for warnings.
+    raises its error instead, because the data has no place for warnings. `polled`: a page that is open asks again and
+    again, so Letta is asked for nothing but the snapshots.
     """
 
     parts: Parts
@@ -28,6 +29,7 @@ class PageData:
     now: float = field(default_factory=time.time)
     warnings: list[str] = field(default_factory=list)
     strict: bool = False
+    polled: bool = False
 
     def snapshot(self) -> Snapshot:
         """Returns the tools and agents on Letta. If Letta fails, the snapshot is older, and a warning is added."""

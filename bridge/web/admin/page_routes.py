@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Blueprint, Response, jsonify, render_template, request, url_for
+from flask import Blueprint, Response, jsonify, make_response, render_template, request, url_for
 
 from bridge.operation.parts import Parts
+from bridge.web.admin.live import is_poll, page_version, unchanged_reply, with_version
 from bridge.web.admin.page_data import PageData
 from bridge.web.admin.tables import TABLES, csv_text
 from bridge.web.admin.views import Data
@@ -16,24 +17,39 @@ from bridge.web.admin.views import Data
 View = Callable[..., Data]
 
 
+# Pages that refresh themselves, and whether they show what is on the Letta server.
+LIVE = {
+    **dict.fromkeys(("tools", "tool", "agents", "agent", "health"), True),
+    **dict.fromkeys(("activity", "turns", "usage"), False),
+}
+
+
 def add_page_and_twins(site: Blueprint, parts: Parts, rule: str, name: str, view: View) -> None:
     """Adds the page `name`, its JSON twin, and its CSV twin if the page is a list. `rule` is the page's Flask route."""
 
-    def read_data(**names: str) -> Data:
-        source = PageData(parts, request.args)
+    def read_data(source: PageData, **names: str) -> Data:
         return {**view(source, *names.values()), "warnings": source.warnings}
 
-    def show_page(**names: str) -> str:
-        return render_template(
+    def show_page(**names: str) -> Response:
+        source = PageData(parts, request.args, polled=is_poll())
+        version = page_version(source, uses_letta=LIVE[name]) if name in LIVE else ""
+        unchanged = unchanged_reply(version) if source.polled else None
+        if unchanged is not None:
+            return unchanged
+        page = render_template(
             f"admin/{name}.html",
-            **read_data(**names),
+            **read_data(source, **names),
             here=name,
+            version_of_page=version,
+            polled=source.polled,
+            now=source.now,
             twin=_twin_address(f"{name}_json", names),
             csv_twin=_twin_address(f"{name}_csv", names) if name in TABLES else "",
         )
+        return with_version(make_response(page), version) if version else make_response(page)
 
     def show_json(**names: str) -> Response:
-        return jsonify(read_data(**names))
+        return jsonify(read_data(PageData(parts, request.args), **names))
 
     site.add_url_rule(f"{rule}.json", f"{name}_json", show_json)
     if name in TABLES:

@@ -29,6 +29,7 @@ from bridge.web.admin.filters import add_filters
 from bridge.web.admin.page_routes import add_page_and_twins
 from bridge.web.admin.sessions import SignedSessions, SignIn, key_from_password, refuse_other_sites
 from bridge.web.faults import log_fault
+from bridge.web.security import CONTENT_POLICY
 
 
 def admin_routes(app: Flask, parts: Parts) -> Blueprint:
@@ -42,7 +43,7 @@ def admin_routes(app: Flask, parts: Parts) -> Blueprint:
         app.session_interface = SignedSessions()
         app.config["SESSION_COOKIE_SAMESITE"] = "Lax"
     site.before_request(partial(_require_sign_in, sign_in))
-    site.after_request(_allow_own_referrer)
+    site.after_request(_allow_own_referrer_and_script)
     site.register_error_handler(Exception, _error_reply)
     site.context_processor(lambda: {"version": __version__})
     _add_sign_in(site, sign_in)
@@ -196,7 +197,10 @@ def _redirect_to(address: str) -> Response:
     return response
 
 
-def _allow_own_referrer(response: Response) -> Response:
-    """Makes browsers send the header Origin, by which refuse_other_sites() knows requests of other sites."""
+def _allow_own_referrer_and_script(response: Response) -> Response:
+    """Makes browsers send the header Origin, by which refuse_other_sites() knows requests of other sites. Lets pages
+    run the scripts of the static folder, which ask only this service.
+    """
     response.headers["Referrer-Policy"] = "same-origin"
+    response.headers["Content-Security-Policy"] = f"{CONTENT_POLICY}; script-src 'self'; connect-src 'self'"
     return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import Any
@@ -13,6 +14,7 @@ from bridge.history.activity import Activity
 from bridge.history.periods import PARTS, Histogram, Period, Usage, joined, percentile, usage_by_key
 from bridge.history.records import TurnRecord
 from bridge.interception.close_held import find_held_request
+from bridge.letta.capabilities import ServerFeatures
 from bridge.letta.gateway import Agent
 from bridge.operation.masked import mask_settings
 from bridge.operation.overview import MEANINGS, AgentRow, ToolRow, agent_row, agent_rows, tool_rows
@@ -27,6 +29,8 @@ from bridge.web.admin.turn_query import TurnQuery, make_turn_listing
 
 Data = dict[str, Any]
 RECENT_TURNS = 20
+# The methods with which a call holds the agent until its result comes.
+_HOLDING = ("native", "approval", "rewrite", "relay")
 
 
 def tools_data(page: PageData) -> Data:
@@ -86,8 +90,9 @@ def agent_data(page: PageData, agent_id: str) -> Data:
     running = (page.read_history(Activity.busy_agents) or {}).get(agent_id)
     known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
     try:
-        found, features = page.parts.gateway.agent(agent_id), page.parts.gateway.features()
-        held = find_held_request(page.parts.gateway, found)
+        found, features = _find_agent(page, agent_id)
+        row = agent_row(found, features, page.parts.settings.methods, turns, running)
+        held = _held_calls(page, found, row)
     except LettaError as failure:
         if not turns:
             raise
@@ -96,11 +101,29 @@ def agent_data(page: PageData, agent_id: str) -> Data:
     return {
         **known,
         "name": found.name,
-        "row": agent_row(found, features, page.parts.settings.methods, turns, running),
-        "held": [call.name for call in held.calls] if held else [],
+        "row": row,
+        "held": held,
         "blocks": [block.value for block in found.blocks if instructions.is_ours(block)],
         **_tool_lists(found),
     }
+
+
+def _find_agent(page: PageData, agent_id: str) -> tuple[Agent, ServerFeatures]:
+    if not page.polled:
+        return page.parts.gateway.agent(agent_id), page.parts.gateway.features()
+    snapshot = page.snapshot()
+    found = next((agent for agent in snapshot.agents if agent.id == agent_id), None)
+    if found is None:
+        raise UnknownPath("The Letta server does not have this agent.")
+    return found, snapshot.features
+
+
+def _held_calls(page: PageData, found: Agent, row: AgentRow) -> Sequence[str]:
+    """Returns the names of the calls that hold the agent. A polled page takes them from the history."""
+    if page.polled:
+        return row.waits_for if page.snapshot().features.approvals and row.method in _HOLDING else ()
+    held = find_held_request(page.parts.gateway, found)
+    return [call.name for call in held.calls] if held else ()
 
 
 def _tool_lists(found: Agent) -> Data:
@@ -204,10 +227,20 @@ def _letta_state(page: PageData) -> Data:
     if trouble:
         return {"url": url, "failure": trouble}
     try:
-        features = page.parts.gateway.features()
+        features = _features_now(page)
     except LettaError as failure:
         return {"url": url, "failure": failure.message}
     return {"url": url, "version": features.version_text, "capabilities": features.abilities_in_words()}
+
+
+def _features_now(page: PageData) -> ServerFeatures:
+    """Returns the server's features. Raises LettaError if Letta does not answer; a polled page asks the snapshots."""
+    if not page.polled:
+        return page.parts.gateway.features()
+    view = page.parts.snapshots.view()
+    if view.snapshot is None or view.failure is not None:
+        raise view.failure or LettaError("The Letta server could not be read.")
+    return view.snapshot.features
 
 
 def _store_state(page: PageData) -> Data:
