@@ -13,7 +13,7 @@ from bridge.operation import snapshots
 from tests.admin import PASSWORD
 from tests.browser.conftest import Open
 from tests.browser.test_admin_pages import agent_id, sign_in
-from tests.browser.world import HOSTILE, Served
+from tests.browser.world import HOSTILE, PATH, Served
 from tests.test_complaints import tool
 from tests.waiting import until
 
@@ -38,7 +38,7 @@ def live_page(open_page: Open) -> Callable[..., Page]:
 
 
 def says_hello(world: Served, text: str = "Hello there") -> None:
-    world.ask("support-desk", [{"role": "user", "content": text}], [tool("lookup_order")])
+    world.ask("support-desk", [{"role": "user", "content": text}], [tool("lookup_order", PATH)])
     world.written()
 
 

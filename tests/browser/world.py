@@ -136,7 +136,8 @@ def furnish(world: Served, *, pace: float = 0.0) -> None:
     home = [tool(name, schema) for name, (_, schema) in HOME.items()]
     for number, name in enumerate(("read_file", "search_files", "read_file", "apply_diff", "execute_command")):
         arguments = {"path": f"src/module_{number}.py"}
-        _task(world, "coder", name, arguments, "def main() -> None:\n    print('Hello')\n", coding, pace, number != 3)
+        text = "bash: main: command not found" if number == 4 else "def main() -> None:\n    print('Hello')\n"
+        _task(world, "coder", name, arguments, text, coding, pace, number != 3)
     _task(world, "home-assistant", "lights.set", {"path": "kitchen"}, "on", home, pace, True)
     hello = [{"role": "user", "content": "Hi"}]
     for tools in ([tool("lookup_order", PATH), tool("refund", PATH)], [tool("lookup_order", PATH)]):
