@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
 from bridge.history.records import TurnRecord
@@ -136,8 +136,8 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def period_to_row(period: Period) -> dict[str, Any]:
     """Returns the JSON object that the store keeps. `usage` has a short list for each key instead of an object."""
-    row = asdict(replace(period, usage={}))
-    return {**row, "usage": {name: list(asdict(used).values()) for name, used in period.usage.items()}}
+    row = {one.name: getattr(period, one.name) for one in fields(Period) if one.name not in ("start", "length")}
+    return {**row, "usage": {name: list(astuple(used)) for name, used in period.usage.items()}}
 
 
 def period_from_row(row: Mapping[str, Any], start: int, length: int) -> Period:
