@@ -16,6 +16,8 @@ log = logging.getLogger("bridge.request")
 
 # Characters of a path that the log shows.
 LONGEST_PATH = 200
+# The status of an open admin page that asks again and has not changed.
+NOT_MODIFIED = 304
 # Platforms and monitors request these paths every few seconds.
 _ASKED_OFTEN = frozenset({"/healthz", "/readyz", "/metrics"})
 
@@ -56,11 +58,13 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
 
 def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
     """Returns the level and the fields of the request's log line. The query is left out: it may have a key in it."""
-    level = logging.DEBUG if request.path in _ASKED_OFTEN and response.status_code < 400 else logging.INFO
+    status = response.status_code
+    is_usual = status == NOT_MODIFIED or (request.path in _ASKED_OFTEN and status < 400)
+    level = logging.DEBUG if is_usual else logging.INFO
     return level, {
         "method": request.method[:20],
         "path": request.path[:LONGEST_PATH],
-        "status": response.status_code,
+        "status": status,
         "from": request.remote_addr,
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -75,6 +77,16 @@ def test_a_page_that_did_not_change_is_not_sent_again(operator: Operator, chat: 
         again = poll(operator, page, etag)
         assert (again.status_code, again.text, again.headers["ETag"]) == (304, "", etag), page
         assert poll(operator, page, 'W/"other"').status_code == 200
+
+
+def test_polls_without_news_are_not_logged(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
+    etag = poll(operator, "activity").headers["ETag"]
+    caplog.set_level(logging.INFO)
+    caplog.clear()
+    assert poll(operator, "activity", etag).status_code == 304
+    assert caplog.records == []
+    poll(operator, "activity")
+    assert [record.message for record in caplog.records] == ["request"]
 
 
 def test_a_turn_changes_every_page(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
