@@ -108,7 +108,10 @@ def test_a_column_of_errors_is_shown_only_if_there_are_errors(
     assert "Look like errors 1" in page
     assert "Result looks like an error Error: no such city" in page
     answered(chat, letta, called(chat, letta), "No such city", is_error=True)
-    assert "Errors" in operator.text("tools")
+    text = operator.text("tools")
+    assert "Errors" in text
+    assert "Look wrong" not in text
+    assert "3 3 1 +1?" in text
     (row,) = operator.data("tools?state=errors")["listing"]["rows"]
     assert (row["errors"], row["look_wrong"]) == (1, 1)
 
