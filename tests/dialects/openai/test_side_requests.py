@@ -15,6 +15,11 @@ from bridge.values import parse_own_files
 RULES = parse_own_files("").side_rules
 COMPACTION = "You are the component that summarizes a conversation when its context window is about to overflow."
 LATER = (Message("system", "You are Qwen Code."), Message("user", "hi"), Message("assistant", "hello"))
+CHOICE = (
+    'Available Tools: [{"name": "read_file"}]\n\n'
+    "Your task is to choose and return the correct tool(s) from the list of available tools based on the query."
+)
+COMMIT = "You are an expert software engineer that generates concise, one-line Git commit messages based on the diffs."
 TASK = "### Task:\nGenerate tags.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>"
 
 Request = tuple[Transcript, bool]
@@ -60,6 +65,12 @@ def user(text: str) -> Message:
         ),
         (asks(user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
         (asks(system("Always be kind."), user(TASK)), "title, tags, follow-ups and search queries of Open WebUI"),
+        (asks(system(CHOICE), user("Query: hi")), "choice of tools of Open WebUI, where Function Calling is Legacy"),
+        (asks(system(COMMIT), user("diff --git")), "commit message of Aider"),
+        (
+            asks(system("*Briefly* summarize this partial conversation about programming."), user("# USER\nhi")),
+            "summary of Aider",
+        ),
         (asks(system(COMPACTION), *LATER[1:], user("Sum up.")), "summary of Qwen Code"),
         (
             asks(
@@ -98,6 +109,8 @@ def test_side_requests_of_programs_are_recognised(request_: Request, name: str) 
         asks(system("You are Roo."), user("CRITICAL: This summarization request is a SYSTEM OPERATION")),
         asks(system("You are a helpful AI assistant tasked with summarizing conversations"), user("hi"), tools=True),
         asks(system("Be kind. You are a title generator"), user("hi")),
+        asks(system("Available Tools: a saw. Be a carpenter."), user("hi")),
+        asks(user(CHOICE)),
     ],
 )
 def test_messages_of_users_are_not_mistaken_for_side_requests(request_: Request) -> None:
