@@ -22,6 +22,8 @@ LONGEST_START = 12
 # A text that was cut is recognised by digests of the beginnings of the whole one, of so many bytes.
 _BEGINNINGS = tuple(16 << step for step in range(16))
 _BEGINNING_DIGITS = 8
+# Two people hardly begin a conversation with the same line of so many bytes, and one of them with more lines.
+_LEAST_OWN_WORDS = 20
 # What it may cost to find passages in a text, in hashed bytes, for each of its bytes: many passages may begin alike.
 _HASHED_FOR_EACH_BYTE = 16
 _LEAST_HASHED = 100_000
@@ -148,7 +150,8 @@ class Passages:
 @dataclass(frozen=True, slots=True)
 class ConversationMark:
     """Recognises later requests of the conversation to which a request of `client` belonged. `digest` is of its
-    `length` messages, `calls` are ids of its calls, which occur in no other conversation.
+    `length` messages, and of the last one alone if that may grow; `calls` are ids of its calls, which occur in no other
+    conversation.
     """
 
     client: str
@@ -162,7 +165,9 @@ def mark_conversation(turn: Turn, calls: Sequence[str] = ()) -> ConversationMark
     """Returns the mark of the turn's conversation. `calls` are the ids of the calls that the turn made."""
     known = [call.id for message in turn.transcript for call in message.tool_calls]
     newest = tuple(one for one in (*known, *calls) if len(one) <= LONGEST_ID)[-MOST_CALLS:]
-    return ConversationMark(turn.client, turn.session, len(turn.transcript), _digest_of(turn.transcript), newest)
+    digests = [message_digest(message) for message in turn.transcript]
+    digest = ".".join([_joined(digests), *_parts_of_last(turn.transcript, digests)])
+    return ConversationMark(turn.client, turn.session, len(digests), digest, newest)
 
 
 def goes_on(turn: Turn, mark: ConversationMark) -> bool:
@@ -176,8 +181,41 @@ def goes_on(turn: Turn, mark: ConversationMark) -> bool:
         return mark.session == turn.session
     if not turn.known_calls.isdisjoint(mark.calls):
         return True
-    return 0 < mark.length < len(turn.transcript) and _digest_of(turn.transcript[: mark.length]) == mark.digest
+    whole, *last = mark.digest.split(".")
+    if 0 < mark.length < len(turn.transcript):
+        return _digest_of(turn.transcript[: mark.length]) == whole
+    return mark.length == len(turn.transcript) and _has_grown(turn.transcript, last)
+
+
+def _parts_of_last(messages: Sequence[Message], digests: Sequence[str]) -> list[str]:
+    """Returns by what a longer last message is recognised: a digest of the messages before it, its length in bytes and
+    its digest. smolagents adds the error of a failed tool to its last message, in new lines, and sends no call.
+    Returns nothing if another conversation might have the same messages before, and begin its last one so.
+    """
+    if not messages or messages[-1].role != "user":
+        return []
+    content = _as_bytes(messages[-1].text.rstrip())
+    is_own = len(content) >= _LEAST_OWN_WORDS or any(message.role == "assistant" for message in messages)
+    return [_joined(digests[:-1]), str(len(content)), digest_bytes(content)] if content and is_own else []
+
+
+def _has_grown(messages: Sequence[Message], last: Sequence[str]) -> bool:
+    """Returns whether the last message begins with the one of which `last` has the parts, and has more lines."""
+    if len(last) != 3 or not last[1].isdecimal() or messages[-1].role != "user":
+        return False
+    before, length, digest = last[0], int(last[1]), last[2]
+    content = _as_bytes(messages[-1].text)
+    has_more_lines = content[length : length + 1] == b"\n"
+    return has_more_lines and digest_bytes(content[:length]) == digest and _digest_of(messages[:-1]) == before
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
 
 
 def _digest_of(messages: Sequence[Message]) -> str:
-    return digest_bytes("".join(map(message_digest, messages)).encode())
+    return _joined(map(message_digest, messages))
+
+
+def _joined(digests: Iterable[str]) -> str:
+    return digest_bytes("".join(digests).encode())

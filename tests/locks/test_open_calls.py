@@ -136,6 +136,41 @@ def test_another_conversation_waits_whatever_its_key_and_its_tools_are(store: St
     assert after_a_call(store).find_calls_to_wait_for(AGENT, turn) is not None
 
 
+SEEN = Message("assistant", "Calling tools: weather"), Message("user", "Observation: 12")
+LONG = Message("user", "New task:\nWhat is in notes.txt?")
+GROWN = "\nError: no such town. Now try again."
+
+
+def grown(message: Message) -> Message:
+    return replace(message, text=message.text + GROWN)
+
+
+@pytest.mark.parametrize("said", [(HELLO, *SEEN), (LONG,)], ids=["after an answer", "a long opening message"])
+def test_a_conversation_whose_last_message_has_grown_does_not_wait(store: Store, said: tuple[Message, ...]) -> None:
+    calls = after_a_call(store, KEEP, turn_of(*said, client="agents"))
+    *before, last = said
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(*before, grown(last), client="agents")) is None
+
+
+@pytest.mark.parametrize(
+    ("marked", "asks"),
+    [
+        ((HELLO,), (grown(HELLO),)),
+        ((HELLO, *SEEN), (HELLO, *SEEN)),
+        ((HELLO, *SEEN), (LONG, SEEN[0], grown(SEEN[1]))),
+        ((HELLO, *SEEN), (HELLO, SEEN[0], grown(HELLO))),
+        ((grown(LONG),), (LONG,)),
+        ((LONG,), (replace(LONG, text=LONG.text + " And tomorrow?"),)),
+    ],
+    ids=["a short opening", "the same", "another beginning", "another message", "a shorter one", "no new line"],
+)
+def test_a_conversation_that_only_looks_as_if_its_last_message_had_grown_waits(
+    store: Store, marked: tuple[Message, ...], asks: tuple[Message, ...]
+) -> None:
+    calls = after_a_call(store, KEEP, turn_of(*marked, client="agents"), ToolCall("call_9", "weather", "{}"))
+    assert calls.find_calls_to_wait_for(AGENT, turn_of(*asks, client="agents")) is not None
+
+
 def test_the_clients_name_of_its_conversation_decides_where_both_have_one(store: Store) -> None:
     calls = after_a_call(store, KEEP, replace(ASKS, session="one"))
     assert calls.find_calls_to_wait_for(AGENT, turn_of(NEXT, session="one", client="roo")) is None
