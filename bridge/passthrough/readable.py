@@ -19,6 +19,8 @@ from bridge.stubs.arguments import remove_letta_arguments
 from bridge.turn import CallIds, JsonObject
 
 _RESPONSE = "approval_response_message"
+# The messages of an open call are next to its provisional return: the call and the denial, and a heartbeat.
+_REACH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,8 @@ def readable_messages(
     held call of any other tool is one of a client's tool that came with a message.
 
     Left out are the bridge's own messages: those that make the agent go on, and each denial with which the bridge gave
-    a call its provisional return, with Letta's heartbeat after it. If the provisional return of an open call is in
-    `rows` without the call, the return is shown as it is: see `find_lone_return`.
+    a call its provisional return, with Letta's heartbeat after it. If `rows` have only some of these messages of an
+    open call, and not the call, these are shown as they are: see `with_open_call`.
     """
     stored = [_stored(row) for row in rows]
     open_calls = _find_open_calls(rows, stored, last_in_context, _client_test(ours, own_tool_names))
@@ -64,15 +66,38 @@ def readable_messages(
     return rows if unchanged else shown
 
 
-def find_lone_return(rows: list[JsonObject], last_in_context: str) -> int | None:
-    """Returns the number of the row that is the provisional return of a call which may be open, and is not in `rows`.
-    The `rows` are those of `readable_messages`.
+def may_lack_open_call(rows: list[JsonObject], last_in_context: str) -> bool:
+    """Returns whether a page has messages that may belong to an open call, but not the call. The `rows` are those of
+    `readable_messages`.
     """
-    for number, row in enumerate(rows):
-        if row.get("id") == last_in_context and row.get("message_type") == RETURN:
-            texts = _texts_by_call(row, _stored(row))
-            return number if any(map(find_provisional_text, texts.values())) else None
-    return None
+    open_rows = [row for row in rows if row.get("id") == last_in_context and last_in_context]
+    if any(row.get("message_type") == REQUEST for row in open_rows):
+        return False
+    returned = any(map(_is_provisional, open_rows))
+    return returned or any(_is_own_denial(row) or is_heartbeat(_stored(row)) for row in rows)
+
+
+def with_open_call(
+    page: list[JsonObject], newest: list[JsonObject], shown_newest: list[JsonObject], last_in_context: str
+) -> list[JsonObject]:
+    """Returns a page with the open call in the place of the messages that belong to it. `newest` are the agent's newest
+    messages, `shown_newest` the same as `readable_messages` shows them.
+    """
+    requests = (row for row in shown_newest if (row.get("id"), row.get("message_type")) == (last_in_context, REQUEST))
+    request = next(requests, None)
+    if request is None:
+        return page
+    shown_ids = {row.get("id") for row in shown_newest}
+    returned = next((number for number, row in enumerate(newest) if row.get("id") == last_in_context), 0)
+    near = newest[max(0, returned - _REACH) : returned + _REACH + 1]
+    stands_for = {row.get("id") for row in near if row.get("id") not in shown_ids} | {last_in_context}
+    places = [number for number, row in enumerate(page) if row.get("id") in stands_for]
+    return [request if number in places else row for number, row in enumerate(page) if number not in places[1:]]
+
+
+def _is_provisional(row: JsonObject) -> bool:
+    texts = _texts_by_call(row, _stored(row)) if row.get("message_type") == RETURN else {}
+    return any(map(find_provisional_text, texts.values()))
 
 
 def with_readable_request(

@@ -21,7 +21,7 @@ from bridge.locks.open_calls import OpenCalls
 from bridge.passthrough.calls import agent_of
 from bridge.passthrough.hiding import OurTools, without_our_tools, without_secrets
 from bridge.passthrough.letta_code import shown_to_letta_code
-from bridge.passthrough.readable import find_lone_return, readable_messages, with_readable_request
+from bridge.passthrough.readable import may_lack_open_call, readable_messages, with_open_call, with_readable_request
 from bridge.store.port import Store
 from bridge.sync.ownership import is_ours
 from bridge.turn import CallIds, JsonObject
@@ -141,12 +141,17 @@ class Views:
         ids = self._ids_in_view(agent_id, agent.message_ids, speaker)
         last = ids[-1] if ids else ""
         shown = self._rows(value, ours, last, names)
-        number = find_lone_return(shown, last) if isinstance(shown, list) and last else None
-        if number is None:
+        is_page = isinstance(shown, list) and all(isinstance(row, dict) for row in shown)
+        if not (is_page and may_lack_open_call(shown, last) and self._has_open_call(agent_id, shown, last)):
             return shown
-        newest = self._rows(self._newest_rows(agent_id), ours, last, names)
-        request = next((row for row in newest if row.get("id") == last), shown[number])
-        return [*shown[:number], request, *shown[number + 1 :]]
+        newest = self._newest_rows(agent_id)
+        return with_open_call(shown, newest, self._rows(newest, ours, last, names), last)
+
+    def _has_open_call(self, agent_id: str, rows: list[JsonObject], last: str) -> bool:
+        """Returns whether the agent has an open call, as far as the rows or the store show it."""
+        return any(row.get("id") == last for row in rows) or (
+            self._open_calls.open_request(agent_id, self._call_ids) is not None
+        )
 
     def _newest_rows(self, agent_id: str) -> list[JsonObject]:
         answer = self._gateway.forward(ForeignCall("GET", f"/v1/agents/{agent_id}/messages", f"limit={LOOK_BACK}"))

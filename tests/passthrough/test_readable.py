@@ -15,7 +15,7 @@ from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.interception.method import GO_ON, NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT
 from bridge.letta.rows import message_from_row
 from bridge.passthrough.hiding import OurTools
-from bridge.passthrough.readable import find_lone_return, readable_messages, with_readable_request
+from bridge.passthrough.readable import may_lack_open_call, readable_messages, with_open_call, with_readable_request
 from bridge.turn import JsonObject
 from tests.passthrough.answers import ANSWERS, ours_in
 
@@ -227,14 +227,34 @@ def test_a_result_is_never_taken_for_a_provisional_return() -> None:
     assert shown(rows, last=3) is rows
 
 
-def test_a_provisional_return_without_its_call_is_found() -> None:
-    rows = [USER, returning(3)]
-    assert shown(rows, last=3) is rows
-    assert find_lone_return(rows, message_id(3)) == 1
-    with_its_call = shown([calling(2, called("shell")), *rows], last=3)
-    assert find_lone_return(with_its_call, message_id(3)) is None
-    assert find_lone_return(rows, message_id(1)) is None
-    assert find_lone_return([returning(3, "the text")], message_id(3)) is None
+OPEN_CALL = [
+    *[USER, calling(2, called("shell")), row(4, RESPONSE, approve=False, reason=DENIED)],
+    *[returning(3), row(5, "user_message", content='{"type": "heartbeat"}')],
+]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("first", [2, 3, 4])
+def test_a_page_with_only_some_messages_of_an_open_call_has_the_call(first: int, backwards: bool) -> None:
+    newest = OPEN_CALL[:: -1 if backwards else 1]
+    rows = [one for one in newest if one in OPEN_CALL[first:]]
+    page, shown_newest = shown(rows, last=3), shown(newest, last=3)
+    assert may_lack_open_call(page, message_id(3))
+    (request,) = with_open_call(page, newest, shown_newest, message_id(3))
+    assert request in shown_newest
+    assert (request["id"], request["message_type"]) == (message_id(3), REQUEST)
+    assert request["tool_calls"][0]["tool_call_id"] == call_id(3)
+
+
+def test_a_page_with_the_open_call_lacks_nothing() -> None:
+    assert not may_lack_open_call(shown(OPEN_CALL, last=3), message_id(3))
+    assert not may_lack_open_call(shown([USER, returning(3, "the text")], last=3), message_id(3))
+    assert not may_lack_open_call([USER], "")
+
+
+def test_a_page_of_an_agent_without_an_open_call_stays_as_it_is() -> None:
+    page = [row(5, "user_message", content='{"type": "heartbeat"}')]
+    assert with_open_call(page, [*page, ANSWER], [*page, ANSWER], message_id(9)) is page
 
 
 # --- the pending request of an agent ------------------------------------------------------------------

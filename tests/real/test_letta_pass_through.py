@@ -217,8 +217,9 @@ def test_only_these_answers_are_filtered(agent: Agent, programs: Programs) -> No
     (request,) = [row for row in rows if row["message_type"] == "approval_request_message"]
     assert [call["tool_call_id"] for call in request["tool_calls"]] == opened.call_ids
     assert request["tool_call"]["name"] == "weather"
-    (newest,) = programs(agent, agent)[1].does(Step("GET", "/v1/agents/{agent}/messages?limit=1&order=desc")).json()
-    assert (newest["id"], newest["message_type"]) == (request["id"], request["message_type"])
+    newest = programs(agent, agent)[1].does(Step("GET", "/v1/agents/{agent}/messages?limit=1&order=desc")).json()
+    assert {row["id"] for row in newest} == {request["id"]}  # one message, which may also have a thought
+    assert request["message_type"] in [row["message_type"] for row in newest]
     counts = [program.does(Step("GET", "/v1/tools/count")).json() for program in programs(agent, agent)]
     stubs = [tool for tool in direct[-1].json() if is_ours(tool)]
     assert counts[0] - counts[1] == len(stubs) or not isinstance(counts[0], int)
