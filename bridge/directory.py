@@ -16,7 +16,7 @@ from bridge.errors import LettaNotFound, UnknownModel
 from bridge.letta.gateway import AGENT_ID, HELPER_PREFIX, Agent, AgentSummary, Gateway
 from bridge.turn import ASIDE_SUFFIX
 
-# Names and ids of the agents that a client may see; an empty set means all agents.
+# Names, with digits or without, and ids of the agents that a client may see; an empty set means all agents.
 Visible = frozenset[str]
 ALL: Visible = frozenset()
 Models = Sequence[tuple[str, AgentSummary]]
@@ -56,6 +56,10 @@ def model_names(agents: Sequence[AgentSummary]) -> list[str]:
 
 def name_with_digits(agent: AgentSummary | Agent) -> str:
     return f"{agent.name}@{agent.id.removeprefix('agent-')[:8]}"
+
+
+def sees(visible: Visible, agent: AgentSummary | Agent) -> bool:
+    return not visible or not visible.isdisjoint({agent.id, agent.name, name_with_digits(agent)})
 
 
 def _can_be_model_name(name: str) -> bool:
@@ -108,7 +112,7 @@ class Directory:
         """Looks in the list of all agents: finding one agent takes another time than not finding it."""
         found = _agents_meant(model, self._kept_models())
         # If several agents have the name, all of them must be visible: the name may mean any of them.
-        return bool(found) and all(_sees(visible, agent) for agent in found)
+        return bool(found) and all(sees(visible, agent) for agent in found)
 
     def find_id(self, model: str, visible: Visible | None = None) -> str:
         """Returns the id of the agent with this name, maybe from before it was renamed. An id is returned unchecked.
@@ -194,12 +198,8 @@ def _agents_meant(model: str, models: Models) -> list[AgentSummary]:
     return found or [agent for agent in agents if name_with_digits(agent) == model]
 
 
-def _sees(visible: Visible, agent: AgentSummary) -> bool:
-    return not visible or agent.id in visible or agent.name in visible
-
-
 def _visible_models(models: Models, visible: Visible) -> Models:
-    return [(name, agent) for name, agent in models if _sees(visible, agent)]
+    return [(name, agent) for name, agent in models if sees(visible, agent)]
 
 
 def _nearest(model: str, names: Sequence[str]) -> str:

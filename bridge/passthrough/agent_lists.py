@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
-from bridge.directory import Visible
+from bridge.directory import Visible, sees
 from bridge.letta.foreign import ForeignBody
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
+from bridge.letta.rows import agent_summary_from_row
 from bridge.letta.trouble import make_error
 from bridge.turn import JsonObject
 
@@ -38,14 +39,14 @@ def fill_list_of_agents(call: ForeignCall, answer: ForeignAnswer, agents: Visibl
     if not (agents and is_list and limit <= PAGE_SIZE) or "before" in names:
         return answer
     first = _read_page(answer)
-    found = _visible_rows(first, agents)
+    found = visible_rows(first, agents)
     others = [pair for pair in query if pair[0] not in ("limit", "after")]
     is_short = len(found) < limit <= len(first)
     for page in (
         _pages(names.get("after", ""), lambda after: fetch(_page_call(call, others, after))) if is_short else ()
     ):
         known = {row.get("id") for row in found}
-        found += [row for row in _visible_rows(page, agents) if row.get("id") not in known]
+        found += [row for row in visible_rows(page, agents) if row.get("id") not in known]
         if len(found) >= limit:
             break
     headers = [(name, text) for name, text in answer.headers if name.lower() != "content-length"]
@@ -83,5 +84,5 @@ def _read_page(answer: ForeignAnswer) -> list[JsonObject]:
     return rows
 
 
-def _visible_rows(rows: list[JsonObject], agents: Visible) -> list[JsonObject]:
-    return [row for row in rows if not agents.isdisjoint({row.get("id"), row.get("name")})]
+def visible_rows(rows: list[JsonObject], agents: Visible) -> list[JsonObject]:
+    return [row for row in rows if sees(agents, agent_summary_from_row(row))]

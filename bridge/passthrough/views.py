@@ -18,6 +18,7 @@ from bridge.letta.gateway import ForeignCall, Gateway
 from bridge.letta.rows import tool_from_row
 from bridge.letta.trouble import make_error
 from bridge.locks.open_calls import OpenCalls
+from bridge.passthrough.agent_lists import visible_rows
 from bridge.passthrough.calls import agent_of
 from bridge.passthrough.hiding import OurTools, without_our_tools, without_secrets
 from bridge.passthrough.letta_code import shown_to_letta_code
@@ -210,7 +211,7 @@ def _of_viewer(value: Any, viewer: Viewer) -> Any:
     """Returns a list of agents without those that the viewer may not see."""
     if not viewer.agents or not isinstance(value, list):
         return value
-    return [row for row in value if not viewer.agents.isdisjoint({row.get("id"), row.get("name")})]
+    return visible_rows(value, viewer.agents)
 
 
 def _rows_in(status: int, content: bytes) -> list[JsonObject]:

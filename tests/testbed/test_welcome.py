@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bridge.config import read_settings
+from bridge.directory import name_with_digits
 from bridge.errors import LettaUnreachable
 from testbed import welcome as module
 from testbed.welcome import find_agents, welcome
@@ -87,7 +88,7 @@ def test_the_example_takes_a_sample_agent_and_a_name_that_is_unique() -> None:
     twins = [letta.has_agent("twin"), letta.has_agent("twin")]
     letta.has_agent("sample")
     agents, trouble = find_agents(letta, ["missing", "sample"])
-    assert (agents[0], sorted(agents[1:]), trouble) == ("sample", sorted(twin.id for twin in twins), "")
+    assert (agents[0], sorted(agents[1:]), trouble) == ("sample", sorted(map(name_with_digits, twins)), "")
 
 
 def test_a_letta_without_agents_or_that_does_not_answer_is_trouble() -> None:

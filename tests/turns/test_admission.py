@@ -21,6 +21,7 @@ KEYS = {
     "all": "",
     "by-name": ":Ada",
     "by-id": ":{ada}",
+    "by-digits": ":Ada@{digits}",
     "wrong": ":ada2|bobby",
     "slow": "::rate=2",
     "single": "::turns=1",
@@ -42,20 +43,20 @@ def ada(letta: FakeGateway) -> str:
 @pytest.fixture
 def environment(environment: dict[str, str], ada: str) -> dict[str, str]:
     hashes = {name: hashlib.sha256(f"the-key-{name}".encode()).hexdigest() for name in KEYS}
-    listed = ",".join(f"{name}:{hashes[name]}{more.format(ada=ada)}" for name, more in KEYS.items())
+    listed = ",".join(f"{name}:{hashes[name]}{more.format(ada=ada, digits=ada[6:14])}" for name, more in KEYS.items())
     return {**environment, "BRIDGE_ALLOW_ANONYMOUS": "0", "BRIDGE_API_KEYS": listed}
 
 
 # --- agents -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["by-name", "by-id"])
+@pytest.mark.parametrize("key", ["by-name", "by-id", "by-digits"])
 def test_a_key_lists_its_agents_only(chat: Chat, key: str) -> None:
     assert chat.models(headers=bearer("all")) == ["Ada", "Bob"]
     assert chat.models(headers=bearer(key)) == ["Ada"]
 
 
-@pytest.mark.parametrize("key", ["by-name", "by-id"])
+@pytest.mark.parametrize("key", ["by-name", "by-id", "by-digits"])
 def test_a_key_talks_to_its_agents_by_name_and_by_id(
     chat: Chat, client: FlaskClient, letta: FakeGateway, ada: str, key: str
 ) -> None:
@@ -143,10 +144,12 @@ def test_a_name_that_an_agent_shares_with_one_of_another_key_leads_to_neither(
     assert foreign not in client.get("/v1/models/Ada", headers=bearer("by-id")).text
     longer = directory.name_with_digits(letta.agent(ada))
     assert chat.models(headers=bearer("by-id")) == [longer]
-    for model in (ada, longer, f"{longer}:aside"):
-        assert chat.ask(model=model, headers=bearer("by-id")).status == 200
     hidden = directory.name_with_digits(letta.agent(foreign))
-    assert chat.ask(model=hidden, headers=bearer("by-id")).status == 404
+    for key in ("by-id", "by-digits"):
+        for model in (ada, longer, f"{longer}:aside"):
+            assert chat.ask(model=model, headers=bearer(key)).status == 200
+        for model in (foreign, hidden, "Ada"):
+            assert chat.ask(model=model, headers=bearer(key)).status == 404
 
 
 def test_a_key_for_a_name_does_not_reach_an_agent_that_lost_that_name(chat: Chat, letta: FakeGateway, ada: str) -> None:
