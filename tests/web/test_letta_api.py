@@ -19,6 +19,7 @@ from app import create_app
 from bridge import errors
 from bridge.config import Settings, read_settings
 from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.directory import name_with_digits
 from bridge.letta.gateway import AgentChange, ForeignAnswer, ForeignCall
 from bridge.turn import AgentCall, Reasoning, RunStarted, Stopped, Text, Used
 from bridge.web import hangup
@@ -666,6 +667,19 @@ def test_a_key_for_agents_reaches_only_agents_that_it_may_see(environment: dict[
         assert ada.send(path, sent, verb).status_code == status, (verb, path)
     assert ada.send("tools/add-base-tools", {}).json == []
     assert len(letta.forwarded) == forwarded
+
+
+def test_a_key_for_one_of_two_agents_of_a_name_sees_only_that_one(
+    environment: dict[str, str], letta: FakeGateway
+) -> None:
+    mine = letta.agents_named("Ada")[0]
+    twin = letta.has_agent("Ada")
+    ada = with_key(environment, letta, "letta=all", agents=name_with_digits(mine))
+    letta.will_answer(200, [{"id": one.id, "name": "Ada"} for one in (twin, mine)])
+    assert [row["id"] for row in ada.get("agents/")] == [mine.id]
+    refused = ada.send(f"agents/{twin.id}", verb="GET")
+    assert refused.status_code == 404
+    assert f"Your agents: {name_with_digits(mine)!r}." in refused.text
 
 
 def test_a_key_for_agents_sees_no_secrets_and_makes_letta_fetch_nothing(
