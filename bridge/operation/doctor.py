@@ -46,7 +46,7 @@ TOOL = ToolSpec(
 QUESTION = 'Please call the tool bridge_doctor with the word "bridge", then tell me what it returned.'
 ANSWER = "The bridge works: this is what the client's tool returned."
 
-PASSWORD_ADVICE = "Set LETTA_API_KEY to the server's password."
+CREDENTIALS_ADVICE = "Set LETTA_API_KEY to the server's password."
 ADDRESS_ADVICE = "Is the server up, and is LETTA_BASE_URL its address as seen from here?"
 
 Verdict = Literal["good", "warning", "bad"]
@@ -125,7 +125,7 @@ def _check_letta(parts: Parts) -> Check:
         features = parts.gateway.features()
     except LettaError as failure:
         is_password = isinstance(failure, LettaRefusedCredentials)
-        return _letta_fails("Letta", failure, PASSWORD_ADVICE if is_password else ADDRESS_ADVICE)
+        return _letta_fails("Letta", failure, CREDENTIALS_ADVICE if is_password else ADDRESS_ADVICE)
     found = f"{features.version_text} at {parts.settings.letta_base_url}"
     if not OLDEST <= features.version <= NEWEST:
         known = f"from {'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
@@ -145,7 +145,7 @@ def _check_agents(parts: Parts) -> tuple[list[Agent], Check]:
         tools = list_own_tools(parts.gateway)
     except LettaError as failure:
         is_password = isinstance(failure, LettaRefusedCredentials)
-        advice = PASSWORD_ADVICE if is_password else "Look at the log of the Letta server."
+        advice = CREDENTIALS_ADVICE if is_password else "Look at the log of the Letta server."
         return [], _letta_fails("credentials", failure, advice)
     found = f"{number_with_noun(len(whole), 'agent')} and {number_with_noun(len(tools), 'tool')} of clients can be read"
     return whole, Check("credentials", "good", found)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -308,3 +308,12 @@ def test_a_fault_of_the_system_has_a_cause_however_deep_it_is(fault: BaseExcepti
 def test_an_answer_in_json_is_no_page(status: int) -> None:
     headers = {"content-type": "application/json"}
     assert trouble.error_for_page(status, headers, '{"detail": "<html> login"}', "http://letta.test") is None
+
+
+@pytest.mark.parametrize("cause", get_args(trouble.Cause))
+def test_every_cause_says_first_what_is_wrong_and_then_what_to_do(cause: trouble.Cause) -> None:
+    failure = trouble.make_error(cause, "http://canary.test", "more", " to https://canary.test")
+    assert failure.message.endswith(failure.advice)
+    assert failure.advice
+    assert failure.reason
+    assert "canary" not in failure.reason
