@@ -67,14 +67,13 @@ def readable_messages(
 
 
 def may_lack_open_call(rows: list[JsonObject], last_in_context: str) -> bool:
-    """Returns whether a page has messages that may belong to an open call, but not the call. The `rows` are those of
-    `readable_messages`.
+    """Returns whether a page has messages that may belong to an open call, but not the call: its provisional return, or
+    at an end of the page a heartbeat. The `rows` are those of `readable_messages`.
     """
     open_rows = [row for row in rows if row.get("id") == last_in_context and last_in_context]
     if any(row.get("message_type") == REQUEST for row in open_rows):
         return False
-    returned = any(map(_is_provisional, open_rows))
-    return returned or any(_is_own_denial(row) or is_heartbeat(_stored(row)) for row in rows)
+    return any(map(_is_provisional, open_rows)) or any(is_heartbeat(_stored(row)) for row in (*rows[:1], *rows[-1:]))
 
 
 def with_open_call(

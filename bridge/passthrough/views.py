@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from bridge.directory import Visible
-from bridge.letta.gateway import ForeignCall, Gateway
+from bridge.letta.gateway import Agent, ForeignCall, Gateway
 from bridge.letta.rows import tool_from_row
 from bridge.letta.trouble import make_error
 from bridge.locks.open_calls import OpenCalls
@@ -96,6 +96,8 @@ class Views:
         agent_id = agent_of(path)
         if agent_id and words[3:4] == ["messages"]:
             return lambda value: self._readable(agent_id, value, (viewer.client, DEFAULT_SESSION))
+        if agent_id and words[3:4] == ["context"]:
+            return lambda value: without_our_tools(value, self._tools_with_those_of(self._gateway.agent(agent_id)))
         lists_agents = words[-1] == "agents"
         return lambda value: self._shown(
             _of_viewer(value, viewer) if lists_agents else value, agent_id if len(words) == 3 else "", viewer
@@ -135,24 +137,21 @@ class Views:
 
     def _readable(self, agent_id: str, value: Any, speaker: Speaker) -> Any:
         agent = self._gateway.agent(agent_id)
-        own = OurTools.of(agent.tools)
-        known = self.our_tools()
-        ours = OurTools({**known.client_names, **own.client_names}, known.ids | own.ids)
+        ours = self._tools_with_those_of(agent)
         names = [tool.name for tool in agent.tools if tool.name not in ours.client_names]
         ids = self._ids_in_view(agent_id, agent.message_ids, speaker)
         last = ids[-1] if ids else ""
         shown = self._rows(value, ours, last, names)
         is_page = isinstance(shown, list) and all(isinstance(row, dict) for row in shown)
-        if not (is_page and may_lack_open_call(shown, last) and self._has_open_call(agent_id, shown, last)):
+        if not (is_page and may_lack_open_call(shown, last)):
             return shown
         newest = self._newest_rows(agent_id)
         return with_open_call(shown, newest, self._rows(newest, ours, last, names), last)
 
-    def _has_open_call(self, agent_id: str, rows: list[JsonObject], last: str) -> bool:
-        """Returns whether the agent has an open call, as far as the rows or the store show it."""
-        return any(row.get("id") == last for row in rows) or (
-            self._open_calls.open_request(agent_id, self._call_ids) is not None
-        )
+    def _tools_with_those_of(self, agent: Agent) -> OurTools:
+        """Returns the stubs on the server, also those that the agent got a moment ago."""
+        own, known = OurTools.of(agent.tools), self.our_tools()
+        return OurTools({**known.client_names, **own.client_names}, known.ids | own.ids)
 
     def _newest_rows(self, agent_id: str) -> list[JsonObject]:
         answer = self._gateway.forward(ForeignCall("GET", f"/v1/agents/{agent_id}/messages", f"limit={LOOK_BACK}"))

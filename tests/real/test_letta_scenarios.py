@@ -8,7 +8,7 @@ import pytest
 
 from tests.real import test_given_up_calls, test_odd_calls, test_parallel_calls, test_results, test_tool_turns
 from tests.real.scenarios import Scenario, play, scenarios_in, shown_in_a_conversation
-from tests.real.talk import WEATHER, Talk, ask_weather, given_up, quote, result
+from tests.real.talk import WEATHER, Talk, ask_weather
 from tests.real.test_parallel_calls import noting
 from tests.real.world import Agent, World
 
@@ -21,10 +21,6 @@ pytestmark = [pytest.mark.real, pytest.mark.strict]
 DIFFERENT = {
     "test_the_parts_of_a_result_become_one_text": "its parts are joined as Letta joins them",
     "test_a_result_that_belongs_to_no_call_is_refused_and_does_no_harm": "quoted in other words",
-    "test_a_result_that_comes_after_the_answer_to_the_others_is_quoted_beside_a_message": "quoted in other words",
-    "test_a_late_result_is_refused_alone_and_quoted_once_beside_a_message": "quoted in other words",
-    "test_a_parents_result_after_its_childs_conversation_is_heard_once": "quoted in other words",
-    "test_a_late_result_whose_reply_was_lost_is_quoted_once": "quoted in other words",
     "test_a_client_that_accepts_one_call_gets_one": "there is no `parallel_tool_calls`",
     "test_a_late_result_further_up_in_the_transcript_is_quoted_once": "there is no transcript",
 }
@@ -50,21 +46,6 @@ def test_the_model_is_shown_the_same_through_both_apis(world: World, agent_type:
         shown_in_a_conversation(world, agent_type, stream, api) for api in ("letta", "chat_completions")
     )
     assert through_letta == through_chat
-
-
-@pytest.mark.one_type
-def test_a_late_result_is_refused_alone_and_quoted_once_beside_a_message(agent: Agent, stream: bool) -> None:
-    talk = Talk(replace(agent, api="letta"), WEATHER, stream=stream)
-    (call_id,) = talk.say(ask_weather()).call_ids
-    talk.say("Never mind.\n!say All right.")
-    late = result(call_id, "12 degrees")
-    talk.refuses(late)
-    assert talk.send(late, {"role": "user", "content": "Well?\n!say Well."}).text == "Well."
-    talk.refuses(result(call_id, "99 degrees"))
-    assert talk.send(late, {"role": "user", "content": "And?\n!say Yes."}).text == "Yes."
-    so_far = ["user: Weather?", *given_up(agent), "user: Never mind.", "assistant: All right."]
-    quoted = quote("12 degrees", tool="", arguments="")
-    talk.ends_with(*so_far, quoted, "user: Well?", "assistant: Well.", "user: And?", "assistant: Yes.")
 
 
 @pytest.mark.one_type

@@ -148,6 +148,19 @@ def test_stubs_are_not_counted(environment: dict[str, str], letta: FakeGateway) 
         assert (letta.forwarded[-1].path, letta.forwarded[-1].query) == ("/v1/tools/", listed)
 
 
+def test_a_context_has_no_stub_that_the_agent_got_a_moment_ago(environment: dict[str, str], letta: FakeGateway) -> None:
+    ada = client_of(create_app(read_settings(environment), letta), letta)
+    ada.say("Hi")
+    (stub,) = letta.agent(ada.agent_id).tools
+    listed, letta.tools = letta.tools, list  # type: ignore[method-assign,assignment]
+    letta.will_answer(200, [])
+    ada.get("agents/")  # the list of tools is kept for a moment
+    letta.tools = listed  # type: ignore[method-assign]
+    definitions = [{"type": "function", "function": {"name": name}} for name in ("own", stub.name)]
+    letta.will_answer(200, {"functions_definitions": definitions})
+    assert ada.get(f"agents/{ada.agent_id}/context") == {"functions_definitions": definitions[:1]}
+
+
 # --- bodies -----------------------------------------------------------------------------------------------
 
 
