@@ -16,8 +16,7 @@ __all__ = ["noting"]
 
 pytestmark = [pytest.mark.real, pytest.mark.strict]
 
-# What a client of this API can't say, and what is said in other words: without a transcript, nothing is known of the
-# call to which a late result belongs.
+# What a client of this API can't say, and what is said in other words.
 DIFFERENT = {
     "test_the_parts_of_a_result_become_one_text": "its parts are joined as Letta joins them",
     "test_a_result_that_belongs_to_no_call_is_refused_and_does_no_harm": "quoted in other words",
