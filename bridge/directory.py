@@ -36,14 +36,14 @@ MOST_MISSED = 100
 _WITH_DIGITS = re.compile(r"(.+)@[0-9a-f]{8}", re.DOTALL)
 
 
-def model_names(agents: Sequence[AgentSummary]) -> list[str]:
+def model_names(agents: Sequence[AgentSummary | Agent]) -> list[str]:
     """Returns each agent's model name. It is the id if no client could use another, or if another would not be unique.
     The digits are from the id, so a model name stays the same whatever other agents there are.
     """
     names = Counter(agent.name for agent in agents)
     longer = Counter(map(name_with_digits, agents))
 
-    def model_name(agent: AgentSummary) -> str:
+    def model_name(agent: AgentSummary | Agent) -> str:
         if not _can_be_model_name(agent.name):
             return agent.id
         if names[agent.name] == 1:

@@ -95,9 +95,9 @@ class Recipe:
         )
 
 
-def name_in_recipes(name: str, agent_id: str, others: Sequence[str] = ()) -> str:
-    """Returns an agent's name, or its id if another agent has the name, or if the name would need quotes somewhere."""
-    return name if _PLAIN_NAME.fullmatch(name) and name not in others else agent_id
+def name_in_recipes(model: str, agent_id: str) -> str:
+    """Returns an agent's name as a model, or its id if the name would need quotes in some shell, file or language."""
+    return model if _PLAIN_NAME.fullmatch(model) else agent_id
 
 
 @cache

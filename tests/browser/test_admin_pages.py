@@ -54,6 +54,12 @@ def sign_in(page: Page) -> Page:
     return page
 
 
+def open_details(page: Page, most: int) -> None:
+    closed = page.locator("details:not([open]) > summary")
+    for _ in range(min(most, closed.count())):
+        closed.first.click()
+
+
 def agent_id(world: Served, name: str) -> str:
     return world.letta.agents_named(name)[0].id
 
@@ -105,11 +111,10 @@ def test_every_page_fits_and_can_be_read(open_page: Open, world: Served, width: 
     key = page.request.get("/admin/tools.json?q=read_file").json()["listing"]["rows"][0]["key"]
     coder = agent_id(world, "coder")
     places = ["tools", "tools?q=nothing+fits", f"tools/{key}", "agents", f"agents/{coder}", "activity", "health"]
-    places += ["turns", "turns?outcome=none", "usage", "usage?range=month", "activity?range=week"]
+    places += ["turns", "turns?outcome=none", "usage", "usage?range=month", "activity?range=week", "connect"]
     for place in [*places, f"do/detach?target={coder}", "do/sweep"]:
         page.goto(f"/admin/{place}")
-        for closed in page.locator("details:not([open]) > summary").all()[:3]:
-            closed.click()
+        open_details(page, 3)
         assert page.evaluate(WEAK_TEXT) == [], place
         assert page.evaluate(TOO_WIDE) <= 0, place
         assert page.locator("h1").count() == 1, place
@@ -129,10 +134,10 @@ def test_hostile_text_does_not_run_or_break_a_page(open_page: Open, world: Serve
         f"tools/{key}",
         f"agents/{agent}",
         f"do/resync?target={agent}",
+        f"connect?agent={agent}",
     ):
         page.goto(f"/admin/{place}")
-        for closed in page.locator("details:not([open]) > summary").all()[:5]:
-            closed.click()
+        open_details(page, 5)
         assert page.evaluate("window.hacked") is None, place
         assert page.locator("main script, main img").count() == 0, place
         assert page.evaluate(TOO_WIDE) <= 0, place
@@ -150,6 +155,11 @@ def test_pages_work_without_script(open_page: Open, world: Served) -> None:
     expect(page.locator("body")).to_contain_text("read_file")
     page.goto("/admin/activity")
     assert "coder" in page.content()
+    page.goto("/admin/connect")
+    page.locator("select[name=agent]").select_option("home-assistant")
+    page.locator("form.filter button").click()
+    expect(page.locator("#curl pre")).to_contain_text('"model": "home-assistant"')
+    assert page.locator("button.copy").count() == 0
 
 
 def test_pages_can_be_used_by_keyboard_alone(open_page: Open, world: Served) -> None:
@@ -164,16 +174,41 @@ def test_pages_can_be_used_by_keyboard_alone(open_page: Open, world: Served) -> 
     focused = page.evaluate("document.activeElement.textContent")
     assert focused == "Skip to the content"
     seen = []
-    for _ in range(9):
+    for _ in range(10):
         page.keyboard.press("Tab")
         seen.append(page.evaluate("document.activeElement.textContent.trim()"))
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-    pages = ["Tools", "Agents", "Activity", "Turns", "Usage", "Health"]
+    pages = ["Tools", "Agents", "Activity", "Turns", "Usage", "Health", "Connect"]
     assert seen == ["Letta tool bridge", *pages, "Live", "Sign out"]
     page.goto("/admin/activity")
     page.locator("details > summary").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("details").first).to_have_attribute("open", "")
+
+
+def test_the_lines_for_a_client_are_copied_by_a_button(open_page: Open, world: Served) -> None:
+    page = sign_in(open_page(permissions=["clipboard-read", "clipboard-write"]))
+    page.get_by_role("link", name="Connect").click()
+    page.get_by_label("Agent").select_option("home-assistant")
+    page.get_by_role("button", name="Fill in").click()
+    page.locator("#roo-code > summary").click()
+    button = page.locator("#roo-code dt", has_text="Model").locator("+ dd").get_by_role("button")
+    button.click()
+    expect(button).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "home-assistant"
+    page.locator("#curl pre + button").click()
+    expect(page.locator("#curl pre + button")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()").startswith(f"curl {world.url}/v1/chat/completions")
+
+
+def test_a_browser_without_a_clipboard_copies_by_selecting(open_page: Open, world: Served) -> None:
+    page = open_page()
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    sign_in(page)
+    page.goto("/admin/connect")
+    page.locator("#curl pre + button").click()
+    expect(page.locator("#curl pre + button")).to_have_text("Copied")
+    assert page.evaluate("getSelection().toString()").startswith("curl ")
 
 
 def test_a_click_on_a_column_sorts_by_it(open_page: Open, world: Served) -> None:

@@ -17,6 +17,8 @@ from flask import Flask
 from markupsafe import Markup, escape
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+# Code and links in Markdown.
+_MARKDOWN = re.compile(r"`([^`\n]+)`|\[([^\]\n]+)\]\([^)\s]+\)")
 _JSON = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
 
 
@@ -30,6 +32,7 @@ def add_filters(app: Flask) -> None:
         pretty=highlight_json,
         python=highlight_python,
         visible=escape_invisible,
+        prose=render_prose,
     )
 
 
@@ -78,6 +81,19 @@ def percentage(part: float, whole: float) -> float:
 def escape_invisible(text: str) -> str:
     """Replaces invisible characters, and those that change the order of text, by codes such as \\u202e."""
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in str(text))
+
+
+def render_prose(text: str) -> Markup:
+    """Returns a text with little Markdown as HTML: `code` as such, and of links the words."""
+    shown, done, parts = escape_invisible(text), 0, list[Markup]()
+    for found in _MARKDOWN.finditer(shown):
+        code, words = found.groups()
+        parts += [
+            escape(shown[done : found.start()]),
+            Markup("<code>{}</code>").format(code) if code else escape(words),
+        ]
+        done = found.end()
+    return Markup("").join([*parts, escape(shown[done:])])
 
 
 def highlight_json(value: Any) -> Markup:

@@ -19,6 +19,7 @@ Known = TypeVar("Known")
 @dataclass(slots=True)
 class PageData:
     """The sources of one page's data, for one request at the Unix time `now`.
+    `origin` is the bridge's address, as the browser reached it, without a slash at the end.
     `warnings` are sentences that say what could not be read; the page shows them. `strict`: whatever can't be read
     raises its error instead, because the data has no place for warnings. `polled`: a page that is open asks again and
     again, so Letta is asked for nothing but the snapshots.
@@ -30,6 +31,7 @@ class PageData:
     warnings: list[str] = field(default_factory=list)
     strict: bool = False
     polled: bool = False
+    origin: str = ""
 
     def snapshot(self) -> Snapshot:
         """Returns the tools and agents on Letta. If Letta fails, the snapshot is older, and a warning is added."""

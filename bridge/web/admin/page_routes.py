@@ -11,6 +11,7 @@ from flask import Blueprint, Response, jsonify, make_response, render_template, 
 from bridge.operation.parts import Parts
 from bridge.web.admin.live import is_poll, page_version, unchanged_reply, with_version
 from bridge.web.admin.page_data import PageData
+from bridge.web.admin.sessions import is_encrypted
 from bridge.web.admin.tables import TABLES, csv_text
 from bridge.web.admin.views import Data
 
@@ -31,7 +32,7 @@ def add_page_and_twins(site: Blueprint, parts: Parts, rule: str, name: str, view
         return {**view(source, *names.values()), "warnings": source.warnings}
 
     def show_page(**names: str) -> Response:
-        source = PageData(parts, request.args, polled=is_poll())
+        source = PageData(parts, request.args, polled=is_poll(), origin=_own_origin())
         version = page_version(source, uses_letta=LIVE[name]) if name in LIVE else ""
         unchanged = unchanged_reply(version) if source.polled else None
         if unchanged is not None:
@@ -49,7 +50,7 @@ def add_page_and_twins(site: Blueprint, parts: Parts, rule: str, name: str, view
         return with_version(make_response(page), version) if version else make_response(page)
 
     def show_json(**names: str) -> Response:
-        return jsonify(read_data(PageData(parts, request.args), **names))
+        return jsonify(read_data(PageData(parts, request.args, origin=_own_origin()), **names))
 
     site.add_url_rule(f"{rule}.json", f"{name}_json", show_json)
     if name in TABLES:
@@ -65,6 +66,11 @@ def _add_csv(site: Blueprint, parts: Parts, rule: str, name: str) -> None:
         return Response(text, mimetype="text/csv", headers=saved_as)
 
     site.add_url_rule(f"{rule}.csv", f"{name}_csv", show_csv)
+
+
+def _own_origin() -> str:
+    """Returns the bridge's address as the browser reached it, maybe by a proxy and below a path."""
+    return f"{'https' if is_encrypted(request) else 'http'}://{request.host}{request.script_root}"
 
 
 def _twin_address(endpoint: str, names: dict[str, str]) -> str:

@@ -25,6 +25,7 @@ from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, Unauthorized, UnknownPath
 from bridge.operation.parts import Parts
 from bridge.web.admin import views
+from bridge.web.admin.connecting import connect_data
 from bridge.web.admin.filters import add_filters
 from bridge.web.admin.page_routes import add_page_and_twins
 from bridge.web.admin.sessions import SignedSessions, SignIn, key_from_password, refuse_other_sites
@@ -128,6 +129,7 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
     add_page("/turns", "turns", views.turns_data)
     add_page("/usage", "usage", views.usage_data)
     add_page("/health", "health", views.health_data)
+    add_page("/connect", "connect", connect_data)
 
     @site.get("/<path:anything>")
     def unknown_page(anything: str) -> Response:
