@@ -238,6 +238,26 @@ def test_a_tools_page_shows_it_as_sent_and_as_letta_has_it(operator: Operator, c
     assert operator.data(f"tools/{row['tool_id']}")["row"] == data["row"]
 
 
+def test_a_tools_page_marks_the_lines_that_differ(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    chat.ask(tools=[tool("fs.read", {"type": "object", "properties": {"a-b": {"type": "string"}}})])
+    (row,) = operator.data("tools")["listing"]["rows"]
+    pairs = operator.data(f"tools/{row['key']}")["comparison"]
+    differing = [(pair["sent"], pair["given"]) for pair in pairs if pair["kind"] == "differs"]
+    assert ('  "name": "fs.read",', f'  "name": "{row["server_name"]}",') in differing
+    page = operator.page(f"tools/{row['key']}")
+    assert page.count('<tr class="differs">') == len(differing)
+    assert f"{len(differing)} lines differ:" in operator.text(f"tools/{row['key']}")
+
+
+def test_a_very_long_schema_is_shown_without_a_comparison(operator: Operator, chat: Chat) -> None:
+    names = [f"property_{number}" for number in range(1100)]
+    chat.ask(tools=[tool("long", {"type": "object", "properties": {name: {"type": "string"} for name in names}})])
+    (row,) = operator.data("tools")["listing"]["rows"]
+    page = operator.page(f"tools/{row['key']}")
+    assert operator.data(f"tools/{row['key']}")["comparison"] is None
+    assert page.count("property_1099") >= 2
+
+
 def test_a_tool_that_the_bridge_did_not_make_has_no_page(operator: Operator, letta: SharedLetta) -> None:
     theirs = letta.has_tool("theirs")
     assert "Not found" in operator.text(f"tools/{theirs.id}", 404)

@@ -30,6 +30,7 @@ def add_filters(app: Flask) -> None:
         number=format_number,
         share=percentage,
         pretty=highlight_json,
+        json_line=highlight_json_line,
         python=highlight_python,
         visible=escape_invisible,
         prose=render_prose,
@@ -97,7 +98,11 @@ def render_prose(text: str) -> Markup:
 
 
 def highlight_json(value: Any) -> Markup:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return highlight_json_line(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def highlight_json_line(text: str) -> Markup:
+    """Returns written JSON, or whole lines of it, as HTML with colours."""
     return Markup("").join(_highlighted_json_parts(escape_invisible(text)))
 
 

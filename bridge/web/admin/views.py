@@ -12,10 +12,11 @@ from bridge import __version__
 from bridge.errors import LettaError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
 from bridge.history.periods import PARTS, Histogram, Period, Usage, joined, percentile, usage_by_key
-from bridge.history.records import TurnRecord
+from bridge.history.records import ToolCard, TurnRecord
 from bridge.interception.close_held import find_held_request
 from bridge.letta.capabilities import ServerFeatures
-from bridge.letta.gateway import Agent
+from bridge.letta.gateway import Agent, Tool
+from bridge.operation.comparison import LinePair, compare_tools
 from bridge.operation.masked import mask_settings
 from bridge.operation.overview import MEANINGS, AgentRow, ToolRow, agent_row, agent_rows, tool_rows
 from bridge.operation.snapshots import Snapshot
@@ -60,14 +61,26 @@ def tool_data(page: PageData, key: str) -> Data:
     row = next((row for row in rows if key in (row.key, row.tool_id)), None)
     if row is None:
         raise UnknownPath("This tool is neither on the Letta server nor in the history.")
+    card = page.read_history(lambda history: history.tool_card(row.digest))
+    tool = next((one for one in snapshot.tools if one.id == row.tool_id), None)
     return {
         "row": row,
-        "card": page.read_history(lambda history: history.tool_card(row.digest)),
-        "tool": next((one for one in snapshot.tools if one.id == row.tool_id), None),
+        "card": card,
+        "tool": tool,
+        "comparison": _compare(card, tool),
         "calls": page.read_history(lambda history: history.newest_calls_of_tool(row.digest)) or [],
         "namesakes": [other for other in rows if other.client_name == row.client_name and other.key != row.key],
         "meaning": MEANINGS[row.state],
     }
+
+
+def _compare(card: ToolCard | None, tool: Tool | None) -> list[LinePair] | None:
+    """Compares the tool as the client sent it with what Letta's model is shown; None if one of them is not known."""
+    schema = tool.json_schema if tool else card.json_schema if card else None
+    if card is None or not schema:
+        return None
+    sent = {"name": card.client_name, "description": card.description, "parameters": card.parameters}
+    return compare_tools(sent, schema)
 
 
 def agents_data(page: PageData) -> Data:
