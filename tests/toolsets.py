@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -109,20 +110,26 @@ class SharedLetta(FakeGateway):
                 self.calls = calls
 
 
-def new_registry(letta: SharedLetta, store: Any = None, made: MadeStubs | None = None) -> Registry:
+def new_registry(
+    letta: SharedLetta,
+    store: Any = None,
+    made: MadeStubs | None = None,
+    clock: Callable[[], float] = time.time,
+    pause: Callable[[float], None] = lambda _: None,
+) -> Registry:
     """Returns the registry of a worker that knows its server already. Workers share a store."""
     server = ServerIdentity(letta)
     server.read()
-    return Registry(letta, ReservedNames(store or MemoryStore(), server), made or MadeStubs(1_000))
+    return Registry(letta, ReservedNames(store or MemoryStore(), server), made or MadeStubs(1_000), clock, pause)
 
 
 class Bridge:
     """One process of the bridge. It remembers only its registry."""
 
-    def __init__(self, letta: SharedLetta, store: MemoryStore | None = None) -> None:
+    def __init__(self, letta: SharedLetta, store: MemoryStore | None = None, **times: Callable[..., Any]) -> None:
         self.letta = letta
         self.store = store or MemoryStore()
-        self.registry = new_registry(letta, self.store)
+        self.registry = new_registry(letta, self.store, **times)
         self.counts: Counter[str] = Counter()
 
     def sync(self, agent: Agent, *stubs: Stub) -> list[str]:

@@ -87,7 +87,7 @@ def sweep_server(
     for agent in plan.helpers:
         gateway.delete_agent(agent.id)
     return Sweep(
-        deleted=_delete_unused_stubs(gateway, plan.deleted, pause),
+        deleted=delete_unused_stubs(gateway, plan.deleted, pause),
         marked=_change_each_tool(plan.marked, lambda tool: gateway.tag_tool(tool.id, tags_when_idle(tool, int(now)))),
         unmarked=_change_each_tool(plan.unmarked, lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool))),
         kept=plan.kept,
@@ -108,7 +108,7 @@ def delete_made_stubs(
         if is_ours(tool) and made.get(tool.id) == (tool.name, digest_of(tool)) and not has_sweep_tag(tool)
     ]
     owned = own_tools_with_agents(unchanged, gateway.whole_agents()) if unchanged else []
-    return _delete_unused_stubs(gateway, [own.tool for own in owned if not own.is_used], pause)
+    return delete_unused_stubs(gateway, [own.tool for own in owned if not own.is_used], pause)
 
 
 def _surplus_ids(owned: Sequence[OwnTool], now: float, most_idle: int) -> set[str]:
@@ -134,7 +134,7 @@ def _sweep_outcome(own: OwnTool, now: float, longest_idle: float) -> Outcome:
     return "deleted" if now - since >= longest_idle else "kept"
 
 
-def _delete_unused_stubs(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
+def delete_unused_stubs(gateway: Gateway, overdue: Sequence[Tool], pause: Callable[[float], None]) -> tuple[Tool, ...]:
     """Deletes and returns those of the `overdue` stubs that still no agent has. Those that one has lose their tags."""
     leaving = _change_each_tool(overdue, lambda tool: gateway.tag_tool(tool.id, tags_when_leaving(tool)))
     if not leaving:

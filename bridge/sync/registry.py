@@ -19,8 +19,9 @@ from bridge.sync.made_stubs import MadeStubs
 from bridge.sync.names import first_free_name, possible_names
 from bridge.sync.new_stubs import NewStubs
 from bridge.sync.ownership import differs_from_stub, digest_of, is_leaving, is_ours, names_of_our_tools, stub_tags
+from bridge.sync.plain_names import free_names, names_to_free
 from bridge.sync.plan import names_in_rules_without_tool
-from bridge.sync.reserved_names import ReservedNames
+from bridge.sync.reserved_names import Reservation, ReservedNames
 from bridge.turn import Binding, Stub
 
 MAX_STUBS = 20_000
@@ -35,10 +36,19 @@ class Registry:
     registry looks them up and takes them. `made` counts the stubs that are put.
     """
 
-    def __init__(self, gateway: Gateway, names: ReservedNames, made: MadeStubs) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        names: ReservedNames,
+        made: MadeStubs,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._gateway = gateway
         self._reserved_names = names
         self._made = made
+        self._clock = clock
+        self._pause = pause
         self._put_times: OrderedDict[str, float] = OrderedDict()  # digest: when this worker put the stub last
         self._putting: WeakValueDictionary[str, _Putting] = WeakValueDictionary()
         self._places: OrderedDict[str, Place] = OrderedDict()  # by the stub's digest
@@ -110,19 +120,34 @@ class Registry:
 
     def _find_or_put_stubs(self, stubs: Sequence[Stub], seen: Iterable[Tool], new: NewStubs) -> list[Binding]:
         """Returns the bindings of stubs that are not in memory. Chooses names until all chosen ones were reserved and
-        looked up, in this order.
+        looked up, in this order, and plain names are free that only idle stubs held.
         """
         tools, began = {tool.name: tool for tool in seen}, time.monotonic()
-        looked_up, reserved = set(tools), set[str]()
+        looked_up, reserved, tried = set(tools), set[str](), set[str]()
         with self._reserved_names.reservation() as reservation:
             while True:
                 chosen = _choose_names(stubs, tools, reserved)
                 unseen = {name: stub.digest for name, stub in chosen.items() if name not in looked_up}
-                if not unseen:
+                if unseen:
+                    reserved |= reservation.add(unseen)
+                    tools.update((tool.name, tool) for tool in self._gateway.tools_named([*unseen]))
+                    looked_up.update(unseen)
+                    continue
+                idle = names_to_free(stubs, chosen, tools, self._clock())
+                if not idle.keys() - tried:
                     return self._put_stubs(chosen, tools, partial(self._put_once, began, new, {*tools}))
-                reserved |= reservation.add(unseen)
-                tools.update((tool.name, tool) for tool in self._gateway.tools_named([*unseen]))
-                looked_up.update(unseen)
+                tried |= idle.keys()
+                for name in self._free_names(idle, tools, reservation):
+                    del tools[name]
+
+    def _free_names(
+        self, idle: Mapping[str, str], tools: Mapping[str, Tool], reservation: Reservation
+    ) -> Sequence[str]:
+        """Deletes the stubs that hold these names, except names that are reserved for other requests. Returns the names
+        that are free for this request now.
+        """
+        others = reservation.add(idle)
+        return free_names(self._gateway, [tools[name] for name in idle if name not in others], self._pause)
 
     def _put_stubs(
         self, chosen: Mapping[str, Stub], tools: Mapping[str, Tool], put: Callable[[Stub], Place]

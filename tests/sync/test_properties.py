@@ -59,7 +59,7 @@ class OneServer(RuleBasedStateMachine):
         self.patch.start()
         self.letta = SharedLetta()
         self.now = 1_800_000_000.0
-        self.bridges = [Bridge(self.letta), Bridge(self.letta)]
+        self.bridges = [self._bridge(), self._bridge()]
         self.agents = [self.letta.has_agent(name) for name in ("Ada", "Bob")]
         self.own_tools: list[list[str]] = [[], []]
         self.own_rules: list[list[JsonObject]] = [[], []]
@@ -71,6 +71,9 @@ class OneServer(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.patch.stop()
+
+    def _bridge(self) -> Bridge:
+        return Bridge(self.letta, clock=lambda: self.now)
 
     # --- bridges --------------------------------------------------------------------------------------
 
@@ -99,7 +102,7 @@ class OneServer(RuleBasedStateMachine):
 
     @rule(bridge=bridges)
     def a_restart(self, bridge: int) -> None:
-        self.bridges[bridge] = Bridge(self.letta)
+        self.bridges[bridge] = self._bridge()
 
     @rule(hours=st.integers(0, 29))
     def a_sweep(self, hours: int) -> None:
