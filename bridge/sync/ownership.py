@@ -75,6 +75,11 @@ def key_of(tool: Tool) -> str:
     return _tag_value(tool, _MADE_FOR)
 
 
+def is_made_for(tool: Tool, key_name: str) -> bool:
+    """Whether the bridge made a tool for the client with this key."""
+    return is_ours(tool) and key_of(tool) == _key_digest(key_name)
+
+
 def is_tool_of_stub(tool: Tool, stub: Stub) -> bool:
     """Whether a tool is the stub's: by its digest, or because another version of the bridge may have made it."""
     if not is_ours(tool) or is_leaving(tool):

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.admin import PASSWORD
 from tests.browser.conftest import Open
 from tests.browser.world import HOSTILE, Served, poison
-from tests.test_complaints import tool
+from tests.test_complaints import held, tool
 from tests.waiting import SOON, until
 
 SIZES = [(1400, "light"), (1400, "dark"), (360, "light"), (360, "dark")]
@@ -111,7 +111,7 @@ def test_every_page_fits_and_can_be_read(open_page: Open, world: Served, width: 
     key = page.request.get("/admin/tools.json?q=read_file").json()["listing"]["rows"][0]["key"]
     coder = agent_id(world, "coder")
     places = ["tools", "tools?q=nothing+fits", f"tools/{key}", "agents", f"agents/{coder}", "activity", "health"]
-    places += ["turns", "turns?outcome=none", "usage", "usage?range=month", "activity?range=week", "connect"]
+    places += ["turns", "turns?outcome=none", "usage", "usage?range=month", "activity?range=week", "connect", "try"]
     for place in [*places, f"do/detach?target={coder}", "do/sweep"]:
         page.goto(f"/admin/{place}")
         open_details(page, 3)
@@ -135,6 +135,7 @@ def test_hostile_text_does_not_run_or_break_a_page(open_page: Open, world: Serve
         f"agents/{agent}",
         f"do/resync?target={agent}",
         f"connect?agent={agent}",
+        f"try?tool={key}&agent={agent}",
     ):
         page.goto(f"/admin/{place}")
         open_details(page, 5)
@@ -209,6 +210,31 @@ def test_a_browser_without_a_clipboard_copies_by_selecting(open_page: Open, worl
     page.locator("#curl pre + button").click()
     expect(page.locator("#curl pre + button")).to_have_text("Copied")
     assert page.evaluate("getSelection().toString()").startswith("curl ")
+
+
+@pytest.mark.parametrize(("width", "script"), [(1400, True), (390, False)])
+def test_an_operator_tries_a_call_and_answers_it(open_page: Open, world: Served, width: int, script: bool) -> None:
+    page = open_page(width, java_script_enabled=script)
+    page.goto("/admin/")
+    page.locator("#password").fill(PASSWORD)
+    page.locator("button.main").click()
+    page.get_by_role("link", name="apply_diff").click()
+    page.get_by_role("link", name="Try a call").click()
+    page.get_by_label("Model and settings of").select_option("coder")
+    world.letta.will(*held(("apply_diff", '{"path": "kitchen"}')))
+    page.get_by_role("button", name="Ask for a call").click()
+    expect(page.get_by_text("waits for you")).to_be_visible()
+    expect(page.get_by_text('{"path": "kitchen"}')).to_be_visible()
+    page.get_by_label("The tool's result").fill(HOSTILE)
+    world.letta.will_say(HOSTILE)
+    page.get_by_role("button", name="Give this result").click()
+    expect(page.get_by_role("heading", name="The agent's answer")).to_be_visible()
+    expect(page.locator(".said").last).to_have_text(HOSTILE.replace("\u202e", "\\u202e"))
+    assert page.locator("main script, main img").count() == 0
+    if script:
+        assert page.evaluate("window.hacked") is None
+        assert page.evaluate(WEAK_TEXT) == []
+        assert page.evaluate(TOO_WIDE) <= 0
 
 
 def test_a_click_on_a_column_sorts_by_it(open_page: Open, world: Served) -> None:

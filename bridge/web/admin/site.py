@@ -23,12 +23,14 @@ from werkzeug.exceptions import HTTPException, NotFound
 from bridge import __version__
 from bridge.dialects.openai.errors import error_object
 from bridge.errors import BridgeError, Busy, InvalidRequest, LettaError, Unauthorized, UnknownPath
+from bridge.operation import tried_calls
 from bridge.operation.parts import Parts
 from bridge.web.admin import views
 from bridge.web.admin.connecting import connect_data
 from bridge.web.admin.filters import add_filters
 from bridge.web.admin.page_routes import add_page_and_twins
 from bridge.web.admin.sessions import SignedSessions, SignIn, key_from_password, refuse_other_sites
+from bridge.web.admin.trying import tried_data, try_data
 from bridge.web.faults import log_fault
 from bridge.web.security import CONTENT_POLICY
 
@@ -50,6 +52,7 @@ def admin_routes(app: Flask, parts: Parts) -> Blueprint:
     _add_sign_in(site, sign_in)
     _add_pages(site, parts)
     _add_actions(site, parts)
+    _add_tries(site, parts)
     return site
 
 
@@ -130,6 +133,8 @@ def _add_pages(site: Blueprint, parts: Parts) -> None:
     add_page("/usage", "usage", views.usage_data)
     add_page("/health", "health", views.health_data)
     add_page("/connect", "connect", connect_data)
+    add_page("/try", "try", try_data)
+    add_page("/try/<try_id>", "tried", tried_data)
 
     @site.get("/<path:anything>")
     def unknown_page(anything: str) -> Response:
@@ -152,6 +157,22 @@ def _add_actions(site: Blueprint, parts: Parts) -> None:
         target = request.form.get("target", "")
         flash(parts.operator.do(action, target))
         return _redirect_to(_page_after(action, target))
+
+
+def _add_tries(site: Blueprint, parts: Parts) -> None:
+    @site.post("/try")
+    def begin_try() -> Response:
+        form = request.form
+        try_id = tried_calls.begin_try(parts, form.get("tool", ""), form.get("agent", ""), form.get("words", ""))
+        current_app.logger.info("operator: tries a call")
+        return _redirect_to(url_for("admin.tried", try_id=try_id))
+
+    @site.post("/try/<try_id>")
+    def answer_try(try_id: str) -> Response:
+        form, tried = request.form, tried_calls.read_try(parts.store, try_id)
+        text, is_error, stop = form.get("result", ""), "is_error" in form, "stop" in form
+        tried_calls.answer_try(parts.store, tried, text, is_error=is_error, stop=stop)
+        return _redirect_to(url_for("admin.tried", try_id=try_id))
 
 
 def _page_after(action: str, target: str) -> str:
