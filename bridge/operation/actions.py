@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -219,12 +219,14 @@ class Operator:
 
     def _plan_sweep_stubs(self, _: str) -> Intent:
         plan = sweep_server(self._gateway, self._settings.stub_idle, self._settings.most_idle_stubs, dry_run=True)
-        parts = (
-            ("Deleted, as no agent has had them for too long", plan.deleted),
-            ("Marked as idle, as no agent has them now", plan.marked),
-            ("Not marked as idle any more, as an agent has them again", plan.unmarked),
-        )
-        sentences = [f"{words}: {list_names(list(map(client_name_of, tools)))}." for words, tools in parts if tools]
+        sentences = [
+            *_sentence_on("Will be deleted, because no agent has had them for too long", plan.deleted),
+            *_sentence_on("Will be marked as idle, because no agent has them; a later sweep deletes them", plan.marked),
+            *_sentence_on("Will lose the mark of idle ones, because an agent has them again", plan.unmarked),
+        ]
+        if plan.helpers:
+            helpers = number_with_noun(len(plan.helpers), "helper agent")
+            sentences.append(f"Will be deleted, because their requests were interrupted: {helpers}.")
         unchanged = f"Unchanged: {_number_of_client_tools(len(plan.kept))}."
         if not sentences:
             return Intent("Sweep now", ("There is nothing to sweep.", unchanged))
@@ -236,6 +238,12 @@ class Operator:
         return (
             f"Swept: {len(done.deleted)} deleted, {len(done.marked)} marked as idle, {len(done.unmarked)} in use again."
         )
+
+
+def _sentence_on(fate: str, tools: Sequence[Tool]) -> list[str]:
+    """Returns a sentence that names every tool with this fate, as it is called on the server; none without tools."""
+    names = ", ".join(sorted(tool.name for tool in tools))
+    return [f"{fate} ({len(tools)}): {names}."] if tools else []
 
 
 def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None:

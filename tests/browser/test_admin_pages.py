@@ -237,6 +237,46 @@ def test_an_operator_tries_a_call_and_answers_it(open_page: Open, world: Served,
         assert page.evaluate(TOO_WIDE) <= 0
 
 
+FONTS = ("DejaVu Sans", "monospace", "serif")
+# Returns the rows whose cells have more than one line of text, in pixels.
+TALL_ROWS = """() => [...document.querySelectorAll('.table tbody tr, .turn summary')]
+  .map(row => [row.innerText.slice(0, 60), Math.round(row.getBoundingClientRect().height)])
+  .filter(([_, height]) => height > 52)"""
+
+
+@pytest.mark.parametrize("font", FONTS)
+def test_every_row_is_one_line_on_a_wide_screen_in_any_font(open_page: Open, world: Served, font: str) -> None:
+    page = sign_in(open_page(1400))
+    long = "a-rather-long-name-of-a-tool-that-somebody-has-made-up_to-64-char"[:64]
+    agent = world.letta.has_agent("an agent with a rather long name, as people give them")
+    world.ask(agent.id, [{"role": "user", "content": "Hi"}], [tool(long), tool("read_file")])
+    world.written()
+    world.app.extensions["parts"].snapshots.outdate()
+    for place in ("tools", "agents", "activity"):
+        page.goto(f"/admin/{place}")
+        page.evaluate(f"document.styleSheets[0].insertRule(':root, code {{ font-family: {font} !important }}')")
+        assert page.evaluate(TALL_ROWS) == [], place
+        assert page.evaluate(TOO_WIDE) <= 0, place
+    world.letta.loses_agent(agent.id)
+    world.letta.delete_tool(world.letta.tool(long).id)
+
+
+def test_many_tools_are_a_short_page_on_a_phone(open_page: Open, world: Served) -> None:
+    agent = world.letta.has_agent("toolbox")
+    names = [f"a_tool_with_a_rather_long_name_{number}" for number in range(47)]
+    world.ask(agent.id, [{"role": "user", "content": "Hi"}], [tool(name) for name in names])
+    world.app.extensions["parts"].snapshots.outdate()
+    page = sign_in(open_page(390))
+    page.goto(f"/admin/tools?agent={agent.id}")
+    expect(page.locator("tbody tr")).to_have_count(47)
+    assert page.evaluate("document.documentElement.scrollHeight") < 3500
+    assert page.evaluate(TOO_WIDE) <= 0
+    expect(page.locator("tbody tr").first).to_contain_text("attached")
+    world.letta.loses_agent(agent.id)
+    for name in names:
+        world.letta.delete_tool(world.letta.tool(name).id)
+
+
 def test_a_click_on_a_column_sorts_by_it(open_page: Open, world: Served) -> None:
     page = sign_in(open_page())
     page.get_by_role("link", name="Calls").click()

@@ -206,15 +206,29 @@ def test_a_sweep_says_what_it_will_do_and_does_it(operator: Operator, chat: Chat
     assert "There is nothing to sweep." in operator.asks("sweep")
     chat.ask(tools=[READ, WRITE])
     chat.ask(tools=[READ])
-    assert "Marked as idle, as no agent has them now: write_file. Unchanged: 1 tool of clients." in operator.asks(
-        "sweep"
-    )
+    asked = operator.asks("sweep")
+    assert "Will be marked as idle, because no agent has them; a later sweep deletes them (1): write_file." in asked
+    assert "Unchanged: 1 tool of clients." in asked
     assert "Swept: 0 deleted, 1 marked as idle" in operator.does("sweep")
-    assert "Deleted, as no agent has had them for too long: write_file." in operator.asks("sweep")
+    assert "Will be deleted, because no agent has had them for too long (1): write_file." in operator.asks("sweep")
     assert letta.has("write_file")
     assert "Swept: 1 deleted" in operator.does("sweep")
     assert not letta.has("write_file")
     assert letta.has("theirs")
+
+
+def test_a_sweep_names_everything_that_it_will_delete(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    names = [f"tool_{number:02}" for number in range(30)]
+    chat.ask(tools=[tool(name) for name in names])
+    chat.ask()
+    operator.does("sweep")
+    helper = letta.make_helper(ada.id, "You help.")
+    assert f"for too long (30): {', '.join(names)}." in operator.asks("sweep")
+    assert "Will be deleted, because their requests were interrupted: 1 helper agent." in operator.asks("sweep")
+    assert "Swept: 30 deleted" in operator.does("sweep")
+    assert helper.id not in [agent.id for agent in letta.whole_agents()]
 
 
 # --- all actions ------------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def test_every_action_does_what_it_says(world: World, site: Site, agent: Agent, 
 
     assert "The agent loses 1 tool of clients" in site.does("detach", agent.id)
     assert agent.fingerprint() == before
-    assert "Marked as idle" in site.does("sweep", "")
+    assert "Will be marked as idle" in site.does("sweep", "")
     assert world.letta("GET", f"/v1/tools/{theirs['id']}")["name"] == theirs["name"]
     delete_tool(world, theirs["id"])
 
