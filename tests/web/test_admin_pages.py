@@ -244,9 +244,19 @@ def test_a_tools_page_marks_the_lines_that_differ(operator: Operator, chat: Chat
     pairs = operator.data(f"tools/{row['key']}")["comparison"]
     differing = [(pair["sent"], pair["given"]) for pair in pairs if pair["kind"] == "differs"]
     assert ('  "name": "fs.read",', f'  "name": "{row["server_name"]}",') in differing
+    assert "because another tool has its name" not in operator.text(f"tools/{row['key']}")
     page = operator.page(f"tools/{row['key']}")
     assert page.count('<tr class="differs">') == len(differing)
     assert f"{len(differing)} lines differ:" in operator.text(f"tools/{row['key']}")
+
+
+def test_a_tools_page_says_that_the_name_was_taken(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
+    letta.has_tool("read_file")
+    chat.ask(tools=[READ])
+    (row,) = operator.data("tools")["listing"]["rows"]
+    text = operator.text(f"tools/{row['key']}")
+    assert f"The tool is called '{row['server_name']}' on the server, because another tool has its name." in text
+    assert "Nothing: the model sees the tool" not in text
 
 
 def test_a_very_long_schema_is_shown_without_a_comparison(operator: Operator, chat: Chat) -> None:

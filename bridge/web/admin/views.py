@@ -67,11 +67,20 @@ def tool_data(page: PageData, key: str) -> Data:
         "row": row,
         "card": card,
         "tool": tool,
+        "changes": _changes(card, tool),
         "comparison": _compare(card, tool),
         "calls": page.read_history(lambda history: history.newest_calls_of_tool(row.digest)) or [],
         "namesakes": [other for other in rows if other.client_name == row.client_name and other.key != row.key],
         "meaning": MEANINGS[row.state],
     }
+
+
+def _changes(card: ToolCard | None, tool: Tool | None) -> list[str]:
+    """Returns what differs between the tool as sent and as Letta has it, in words."""
+    changes = list(card.changes) if card else []
+    if card and tool and tool.name != card.client_name and not any(repr(tool.name) in change for change in changes):
+        changes.append(f"The tool is called {tool.name!r} on the server, because another tool has its name.")
+    return changes
 
 
 def _compare(card: ToolCard | None, tool: Tool | None) -> list[LinePair] | None:
