@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
@@ -18,6 +19,7 @@ from tests.admin import readable_text
 from tests.real.choice import IS_WHOLE
 from tests.real.toolsets import delete_tool, make_tool, stubs_of, stubs_on, tool, unique
 from tests.real.world import Agent, World
+from tests.waiting import until
 
 pytestmark = pytest.mark.real
 # A type whose tools are stubs on every version.
@@ -206,4 +208,34 @@ def test_a_pending_call_is_closed(world: World, site: Site, name: str) -> None:
         assert f"The agent waits for the client's result of {name}." in site.does("close", agent.id)
     assert site.data(f"agents/{agent.id}")["held"] == []
     assert agent.ask("!say free", tools=[tool(name)], bridge=site.bridge).text == "free"
+    agent.delete()
+
+
+@pytest.mark.two_servers
+def test_a_call_is_tried_by_hand_and_leaves_nothing_on_the_server(world: World, site: Site, name: str) -> None:
+    agent = world.agent(AGENT_TYPE)
+    assert agent.ask("!say ok", tools=[tool(name)], bridge=site.bridge).text == "ok"
+    site.written(agent, 1)
+    (row,) = site.data(f"tools?q={name}")["listing"]["rows"]
+    before, helpers = agent.fingerprint(), world.letta("GET", "/v1/agents/?show_hidden_agents=true&limit=1000")
+
+    def posts(path: str, **form: str) -> str:
+        answer = requests.post(
+            f"{site.bridge.url}/admin/{path}", data=form, auth=("x", PASSWORD), allow_redirects=False
+        )
+        assert answer.status_code == 303, answer.text
+        return answer.headers["Location"].partition("/admin/")[2]
+
+    def tried(path: str, state: str) -> Any:
+        return until(lambda: (found := site.data(path)["tried"])["state"] == state and found, 60)
+
+    words = f'!call {name} {{"path": "x.txt"}}\n!next\n!answer'
+    path = posts("try", tool=row["digest"], agent=agent.id, words=words)
+    call = tried(path, "called")
+    assert (call["name"], json.loads(call["arguments"])) == (name, {"path": "x.txt"})
+    posts(path, result="Buy milk.")
+    assert "Buy milk." in tried(path, "answered")["said"]
+    until(lambda: world.letta("GET", "/v1/agents/?show_hidden_agents=true&limit=1000") == helpers, 30)
+    until(lambda: [one["id"] for one in stubs_on(world, name)] == [row["tool_id"]], 30)
+    assert agent.fingerprint() == before
     agent.delete()
