@@ -114,7 +114,7 @@ def test_the_address_is_the_one_by_which_the_browser_came(
     response = client.get(f"{prefix}/admin/connect", headers=headers, auth=("operator", PASSWORD))
     assert response.status_code == 200
     assert f"data-copy>{address}<" in response.text
-    assert f"curl {address}/chat/completions" in response.text
+    assert f"{address}/chat/completions" in response.text
 
 
 def test_a_client_of_lettas_own_api_is_listed_only_if_that_is_on(
