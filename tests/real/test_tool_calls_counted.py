@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pytest
+import requests
 
 from testbed.service import Service
 from testbed.versions import V1_AGENT
@@ -19,10 +21,19 @@ TOOLS = 12
 LOOK, PUT, READ, SET = "look up names", "put a stub", "read the agent", "set its tools"
 
 
+@contextmanager
+def bridge_of_one_worker(world: World) -> Iterator[Service]:
+    """Starts a bridge of one worker, because each worker remembers separately what is on the server. Waits for the
+    check of Letta that a bridge makes when it starts.
+    """
+    with world.start_bridge(WEB_CONCURRENCY="1") as started:
+        assert requests.get(f"{started.url}/readyz", timeout=30).status_code == 200
+        yield started
+
+
 @pytest.fixture
 def bridge(world: World) -> Iterator[Service]:
-    """A bridge of one worker, because each worker remembers separately what is on the server."""
-    with world.start_bridge(WEB_CONCURRENCY="1") as started:
+    with bridge_of_one_worker(world) as started:
         yield started
 
 
@@ -91,16 +102,16 @@ def test_a_turn_costs_only_the_calls_for_what_has_changed(world: World, agent_ty
         extra = switch if case in ("all new", "all gone", "back again") else {}
         assert counted.turn(tools) == Counter({} if native else calls) + Counter(extra), case
 
-    with world.start_bridge(WEB_CONCURRENCY="1") as restarted:
+    with bridge_of_one_worker(world) as restarted:
         counted.bridge = restarted
         counted.turn(some)
         assert counted.turn(some) == {}
-    with world.start_bridge(WEB_CONCURRENCY="1") as restarted:
+    with bridge_of_one_worker(world) as restarted:
         counted.bridge = restarted
         first = {"version": 1, "features": 1}
         assert counted.turn(some) == first, "after a restart"
         assert counted.turn([]) == Counter({} if native else change) + Counter(switch)
-    with world.start_bridge(WEB_CONCURRENCY="1") as restarted:
+    with bridge_of_one_worker(world) as restarted:
         counted.bridge = restarted
         again = Counter() if native else Counter({LOOK: looks, READ: 1}) + identity + Counter(change)
         assert counted.turn(some) == Counter(first) + again + Counter(switch), "back again after a restart"
