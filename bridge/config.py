@@ -352,13 +352,14 @@ def read_settings(environment: Mapping[str, str], *, serving: bool = True, **par
             "BRIDGE_API_KEYS is not set: anybody who reaches the port could talk to your agents."
             " Set keys, or BRIDGE_ALLOW_ANONYMOUS=1 if only you can reach it"
         )
-    ignored = _ignored_variables(environment)
+    ignored = ignored_variables(environment)
     if faults:  # a misspelt variable may be the reason for one that is not set
         raise SettingsError("\n".join((*faults, *ignored)))
     return Settings(**values, ignored_variables=ignored, **parameters)
 
 
-def _ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
+def ignored_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns a sentence for each variable that only looks like a setting, with the setting that may be meant."""
     set_ = {variable: value for variable, value in environment.items() if value.strip()}
     former = (
         f"{variable} is not a setting any more and is ignored: {now}."

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bridge.config import complete_environment, read_settings, variable_rows
+from bridge.config import complete_environment, ignored_variables, read_settings, variable_rows
 from bridge.errors import SettingsError
 from bridge.letta.client import LettaServer
 from bridge.running import RunningBridge, announced, find_running
@@ -65,11 +65,12 @@ def _allow_use_without_keys(environment: dict[str, str]) -> None:
         return
     host = environment["BRIDGE_HOST"] = environment.get("BRIDGE_HOST") or "127.0.0.1"
     if not is_loopback(host) and not environment.get("BRIDGE_ALLOW_ANONYMOUS"):
-        raise SettingsError(
+        open_to_others = (
             f"BRIDGE_HOST={host} lets other machines reach the bridge, and BRIDGE_API_KEYS is not set: anybody who"
             f" reaches the port could talk to your agents.\n{NEW_KEY} makes a key and says where to put it. If nobody"
             " else can reach the port, set BRIDGE_ALLOW_ANONYMOUS=1 instead."
         )
+        raise SettingsError("\n".join((open_to_others, *ignored_variables(environment))))
     environment["BRIDGE_ALLOW_ANONYMOUS"] = environment.get("BRIDGE_ALLOW_ANONYMOUS") or "1"
 
 

@@ -145,6 +145,11 @@ def test_without_keys_an_address_that_others_reach_is_refused_with_what_is_missi
     assert "`./letta-bridge keys new NAME` makes a key" in fault
 
 
+def test_a_misspelt_variable_is_named_where_a_key_is_missing(run: Run) -> None:
+    fault = run.fault(BRIDGE_HOST="0.0.0.0", BRIDGE_API_KEY="k" * 20)
+    assert fault.endswith("BRIDGE_API_KEY is not a setting and is ignored; did you mean BRIDGE_API_KEYS?")
+
+
 def test_both_variables_together_open_the_bridge_to_everybody(run: Run) -> None:
     assert run(BRIDGE_HOST="0.0.0.0", BRIDGE_ALLOW_ANONYMOUS="1")["BRIDGE_HOST"] == "0.0.0.0"
     assert run(BRIDGE_HOST="", BRIDGE_ALLOW_ANONYMOUS="1")["BRIDGE_HOST"] == "127.0.0.1"
