@@ -11,6 +11,7 @@ from functools import partial
 from typing import Literal
 
 from bridge.conversation import Conversation
+from bridge.directory import model_names
 from bridge.errors import BridgeError, LettaError, LettaRefusedCredentials
 from bridge.letta.capabilities import NEWEST, OLDEST
 from bridge.letta.gateway import HELPER_PREFIX, Agent
@@ -169,9 +170,10 @@ def _check_clock(parts: Parts) -> Check:
 def _check_methods(parts: Parts, agents: list[Agent]) -> Iterator[Check]:
     """Checks which interception method catches each agent's calls. Only counts agents after MOST_AGENTS_NAMED."""
     features = parts.gateway.features()
-    for agent in agents[:MOST_AGENTS_NAMED]:
+    names = model_names(agents)
+    for agent, model in list(zip(agents, names, strict=True))[:MOST_AGENTS_NAMED]:
         row = agent_row(agent, features, parts.settings.methods, [], None)
-        name = f"agent {agent.name}"
+        name = f"agent {model}"
         if is_a_model_of_codex(agent.name):
             yield Check(name, "warning", f"{agent.type}: Codex has a model of that name", ADVICE)
         if row.method == "none":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -394,6 +395,13 @@ def test_the_doctor_warns_of_an_agent_that_codex_takes_for_a_model_of_its_own(ru
     done = run("doctor")
     assert done.exit_code == 0
     assert "! agent gpt-5.5: letta_v1_agent: Codex has a model of that name\n    Give the agent" in done.output
+
+
+def test_the_doctor_names_agents_as_clients_do(run: Run, letta: SharedLetta) -> None:
+    letta.has_agent("Ada")
+    round_trip(letta)
+    assert "agent Ada: " not in (output := run("doctor").output)
+    assert len(re.findall(r"^✓ agent Ada@\w+: letta_v1_agent: approval$", output, re.MULTILINE)) == 2
 
 
 def test_the_doctor_forces_a_call_that_the_model_does_not_make(run: Run, letta: SharedLetta) -> None:
