@@ -13,6 +13,8 @@ from bridge.turn import Method
 # What a client may do in Letta's own API: nothing, what its agents need, or everything.
 LettaRight = Literal["off", "agents", "all"]
 
+# An entry of BRIDGE_API_KEYS, with or without agents and options.
+ENTRY = re.compile(r"[A-Za-z0-9_.-]{1,64}:[0-9a-fA-F]{64}(:.*)?")
 _HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{64})(?::([^:]*))?(?::([^:]*))?")
 _ALMOST_HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{32,})(:.*)?")
 _NAMED_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}:.*")

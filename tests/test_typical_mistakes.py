@@ -82,6 +82,9 @@ MISTAKES = {
     "a wrong key": Mistake(
         401, ("not one of this service", "one that its operator gave you"), headers={"Authorization": "Bearer canary"}
     ),
+    "the entry of a key": Mistake(
+        401, ("an entry of BRIDGE_API_KEYS", "the key itself"), headers={"Authorization": f"Bearer roo:{'0a' * 32}"}
+    ),
     "no key": Mistake(401, ("No API key came", "Set the client's API key"), headers={}),
     "an empty key": Mistake(401, ("No API key came",), headers={"Authorization": "Bearer "}),
     "the stand-in for a key": Mistake(401, ("No API key came",), headers={"Authorization": "Bearer none"}),

@@ -9,7 +9,7 @@ from flask import Flask, Request, Response, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bridge.errors import Unauthorized
-from bridge.keys import ApiKey
+from bridge.keys import ENTRY, ApiKey
 
 # Headers in which clients of other services send their keys.
 _KEY_HEADERS = ("X-Api-Key", "Api-Key")
@@ -37,6 +37,11 @@ def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
 
 def _what_is_wrong_with_key(request: Request, shown: str | None) -> str:
     """Returns what the client did with its key, whatever the key is."""
+    if shown and ENTRY.fullmatch(shown):
+        return (
+            "This is an entry of BRIDGE_API_KEYS, which has the key's hash only. Set the client's API key to the key"
+            " itself, which `keys new` printed above the entry."
+        )
     if shown and shown.lower() not in _STAND_INS:
         return "The API key is not one of this service. Set the client's API key to one that its operator gave you."
     header = next((name for name in _KEY_HEADERS if request.headers.get(name)), "")
