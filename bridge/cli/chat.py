@@ -56,7 +56,7 @@ def add_chat(group: click.Group, service: Service) -> None:
 
 def _advice(fault: Exception) -> str:
     needs_key = isinstance(fault, RequestFailed) and fault.code == Unauthorized.code
-    return " Here it comes from BRIDGE_KEY." if needs_key else ""
+    return " This command takes it from the variable BRIDGE_KEY, or from `--key`." if needs_key else ""
 
 
 def _usual_url() -> str:

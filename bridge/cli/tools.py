@@ -73,6 +73,7 @@ def add_tools(group: click.Group, service: Service) -> None:
         rows = [_swept_row(what, client_name_of(tool), tool.name) for what, tools in changes.items() for tool in tools]
         rows += [_swept_row("removed helper agent", "", agent.name) for agent in done.helpers]
         kept = number_with_noun(len(done.kept), "tool")
+        _announce_dry_run(dry_run, rows, as_json)
         show_rows(rows, as_json, f"Nothing to do: {kept} of clients, none of them idle for long.")
 
     @group.command("purge", help="Remove all that the bridge ever put on this Letta server, before you uninstall it.")
@@ -156,7 +157,7 @@ def _print_tool(parts: Parts, row: ToolRow) -> None:
         ("stub", f"{row.server_name or '-'} {row.tool_id}"),
         ("digest", row.digest),
         ("agents", ", ".join(agent.name for agent in row.agents) or "-"),
-        ("calls", f"{row.calls}, with {row.results} results, {row.errors} of them errors"),
+        ("calls", f"{row.calls}, with {number_with_noun(row.results, 'result')}, of which {row.errors} failed"),
         ("last used", time_as_text(row.last_used) or "-"),
     ]
     click.echo("\n".join(f"  {name:10}{to_printable(value)}" for name, value in facts))
@@ -175,6 +176,11 @@ def _call_row(call: PastCall) -> Row:
         "arguments": call.arguments[:60],
         "result": "-" if call.result is None else call.result[:60],
     }
+
+
+def _announce_dry_run(dry_run: bool, rows: list[Row], as_json: bool) -> None:
+    if dry_run and rows and not as_json:
+        click.echo("Nothing was changed. A sweep would do this:", err=True)
 
 
 def _swept_row(what: str, client_name: str, server_name: str) -> Row:

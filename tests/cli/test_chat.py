@@ -253,7 +253,9 @@ class TestABridgeWithKeys:
         return {**environment, "BRIDGE_API_KEYS": "a-long-enough-key"}
 
     def test_the_key_is_asked_for_by_its_variable(self, url: str, letta: FakeGateway) -> None:
-        assert chat(url, "--say", "Hi").stderr.endswith(" Here it comes from BRIDGE_KEY.\n")
+        assert chat(url, "--say", "Hi").stderr.endswith(
+            " This command takes it from the variable BRIDGE_KEY, or from `--key`.\n"
+        )
         letta.will_say("Hello.")
         assert chat(url, "--say", "Hi", "--key", "a-long-enough-key").stdout == "Hello.\n"
 

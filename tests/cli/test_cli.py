@@ -114,6 +114,7 @@ def test_a_sweep_says_what_it_did(run: Run, letta: SharedLetta) -> None:
 
 @pytest.mark.usefixtures("placed")
 def test_a_dry_run_shows_the_same_and_changes_nothing(run: Run, letta: SharedLetta) -> None:
+    assert run("sweep", "--dry-run").output.startswith("Nothing was changed. A sweep would do this:\n")
     shown = json.loads(run("sweep", "--dry-run", "--json").output)
     assert shown == [{"done": "deleted", "client_name": "write_file", "server_name": "write_file"}]
     assert letta.has("write_file")
