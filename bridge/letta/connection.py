@@ -23,7 +23,7 @@ import urllib3
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
-from bridge.letta.foreign import ForeignBody, end_to_end_headers
+from bridge.letta.foreign import VIA, ForeignBody, end_to_end_headers
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
 from bridge.letta.http_faults import REASON_BYTES, HttpFaults, translated_stream_faults
 from bridge.letta.paths import foreign_template, path_template
@@ -287,8 +287,9 @@ def _read_end(answer: requests.Response) -> None:
     """
     with suppress(OSError, urllib3.exceptions.HTTPError):
         if answer.raw.connection is not None and answer.raw.connection.sock is not None:
+            latest = time.monotonic() + END_SECONDS
             answer.raw.connection.sock.settimeout(END_SECONDS)
-            while answer.raw.read1(PIECE_BYTES):
+            while answer.raw.read1(PIECE_BYTES) and time.monotonic() < latest:
                 pass
 
 
@@ -299,8 +300,8 @@ def _abort(answer: requests.Response) -> None:
 
 
 def _request_id_headers(trace: Trace) -> dict[str, str]:
-    """Returns the headers by which Letta's logs and traces can be matched with the bridge's."""
-    headers = {"X-Request-Id": trace.request_id}
+    """Returns headers that name the bridge, and by which Letta's logs and traces can be matched with the bridge's."""
+    headers = {"X-Request-Id": trace.request_id, "Via": VIA}
     return {**headers, "traceparent": trace.traceparent} if trace.traceparent else headers
 
 

@@ -13,6 +13,8 @@ HOP_BY_HOP = frozenset(
     }
 )
 
+# Names the bridge in its calls to Letta, so that a bridge that calls itself notices it (RFC 9110, 7.6.3).
+VIA = "1.1 letta-tool-bridge"
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 

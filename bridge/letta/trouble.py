@@ -28,6 +28,7 @@ Cause = Literal[
     "closed",
     "not HTTP",
     "unreachable",
+    "bridge",
     "redirect",
     "login",
     "web page",
@@ -100,6 +101,11 @@ _SENTENCES: Mapping[Cause, tuple[type[errors.LettaError], str]] = {
     "unreachable": (
         errors.LettaUnreachable,
         _CANT_BE_REACHED + "the connection failed. Is it running, and is LETTA_BASE_URL right?",
+    ),
+    "bridge": (
+        errors.LettaError,
+        "{where} leads to a bridge, not to Letta. Set LETTA_BASE_URL of the bridge to the address of the Letta server,"
+        " such as http://localhost:8283; only its clients have the bridge's own address.",
     ),
     "redirect": (
         errors.LettaUnreachable,
@@ -218,6 +224,8 @@ def _faults_below(fault: BaseException) -> Iterator[BaseException]:
 
 def error_for_page(status: int, headers: Mapping[str, str], body: str, base_url: str) -> errors.LettaError | None:
     """Returns the error for an answer that Letta does not give: a redirect, a web page; None for any other."""
+    if headers.get("x-bridge-letta-calls"):
+        return make_error("bridge", base_url)
     if 300 <= status < 400:
         return _error_for_redirect(headers.get("location", ""), base_url)
     if status == 400 and _WANTS_TLS.search(body):

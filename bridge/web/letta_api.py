@@ -6,7 +6,8 @@ from flask import Blueprint, Response, g, jsonify, request
 
 from bridge.dialects.letta.dialect import LettaApi
 from bridge.dialects.letta.request import Place
-from bridge.errors import UnknownPath
+from bridge.errors import InvalidRequest, UnknownPath
+from bridge.letta.foreign import VIA
 from bridge.passthrough.calls import VERBS
 from bridge.passthrough.rights import right_of
 from bridge.trace import current_trace
@@ -26,6 +27,11 @@ def letta_routes(parts: LettaParts) -> Blueprint:
     @api.before_request
     def check_key() -> None:
         g.dialect = LettaApi(parts.rules, Place(""))
+        if VIA in request.headers.get("Via", ""):
+            raise InvalidRequest(
+                "This request comes from a bridge: its LETTA_BASE_URL leads to a bridge, not to Letta.",
+                code="loop_detected",
+            )
         if not settings.api_keys:
             refuse_pages(request, settings.cors_origins)
         g.client_key = client_key(request, settings.api_keys)

@@ -524,7 +524,7 @@ def test_a_clients_call_is_sent_as_it_is() -> None:
     assert head[0] == b"post /v1/sources/source-1/upload?a=%20b&c http/1.1"
     assert body == UPLOAD.body
     names = [line.partition(b":")[0] for line in head[1:]]
-    own = [b"authorization", b"accept-encoding", b"connection", b"content-length", b"host", b"x-request-id"]
+    own = [b"authorization", b"accept-encoding", b"connection", b"content-length", b"host", b"via", b"x-request-id"]
     assert sorted(names) == sorted([b"accept", b"content-type", *own])
     wanted = {b"accept-encoding: identity", b"authorization: bearer canary-secret", b"accept: */*"}
     assert {*wanted, b"content-type: multipart/form-data; boundary=x"} <= set(head)

@@ -126,6 +126,11 @@ TROUBLES: dict[str, tuple[Start, type[errors.LettaError], tuple[str, ...]]] = {
         errors.LettaError,
         ("is not Letta", "Set LETTA_BASE_URL"),
     ),
+    "a bridge": (
+        raw(answer("404 Not Found", '{"error": {}}', "application/json", **{"X-Bridge-Letta-Calls": "0"})),
+        errors.LettaError,
+        ("leads to a bridge, not to Letta", "Set LETTA_BASE_URL"),
+    ),
     "another API that takes everything": (
         raw(answer("200 OK", '{"hello": "world"}', "application/json")),
         errors.LettaError,

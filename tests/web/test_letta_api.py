@@ -124,6 +124,14 @@ def test_a_message_that_comes_again_by_its_otid_is_the_same_turn(ada: LettaClien
     assert len(letta.prompts) == 2
 
 
+def test_a_bridge_that_calls_itself_is_told_so(client: FlaskClient, letta: FakeGateway) -> None:
+    """Otherwise, each of its calls would make another one, without end."""
+    for path in ("/letta/v1/health/", "/letta/v1/agents/"):
+        refused = client.get(path, headers={"Via": "1.0 nginx, 1.1 letta-tool-bridge"})
+        assert (refused.status_code, refused.json and refused.json["code"]) == (400, "loop_detected")
+    assert letta.calls == []
+
+
 # --- open calls -------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ CODES: dict[int, dict[str, str]] = {
         "invalid_path": "the path can't be passed on to Letta",
         "invalid_query": "the query can't be passed on to Letta",
         "invalid_tool_call_ids": "results are for other calls than those that wait",
+        "loop_detected": "the request comes from a bridge, whose LETTA_BASE_URL leads to a bridge",
         "method_not_possible": "the method that BRIDGE_METHOD names does not work for this agent",
         "nesting_too_deep": "the JSON, or the schema of a tool, has too many levels",
         "no_pending_call": "no call waits for this result",
