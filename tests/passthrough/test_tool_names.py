@@ -51,6 +51,25 @@ def test_the_name_of_a_stub_is_refused(letta: FakeGateway, verb: str, path: str,
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "def \\\nread(path): ...",
+        "\\\ndef read(path): ...",
+        "async \\\r\n def\tread(path): ...",
+        "x = 1\rdef read(path): ...",
+        "\ufeffdef read(path): ...",
+        "\fdef read(path): ...",
+        "def re\uff41d(path): ...",
+        "".join(f"def a{number}(): ...\n" for number in range(200)) + "def read(path): ...",
+        "def read(path): ...\n" + "".join(f"def a{number}(): ...\n" for number in range(200)),
+    ],
+)
+def test_a_function_is_found_however_it_is_written(letta: FakeGateway, source: str) -> None:
+    with pytest.raises(errors.ToolNameTaken):
+        check_tool_name(call("PUT", "/", {"source_code": source}), letta)
+
+
+@pytest.mark.parametrize(
     ("verb", "path", "body"),
     [
         ("PUT", "/", {"source_code": "def write(): ...", "json_schema": {"name": "write"}}),
