@@ -134,7 +134,7 @@ def _take_slot(store: Store, try_id: str) -> str:
     the agent of a try whose worker died.
     """
     for number in range(MOST_TRIES):
-        slot = f"tried call place {number}"
+        slot = f"place of a tried call {number}"
         if store.put_if_free(slot, try_id, HELPER_LIFE) is None:
             return slot
     raise Busy(f"{MOST_TRIES} calls are being tried already. Answer or stop one of them first.", retry_after=60)

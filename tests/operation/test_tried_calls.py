@@ -243,6 +243,7 @@ def test_only_a_few_calls_are_tried_at_once(operator: Operator, letta: SharedLet
         shown(operator, paths[-1], "called")
     refused = operator.client.post("/admin/try", data={"tool": digest, "agent": ada.id})
     assert refused.status_code == 429
+    operator.page("try/place 0", 404)
     assert "3 calls are being tried already." in readable_text(refused.text)
     for path in paths:
         answers(operator, path, stop="1")
