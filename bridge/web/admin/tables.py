@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ Cell = str | int | float | bool | None
 Columns = Mapping[str, str | Callable[[Any], Cell]]
 # Spreadsheets take a cell that begins so for a formula, and run it. Some take the wide forms of = + - @ for the same.
 _FORMULA = tuple("=+-@|%\uff1d\uff0b\uff0d\uff20\t\r")
+# Where the semicolon separates cells, as in much of Europe, a cell of ours is cut at each and at each end of a line.
+_INNER_FORMULA = re.compile(r"([;\t\r\n][\s\"']*)(?=[=+\-@|%\uff1d\uff0b\uff0d\uff20])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def _cell_text(cell: Cell) -> str:
         return "" if cell is None else str(cell).lower()
     if not isinstance(cell, str):
         return str(cell)
-    text = escape_invisible(cell)
+    text = _INNER_FORMULA.sub(r"\1'", escape_invisible(cell))
     return f"'{text}" if cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA) else text
 
 

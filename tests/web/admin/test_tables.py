@@ -38,7 +38,13 @@ def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(begin: str) -> N
     assert cell.endswith('HYPERLINK("http://evil.test/")')
 
 
-@pytest.mark.parametrize("text", ["", "a=b", "read_file", "2 + 2", "'quoted'", "ä"])
+@pytest.mark.parametrize("cut", [";", "; ", ';"', "\n", "\t", "\n;;\n"])
+def test_a_text_has_no_formula_where_other_separators_cut_it(cut: str) -> None:
+    text = f"a{cut}=1+1"
+    assert written(Row(text))[1][0] == f"a{cut}'=1+1"
+
+
+@pytest.mark.parametrize("text", ["", "a=b", "a; b", "x;y=1", "1, -2", "read_file", "2 + 2", "'quoted'", "ä"])
 def test_other_texts_stay_as_they_are(text: str) -> None:
     assert written(Row(text))[1][0] == text
 
