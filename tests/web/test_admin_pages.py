@@ -436,6 +436,21 @@ def test_turns_are_filtered_alike_on_the_page_and_for_programs(operator: Operato
     assert 'href="/admin/turns.csv?key=roo&amp;outcome=failed"' in page
 
 
+@pytest.mark.usefixtures("by_key")
+def test_a_turn_refused_before_its_agent_is_read_chooses_no_agent_in_the_form(
+    operator: Operator, app: Flask, letta: SharedLetta
+) -> None:
+    roo, phone = RecordedChat(app, KEYS["roo"]), RecordedChat(app, KEYS["phone"])
+    letta.will(*held(("read_file", "{}")))
+    given = roo.ask("Read it", tools=[tool("read_file")]).message
+    messages = [HELLO, given, result(given["tool_calls"][0]["id"], "mine")]
+    assert phone.post({"model": "Ada", "messages": messages}).status == 400
+    assert "" in {turn["agent_name"] for turn in operator.data("turns")["listing"]["turns"]}
+    assert [name for name, _ in operator.data("turns")["agents"]] == ["Ada", "Charles"]
+    chosen = operator.page("turns?key=roo").partition("</select>")[0]
+    assert "selected" not in chosen
+
+
 def test_without_the_setting_no_page_shows_what_users_say(
     environment: dict[str, str], request: pytest.FixtureRequest
 ) -> None:

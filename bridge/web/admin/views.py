@@ -15,7 +15,7 @@ from bridge.history.periods import PARTS, Histogram, Period, Usage, joined, perc
 from bridge.history.records import ToolCard, TurnRecord
 from bridge.interception.close_held import find_held_request
 from bridge.letta.capabilities import ServerFeatures
-from bridge.letta.gateway import Agent, Tool
+from bridge.letta.gateway import HELPER_PREFIX, Agent, Tool
 from bridge.operation.comparison import LinePair, compare_tools
 from bridge.operation.masked import mask_settings
 from bridge.operation.overview import MEANINGS, AgentRow, ToolRow, agent_row, agent_rows, tool_rows
@@ -167,10 +167,21 @@ def turns_data(page: PageData) -> Data:
     return {
         "wanted": wanted,
         "listing": make_turn_listing(turns, wanted),
-        "agents": sorted({(turn.agent_name, turn.agent_id) for turn in turns if turn.agent_id}),
+        "agents": sorted((name, id_) for id_, name in _named_agents(turns).items()),
         "outcomes": sorted({turn.outcome for turn in turns}),
         "keys": sorted(keys),
     }
+
+
+def _named_agents(turns: Sequence[TurnRecord]) -> dict[str, str]:
+    """Returns the newest known name of each agent by its id: a turn that is refused early has the id only. Leaves out
+    the bridge's own helpers: each lives for one request.
+    """
+    names: dict[str, str] = {}
+    for turn in turns:
+        if turn.agent_id and not turn.agent_name.startswith(HELPER_PREFIX):
+            names[turn.agent_id] = names.get(turn.agent_id) or turn.agent_name
+    return names
 
 
 def found_turns(page: PageData) -> list[TurnRecord]:
