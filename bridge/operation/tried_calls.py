@@ -21,6 +21,7 @@ from typing import Literal
 from bridge.errors import BridgeError, Busy, InvalidRequest, StoreUnavailable, UnknownPath
 from bridge.history.records import ToolCard
 from bridge.operation.parts import Parts
+from bridge.store.heartbeat import last_beat
 from bridge.store.port import Store
 from bridge.sync.cleanup import HELPER_LIFE, delete_unused_stubs
 from bridge.sync.inventory import list_own_tools
@@ -53,14 +54,16 @@ MAKER = "a tried call"
 MOST_CHARACTERS = 20_000
 SYSTEM = "You test a tool. Do what the user asks for."
 FAILED = "The bridge failed; its log says why."
+ENDED = "The bridge was restarted meanwhile. The next sweeps remove the agent that was made for this."
 
 State = Literal["asking", "called", "answering", "answered", "failed"]
+ENDS = ("answered", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class TriedCall:
     """A try as the operator sees it, begun at the Unix time `started`. `name` and `arguments` are those of the newest
-    call, `said` is what the agent said last, `reason` why the try failed.
+    call, `said` is what the agent said last, `reason` why the try failed, `worker` the worker that runs it.
     """
 
     id: str
@@ -76,6 +79,7 @@ class TriedCall:
     result: str = ""
     said: str = ""
     reason: str = ""
+    worker: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -96,6 +100,8 @@ def read_try(store: Store, try_id: str) -> TriedCall:
     if written is None:
         raise UnknownPath("This try is over and forgotten, or never began.")
     tried = TriedCall(**json.loads(written))
+    if tried.state not in ENDS and last_beat(store, tried.worker) is None:
+        return replace(tried, state="failed", reason=ENDED)
     is_answered = tried.state == "called" and store.get(_answer_key(tried)) is not None
     return replace(tried, state="answering") if is_answered else tried
 
@@ -115,7 +121,7 @@ def begin_try(parts: Parts, digest: str, agent_id: str, words: str, pause: Calla
         raise InvalidRequest("What the client sent for this tool is not known any more: it is not in the history.")
     agent = parts.gateway.agent(agent_id)
     words = words.strip()[:MOST_CHARACTERS] or usual_words(card.client_name)
-    tried = TriedCall(secrets.token_hex(8), card.client_name, agent.name, words, time.time())
+    tried = TriedCall(secrets.token_hex(8), card.client_name, agent.name, words, time.time(), worker=parts.heartbeat.id)
     slot = _take_slot(parts.store, tried.id)
     try:
         _save(parts.store, tried)
@@ -130,14 +136,22 @@ def begin_try(parts: Parts, digest: str, agent_id: str, words: str, pause: Calla
 
 
 def _take_slot(store: Store, try_id: str) -> str:
-    """Returns the key of a free place for a try, which is taken now. It is free again at the latest when sweeps remove
-    the agent of a try whose worker died.
-    """
+    """Returns the key of a free place for a try, which is taken now. The place of a try whose worker died is free."""
     for number in range(MOST_TRIES):
         slot = f"place of a tried call {number}"
-        if store.put_if_free(slot, try_id, HELPER_LIFE) is None:
+        holder = store.put_if_free(slot, try_id, HELPER_LIFE)
+        if holder is not None and _has_died(store, holder):
+            store.remove(slot)
+            holder = store.put_if_free(slot, try_id, HELPER_LIFE)
+        if holder is None:
             return slot
     raise Busy(f"{MOST_TRIES} calls are being tried already. Answer or stop one of them first.", retry_after=60)
+
+
+def _has_died(store: Store, try_id: str) -> bool:
+    """Returns whether the worker of a try died. A try that is not in the store is about to begin."""
+    written = store.get(_key(try_id))
+    return written is not None and last_beat(store, TriedCall(**json.loads(written)).worker) is None
 
 
 class _Try:
@@ -168,7 +182,7 @@ class _Try:
             log.warning("a tried call failed: %s", failure.message)
             self._show(state="failed", reason=failure.message)
         finally:
-            if self._tried.state not in ("answered", "failed"):
+            if self._tried.state not in ENDS:
                 self._show(state="failed", reason=FAILED)
             with suppress(StoreUnavailable):
                 self._parts.store.remove(self._slot)

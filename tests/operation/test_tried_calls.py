@@ -254,6 +254,26 @@ def test_only_a_few_calls_are_tried_at_once(operator: Operator, letta: SharedLet
     left(letta)
 
 
+def test_tries_of_a_worker_that_died_are_over_and_free_their_places(
+    operator: Operator, letta: SharedLetta, ada: Agent, digest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = []
+    for _ in range(tried_calls.MOST_TRIES):
+        letta.will(*held(("read_file", GIVEN)))
+        paths.append(begins(operator, digest, ada))
+        shown(operator, paths[-1], "called")
+    with monkeypatch.context() as patch:
+        patch.setattr(tried_calls, "last_beat", lambda store, worker: None)
+        assert "The bridge was restarted meanwhile." in operator.text(paths[0])
+        assert answers(operator, paths[0], result="late").status_code == 400
+        letta.will(*held(("read_file", GIVEN)))
+        paths.append(begins(operator, digest, ada))
+    for path in paths:
+        shown(operator, path, "called")
+        answers(operator, path, stop="1")
+    assert left(letta) == (["Ada"], [])
+
+
 def test_what_cannot_be_removed_is_left_to_the_sweep(
     operator: Operator, letta: SharedLetta, ada: Agent, digest: str, caplog: pytest.LogCaptureFixture
 ) -> None:
