@@ -41,6 +41,8 @@ def bridge(letta: LettaServerStub, tmp_path_factory: pytest.TempPathFactory) -> 
     settings = environment(letta.url, folder, WEB_CONCURRENCY="1", BRIDGE_API_KEYS=KEY)
     parameters = {"max_body": LARGEST, "least_threads": 8, "read_timeout": 1.0}
     with Service(settings, folder / "log", parameters) as service:
+        # A bridge checks Letta when it starts. These tests say what a request makes the bridge ask Letta.
+        assert requests.get(f"{service.url}/readyz", timeout=SOON).status_code == 200
         yield service
 
 

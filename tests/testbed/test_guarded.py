@@ -62,7 +62,11 @@ def run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             # pytest and its two workers, two of Redis, two of gunicorn with at least one worker each.
             assert len(of_run(mark)) >= 9
             yield process
-            process.wait()
+            try:
+                process.wait(SOON)
+            except subprocess.TimeoutExpired:  # pytest was between two of its steps: a person interrupts it again
+                os.killpg(process.pid, signal.SIGINT)
+                process.wait(6 * SOON)
             until(lambda: not of_run(mark))
         finally:
             for pid in of_run(mark):
