@@ -413,8 +413,7 @@ def test_the_connection_of_a_whole_stream_is_used_again_if_the_server_ends_it(
     def serve(connection: socket.socket) -> None:
         with suppress(OSError):
             while read_request(connection):
-                connection.sendall(CHUNKED + chunk(HELLO) + chunk(END))
-                connection.sendall(last_chunk)
+                connection.sendall(CHUNKED + chunk(HELLO) + chunk(END) + last_chunk)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=serve_all, args=(listening,), daemon=True).start()
