@@ -55,6 +55,7 @@ def run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     ) as process:
         mark = environment[MARK]
         try:
@@ -62,16 +63,17 @@ def run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             # pytest and its two workers, two of Redis, two of gunicorn with at least one worker each.
             assert len(of_run(mark)) >= 9
             yield process
-            try:
-                process.wait(SOON)
-            except subprocess.TimeoutExpired:  # pytest was between two of its steps: a person interrupts it again
-                os.killpg(process.pid, signal.SIGINT)
-                process.wait(6 * SOON)
+            process.wait()
             until(lambda: not of_run(mark))
         finally:
             for pid in of_run(mark):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+
+
+def heed_interrupts() -> None:
+    """Undoes what a shell does with programs that it starts in the background: they ignore Ctrl-C, and so do theirs."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def of_run(mark: str) -> dict[int, str]:
