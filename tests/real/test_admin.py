@@ -126,6 +126,7 @@ def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -
             list(pool.map(lambda row: delete_tool(world, row["id"]), stubs_on(world, part)))
 
 
+@pytest.mark.two_servers
 def test_a_turn_is_shown_step_by_step(site: Site, agent: Agent, name: str) -> None:
     reply = agent.ask(
         f'!call {name} {{"path": "notes.txt"}}', tools=[tool(name)], system="Be kind.", bridge=site.bridge
@@ -170,6 +171,7 @@ def test_all_workers_share_sessions_and_history(world: World, agent: Agent, name
         assert len(site.data("health")["workers"]) >= 2
 
 
+@pytest.mark.two_servers
 def test_every_action_does_what_it_says(world: World, site: Site, agent: Agent, name: str) -> None:
     theirs = make_tool(world, unique("theirs"))
     world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")
@@ -196,6 +198,7 @@ def test_every_action_does_what_it_says(world: World, site: Site, agent: Agent, 
     delete_tool(world, theirs["id"])
 
 
+@pytest.mark.two_servers
 def test_a_pending_call_is_closed(world: World, site: Site, name: str) -> None:
     """From 0.14 on, the agent is held by the call until somebody answers it."""
     kind = "letta_v1_agent" if world.at_least("0.14.0") else "memgpt_agent"

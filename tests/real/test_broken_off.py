@@ -186,6 +186,7 @@ def test_a_message_that_a_failed_run_left_out_of_the_context_is_sent_again(world
     agent.delete()
 
 
+@pytest.mark.two_servers
 @pytest.mark.fault("Letta restarts while a call is open")
 def test_the_result_of_a_call_may_come_through_another_bridge(agent: Agent, stranger: Service) -> None:
     talk = Talk(agent, WEATHER, stream=True)
@@ -199,6 +200,7 @@ def test_the_result_of_a_call_may_come_through_another_bridge(agent: Agent, stra
     talk.ends_with(*so_far)
 
 
+@pytest.mark.two_servers
 @pytest.mark.fault("two clients with different tools on one agent: rounds")
 def test_two_bridges_offer_different_tools_in_turn(agent: Agent, stranger: Service) -> None:
     theirs = tool("weather", "Another tool of that name.", place={"type": "string"})

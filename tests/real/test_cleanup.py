@@ -68,6 +68,7 @@ def age(world: World, name: str) -> None:
     world.letta("PATCH", f"/v1/tools/{row['id']}", {"tags": [*tags, f"{IDLE}{LONG_AGO}"]})
 
 
+@pytest.mark.two_servers
 def test_a_stub_is_marked_idle_and_later_deleted_unless_it_is_used_again(world: World, agent: Agent, part: str) -> None:
     """Attached, unused, used again, unused for long, deleted."""
     name, state = f"{part}_read", whole_state(agent)
@@ -128,6 +129,7 @@ def test_a_detached_stub_stays_until_its_rule_is_removed(world: World, agent: Ag
     assert sweep(world, part) == {name: "marked idle"}
 
 
+@pytest.mark.two_servers
 def test_a_turn_during_a_deletion_has_all_its_tools(world: World, agent: Agent, part: str) -> None:
     """The turn begins just before the deletion. It sees the mark for deletion and makes another stub."""
     name = f"{part}_read"

@@ -49,6 +49,7 @@ def rows_of(world: World, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.two_servers
 def test_the_doctor_makes_a_round_trip_and_leaves_nothing_behind(world: World, agent: Agent) -> None:
     before = whole_state(agent)
     done = bridge(world, "doctor", "--agent", agent.id)

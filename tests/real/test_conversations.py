@@ -44,6 +44,7 @@ class EditingClient:
         return reply.text
 
 
+@pytest.mark.two_servers
 def test_an_editing_clients_files_are_told_once_for_each_change(agent: Agent, stream: bool) -> None:
     client = EditingClient(agent, stream=stream)
     contents = ["one", "one", "two", "two", "three", "one", "one", "four", "four", "four"]

@@ -39,6 +39,7 @@ def times_in_history(world: World, agent: Agent, words: str) -> int:
     return sum(row["message_type"] == "user_message" and words in json.dumps(row["content"]) for row in rows)
 
 
+@pytest.mark.two_servers
 def test_an_impatient_client_gets_its_answer_and_the_agent_hears_it_once(
     world: World, agent: Agent, stream: bool
 ) -> None:

@@ -175,6 +175,7 @@ def both_answers(programs: tuple[Program, Program], step: Step) -> tuple[request
     return after, found
 
 
+@pytest.mark.two_servers
 def test_a_session_that_only_reads_gets_the_same_bytes(agent: Agent, programs: Programs) -> None:
     """These reads show nothing of the open call and its stub."""
     open_call(agent)
@@ -184,6 +185,7 @@ def test_a_session_that_only_reads_gets_the_same_bytes(agent: Agent, programs: P
         assert found.headers.get("Content-Type") == expected.headers.get("Content-Type"), step
 
 
+@pytest.mark.two_servers
 def test_a_session_that_changes_an_agent_gets_the_same_but_for_ids_and_times(
     world: World, agent_type: str, programs: Programs
 ) -> None:

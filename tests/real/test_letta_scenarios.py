@@ -40,6 +40,7 @@ def test_a_scenario_is_the_same_here(
     play(scenario, request, "letta")
 
 
+@pytest.mark.two_servers
 def test_the_model_is_shown_the_same_through_both_apis(world: World, agent_type: str, stream: bool) -> None:
     through_letta, through_chat = (
         shown_in_a_conversation(world, agent_type, stream, api) for api in ("letta", "chat_completions")

@@ -27,6 +27,7 @@ def letta_agent(agent: Agent) -> Agent:
     return replace(agent, api="letta")
 
 
+@pytest.mark.two_servers
 def test_two_versions_of_a_program_have_tools_of_one_name(world: World, letta_agent: Agent) -> None:
     """They take turns, each with a call that is open while the other one speaks."""
     old, new = Talk(letta_agent, OLD_READ), Talk(letta_agent, NEW_READ)

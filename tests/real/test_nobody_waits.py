@@ -118,6 +118,7 @@ def test_a_call_that_ends_a_task_holds_up_no_other_conversation(agent: Agent, br
     check_that_it_did_not_wait(agent, reply)
 
 
+@pytest.mark.two_servers
 def test_a_conversation_that_moves_on_gives_its_call_up_at_once(agent: Agent, bridge: Service, stream: bool) -> None:
     talk = Talk(agent, WEATHER, bridge=bridge, stream=stream)
     talk.say(ask_weather())

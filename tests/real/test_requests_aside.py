@@ -73,6 +73,7 @@ def go_on(agent: Agent) -> list[str]:
     return [NUDGE] if at_least("0.9.0") and not at_least("0.16.4") else []
 
 
+@pytest.mark.two_servers
 def test_calls_and_results_of_earlier_requests_are_shown_as_such(agent: Agent, stream: bool) -> None:
     before = remembered(agent)
     talk = Talk(agent, READ, stream=stream, model=f"{agent.name}:aside", system="You read files for another agent.")

@@ -73,6 +73,7 @@ def test_tools_of_other_kinds_come_back_in_the_words_of_the_client(world: World,
     assert refused.value.code == "previous_response_not_newest"
 
 
+@pytest.mark.two_servers
 def test_the_model_is_shown_the_same_through_both_apis(world: World, agent_type: str, stream: bool) -> None:
     shown = partial(shown_in_a_conversation, world, agent_type, stream, system="Be short.")
     assert shown("responses") == shown("chat_completions")

@@ -222,7 +222,7 @@ def test_many_agents_use_one_name_with_different_schemas_at_once(world: World, a
 # Changes by others on the same server
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_a_turn_with_new_tools_does_not_wait_for_the_new_tools_of_another_agent(
     world: World, agent: Agent, agent_type: str, single: Service
 ) -> None:
@@ -309,7 +309,7 @@ def test_a_stub_that_was_changed_by_hand_is_restored_before_the_run(
     assert offered(world)[name] == "Reads a file."
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_the_rules_of_a_detached_stub_are_removed(world: World, agent: Agent, single: Service) -> None:
     """Also by a bridge that did not attach the stub. The agent answers in between."""
     name, before = unique("read"), whole_state(agent)
