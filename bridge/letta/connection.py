@@ -213,7 +213,9 @@ class Connection:
             for _, data in self._read_events(answer, trace):
                 if data == sse.DONE:
                     _read_end(answer)
-                yield None if data == sse.DONE else require_object(json.loads(data))
+                    yield None
+                else:
+                    yield require_object(json.loads(data))
 
     def _read_events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
         """Yields (event name, data). Raises LettaTimeout if an event is not complete `turn_timeout` seconds after the

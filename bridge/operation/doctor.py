@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from bridge.errors import BridgeError, LettaError, LettaRefusedCredentials
 from bridge.letta.capabilities import NEWEST, OLDEST
 from bridge.letta.gateway import HELPER_PREFIX, Agent
 from bridge.operation.codex_names import ADVICE, is_a_model_of_codex
+from bridge.operation.helper_turns import SYSTEM, first_call, method_of, run_turn, text_of
 from bridge.operation.overview import agent_row
 from bridge.operation.parts import Parts, Trial
 from bridge.operation.wording import number_with_noun
@@ -25,15 +25,11 @@ from bridge.turn import (
     MethodChosen,
     NewInput,
     RecordEvent,
-    Text,
-    ToolCall,
     ToolChoice,
     ToolResult,
     ToolSpec,
     Turn,
-    TurnEvent,
     UserMessage,
-    joined_text,
 )
 
 ROUND_TRIP = "tool round trip"
@@ -208,7 +204,7 @@ def _check_round_trip(parts: Parts, agent_id: str, name: str, try_agent: Callabl
     """Times a tool call of an agent made for this check. Deletes the agent and the tool's stub afterwards."""
     begun = time.perf_counter()
     try:
-        helper = parts.gateway.make_helper(agent_id, "You test a tool. Do what the user asks for.")
+        helper = parts.gateway.make_helper(agent_id, SYSTEM)
     except BridgeError as failure:
         found = f"no agent could be made: {failure.message}"
         return Check(name, "bad", found, "Look at the log of the Letta server.")
@@ -231,17 +227,15 @@ def _try_tool(conversation: Conversation, model: str) -> tuple[str, str]:
     """Lets the agent call TOOL, if need be forced by `tool_choice`; returns the interception method and the answer."""
     question = NewInput((UserMessage(QUESTION),))
     for choice in (ToolChoice(), ToolChoice("function", TOOL.name)):
-        events = _run_turn(conversation, Turn(model, question, (TOOL,), choice))
-        call = next((event for event in events if isinstance(event, ToolCall)), None)
+        events = run_turn(conversation, Turn(model, question, (TOOL,), choice))
+        call = first_call(events)
         if call is not None:
             break
     else:
         raise RoundTripFailed("the agent did not call the tool")
-    method = next(event.method for event in events if isinstance(event, MethodChosen))
+    method = method_of(events)
     result = NewInput((), (ToolResult(call.id, ANSWER, name=TOOL.name),), opens_conversation=False)
-    events = _run_turn(conversation, Turn(model, result, (TOOL,), known_calls=frozenset([call.id])))
-    pieces = [event for event in events if isinstance(event, Text)]
-    answer = joined_text(pieces).strip()
+    answer = text_of(run_turn(conversation, Turn(model, result, (TOOL,), known_calls=frozenset([call.id]))))
     if not answer:
         raise RoundTripFailed("the agent was given the result and said nothing")
     return method, answer
@@ -253,7 +247,7 @@ def _try_api(conversation: Conversation, trial: Trial, agent_id: str) -> tuple[s
 
     def run(turn: Turn, choice: ToolChoice) -> Iterator[AgentEvent]:
         asks = not turn.new_input.results
-        for event in _run_turn(conversation, replace(turn, tool_choice=choice) if asks else turn):
+        for event in run_turn(conversation, replace(turn, tool_choice=choice) if asks else turn):
             if isinstance(event, MethodChosen):
                 methods.append(event.method)
             if not isinstance(event, RecordEvent):
@@ -264,10 +258,6 @@ def _try_api(conversation: Conversation, trial: Trial, agent_id: str) -> tuple[s
         if answer:
             return methods[-1], answer
     raise RoundTripFailed("the agent did not call the tool, or said nothing about its result")
-
-
-def _run_turn(conversation: Conversation, turn: Turn) -> list[TurnEvent]:
-    return list(conversation.events(turn, threading.Event()))
 
 
 def _delete_helper_and_stub(parts: Parts, helper_id: str) -> None:

@@ -13,13 +13,14 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from bridge.errors import BridgeError, Busy, InvalidRequest, StoreUnavailable, UnknownPath
 from bridge.history.records import ToolCard
+from bridge.operation.helper_turns import SYSTEM, first_call, method_of, run_turn, text_of
 from bridge.operation.parts import Parts
 from bridge.store.heartbeat import last_beat
 from bridge.store.port import Store
@@ -27,9 +28,7 @@ from bridge.sync.cleanup import HELPER_LIFE, delete_unused_stubs
 from bridge.sync.inventory import list_own_tools
 from bridge.sync.ownership import client_name_of, is_made_for
 from bridge.turn import (
-    MethodChosen,
     NewInput,
-    Text,
     ToolCall,
     ToolChoice,
     ToolResult,
@@ -37,7 +36,6 @@ from bridge.turn import (
     Turn,
     TurnEvent,
     UserMessage,
-    joined_text,
 )
 
 log = logging.getLogger(__name__)
@@ -52,7 +50,6 @@ POLL = 0.5
 # The client for which stubs are made. No key can have this name.
 MAKER = "a tried call"
 MOST_CHARACTERS = 20_000
-SYSTEM = "You test a tool. Do what the user asks for."
 FAILED = "The bridge failed; its log says why."
 ENDED = "The bridge was restarted meanwhile. The next sweeps remove the agent that was made for this."
 
@@ -212,28 +209,29 @@ class _Try:
         """Returns what the agent says in the end."""
         events = self._ask(helper_id)
         for number in range(1, MOST_CALLS + 1):
-            call = _first_call(events)
+            call = first_call(events)
             if call is None:
                 break
-            arguments = call.arguments[:MOST_CHARACTERS]
-            self._show(state="called", calls=number, name=call.name, arguments=arguments, said=_text_of(events))
+            arguments, said = call.arguments[:MOST_CHARACTERS], text_of(events)[:MOST_CHARACTERS]
+            self._show(state="called", calls=number, name=call.name, arguments=arguments, said=said)
             result = self._wait_for_result(call)
             self._show(state="answering", result=result.text)
             new_input = NewInput((), (result,), opens_conversation=False)
             events = self._run_turn(self._turn(helper_id, new_input, known_calls=frozenset([call.id])))
         else:
             raise TryFailed(f"The agent called the tool {MOST_CALLS} times and said nothing.")
-        return _text_of(events)
+        return text_of(events)
 
     def _ask(self, helper_id: str) -> list[TurnEvent]:
         """Asks the agent for a call; if it makes none, once more, and leaves it no choice."""
         question = NewInput((UserMessage(self._tried.words),))
         events = self._run_turn(self._turn(helper_id, question))
-        if _first_call(events) is None:
+        if first_call(events) is None:
             choice = ToolChoice("function", self._tool.name)
             events = self._run_turn(replace(self._turn(helper_id, question), tool_choice=choice))
-        if _first_call(events) is None:
-            raise TryFailed(f"The agent did not call the tool. It said: {_text_of(events) or 'nothing'}")
+        if first_call(events) is None:
+            said = text_of(events)[:MOST_CHARACTERS] or "nothing"
+            raise TryFailed(f"The agent did not call the tool. It said: {said}")
         return events
 
     def _turn(self, helper_id: str, new_input: NewInput, known_calls: frozenset[str] = frozenset()) -> Turn:
@@ -242,10 +240,8 @@ class _Try:
         )
 
     def _run_turn(self, turn: Turn) -> list[TurnEvent]:
-        events = list(self._parts.conversation.events(turn, threading.Event()))
-        self._tried = replace(
-            self._tried, method=next((one.method for one in events if isinstance(one, MethodChosen)), "")
-        )
+        events = run_turn(self._parts.conversation, turn)
+        self._tried = replace(self._tried, method=method_of(events))
         return events
 
     def _wait_for_result(self, call: ToolCall) -> ToolResult:
@@ -267,14 +263,6 @@ class _Try:
             _save(self._parts.store, self._tried)
         except StoreUnavailable as fault:
             log.warning("the state of a tried call could not be written: %s", fault.message)
-
-
-def _first_call(events: Sequence[TurnEvent]) -> ToolCall | None:
-    return next((event for event in events if isinstance(event, ToolCall)), None)
-
-
-def _text_of(events: Sequence[TurnEvent]) -> str:
-    return joined_text([event for event in events if isinstance(event, Text)]).strip()[:MOST_CHARACTERS]
 
 
 def _save(store: Store, tried: TriedCall) -> None:
