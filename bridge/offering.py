@@ -59,14 +59,11 @@ class Offering:
         wanted = self._settings.methods.for_agent(agent.id, agent.name)
         return MethodChoice(features, loop, choose_method(features, loop, wanted, choice, allowed))
 
-    def make_stubs(self, agent: Agent, chosen: MethodChoice, specs: Sequence[ToolSpec]) -> list[Stub]:
+    def make_stubs(self, agent: Agent, chosen: MethodChoice, specs: Sequence[ToolSpec]) -> Sequence[Stub]:
         """Returns a stub for each tool, in the form that the Letta server and the agent's model need."""
         method = chosen.method
         form = schema_form(chosen.features, chosen.loop, agent.model, runs_stubs=method.runs_stubs)
-        places = (spec.place.removesuffix(".parameters") for spec in specs)
-        return [
-            self._stubs.stub(spec, form, method.stub_kind, place) for spec, place in zip(specs, places, strict=True)
-        ]
+        return self._stubs.stubs(specs, form, method.stub_kind)
 
     def offer_stubs(
         self,

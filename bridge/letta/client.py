@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +17,7 @@ from bridge import errors
 from bridge.config import Settings
 from bridge.letta import failures, payloads, rows
 from bridge.letta.agent_file import make_agent_file
+from bridge.letta.agent_reader import AgentReader
 from bridge.letta.capabilities import ServerFeatures, read_features
 from bridge.letta.connection import Connection, Observer, require_object, require_objects
 from bridge.letta.events import read_run
@@ -35,6 +36,7 @@ from bridge.letta.gateway import (
     Tool,
 )
 from bridge.letta.trouble import make_error
+from bridge.quick_json import read_json
 from bridge.trace import bind_to_current_trace
 from bridge.turn import AgentEvent, JsonObject, Message, Stub
 
@@ -58,6 +60,7 @@ class LettaServer:
         observe: Observer = lambda call, seconds: None,
     ) -> None:
         self._http = connection or Connection(settings, observe=observe)
+        self._reader = AgentReader()
         self._turn_timeout = settings.turn_timeout
         self._features: tuple[ServerFeatures, float] | None = None
         self._features_lock = threading.Lock()
@@ -114,13 +117,21 @@ class LettaServer:
         return [row for row in map(rows.agent_summary_from_row, found) if row.name == name]
 
     def agent(self, agent_id: str) -> Agent:
-        return rows.agent_from_row(self._fetch_agent_row(agent_id, _TOOLS_AND_BLOCKS))
+        agent: Agent | None = self._fetch_agent(agent_id, _TOOLS_AND_BLOCKS, self._reader.read_agent)
+        if agent is None:
+            raise make_error("not Letta")
+        return agent
 
     def _fetch_agent_row(self, agent_id: str, relations: Sequence[str] | str) -> JsonObject:
-        """Returns Letta's JSON of an agent. Refuses text that is not an id, which could change the call's path."""
+        return require_object(self._fetch_agent(agent_id, relations, read_json))
+
+    def _fetch_agent(self, agent_id: str, relations: Sequence[str] | str, read: Callable[[bytes], Any]) -> Any:
+        """Returns what `read` makes of Letta's JSON of an agent. Refuses text that is not an id, which could change the
+        call's path.
+        """
         if not AGENT_ID.fullmatch(agent_id):
             raise errors.LettaNotFound(f"There is no agent with the id {agent_id!r:.100}: Letta's ids look otherwise.")
-        return require_object(self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}))
+        return self._http.call("GET", f"/v1/agents/{agent_id}", {"include_relationships": relations}, read=read)
 
     def make_helper(self, agent_id: str, system: str, history: Sequence[Message] = ()) -> Agent:
         agent, features = self._fetch_agent_row(agent_id, _TAGS_ONLY), self.features()

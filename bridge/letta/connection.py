@@ -1,33 +1,41 @@
-"""HTTP to one Letta server. Only this module and http_faults.py know the HTTP libraries.
+"""HTTP to one Letta server. Only this module, http_faults.py and kept_connections.py know the HTTP libraries.
 
-The reads and message streams, which every turn makes, go through `requests`, because a call costs less there. All other
-changes go through letta-client, by its methods for any path. The typed answers of letta-client drop fields that later
-servers add, and its paging does not end on servers that ignore `after`.
+The reads and message streams, which every turn makes, go through KeptConnections, because a call costs less there. All
+other changes go through letta-client, by its methods for any path. The typed answers of letta-client drop fields that
+later servers add, and its paging does not end on servers that ignore `after`.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
 
 import httpx
 import letta_client
 import requests
 import urllib3
+from requests.structures import CaseInsensitiveDict
+from requests.utils import requote_uri
 
 from bridge import errors, sse
 from bridge.config import Settings
 from bridge.letta import failures
 from bridge.letta.foreign import VIA, ForeignBody, end_to_end_headers
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
-from bridge.letta.http_faults import REASON_BYTES, HttpFaults, translated_stream_faults
+from bridge.letta.http_faults import REASON_BYTES, HttpFaults, error_from_stream_fault
+from bridge.letta.kept_connection import ArrivingAnswer
+from bridge.letta.kept_connections import KeptConnections
 from bridge.letta.paths import foreign_template, path_template
 from bridge.letta.trouble import make_error
+from bridge.quick_json import read_json
 from bridge.trace import Trace, current_trace
 from bridge.turn import JsonObject
 
@@ -36,9 +44,8 @@ IDEMPOTENT_VERBS = ("GET", "PUT", "DELETE")
 # The least and the most seconds between two tries. Random, so that many turns do not try again at the same moment.
 RETRY_PAUSE = (0.05, 0.25)
 PIECE_BYTES = 65_536
-# So many seconds the end of a complete stream may take, so that its connection can be used again. Letta 0.11 ends it at
-# once; 0.16 does so only after other work, for which no turn waits.
-END_SECONDS = 0.001
+# A path with only these characters needs no quoting.
+_QUOTED = re.compile(r"[A-Za-z0-9/._~?&=%+:,-]+")
 
 Answer = httpx.Response | requests.Response
 Observer = Callable[[str, float], None]
@@ -59,8 +66,8 @@ class Connection:
         self._base_url = settings.letta_base_url
         self._observe = observe
         self._turn_timeout = settings.turn_timeout
-        self._stream_limits = (settings.connect_timeout, settings.turn_timeout)
-        self._read_limits = (settings.connect_timeout, settings.letta_timeout)
+        self._stream_limits: Any = urllib3.Timeout(connect=settings.connect_timeout, read=settings.turn_timeout)
+        self._read_limits: Any = urllib3.Timeout(connect=settings.connect_timeout, read=settings.letta_timeout)
         self._letta = letta_client.Letta(
             base_url=self._base_url,
             api_key=settings.letta_api_key or "none",
@@ -69,6 +76,10 @@ class Connection:
             http_client=letta_client.DefaultHttpxClient(transport=transport, trust_env=False, follow_redirects=False),
         )
         self._session = _make_session(settings)
+        # As requests writes it: letters of a host or path beyond ASCII are encoded.
+        self._written_url = _written_url(self._base_url)
+        self._kept = KeptConnections(self._written_url, settings.threads)
+        self._own_headers = {name: str(value) for name, value in self._session.headers.items()}
         self._faults = HttpFaults(
             self._base_url, has_password=bool(settings.letta_api_key), connect_timeout=settings.connect_timeout
         )
@@ -76,12 +87,20 @@ class Connection:
     def close(self) -> None:
         self._letta.close()
         self._session.close()
+        self._kept.close()
 
-    def call(self, verb: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """Makes a call and returns the JSON of the answer; None if it is empty. Only a GET uses `params`."""
+    def call(
+        self,
+        verb: str,
+        path: str,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
+        read: Callable[[bytes], Any] = read_json,
+    ) -> Any:
+        """Makes a call and returns what `read` makes of the answer; None if it is empty. Only a GET uses `params`."""
         content = self._call_with_retry(verb, path, params, body).content
         with self._faults.translated():
-            return json.loads(content) if content else None
+            return read(content) if content else None
 
     def upload(self, path: str, name: str, value: JsonObject, fields: Mapping[str, str]) -> Any:
         """Sends `value` as a file in a form, and returns the JSON of the answer. `fields` are in the form and in the
@@ -135,7 +154,7 @@ class Connection:
         if answer.status_code != 200:
             reason = b""
             # Letta 0.11 refuses with a 500 and closes the connection at once: then only the status is known.
-            with answer, suppress(errors.LettaError), translated_stream_faults():
+            with answer, suppress(urllib3.exceptions.HTTPError):
                 reason = answer.raw.read(REASON_BYTES, decode_content=True)
             translate = failures.error_from_refused_message
             raise self._faults.error_for_answer(answer.status_code, answer.headers, reason, "", translate)
@@ -173,16 +192,25 @@ class Connection:
             return self._send_get(path, params, trace) if verb == "GET" else self._send_change(verb, path, body, trace)
 
     def _send_get(self, path: str, params: Mapping[str, Any] | None, trace: Trace) -> requests.Response:
-        answer = self._session.get(
-            self._base_url + path,
-            params=params,
-            headers=_request_id_headers(trace),
-            timeout=self._read_limits,
-            allow_redirects=False,
+        answer = self._send_usual(
+            "GET", path + (f"?{_query(params)}" if params else ""), _request_id_headers(trace), self._read_limits
         )
         if not 200 <= answer.status_code < 300:
             raise self._faults.error_for_answer(answer.status_code, answer.headers, answer.content, path)
+        _ = answer.content  # faults of reading it are those of this call
         return answer
+
+    def _send_usual(
+        self, verb: str, path: str, headers: Mapping[str, str], limits: Any, body: bytes | None = None
+    ) -> requests.Response:
+        """Sends a call that every turn makes. Its body can be read when the head of the answer has come."""
+        request = requests.PreparedRequest()
+        quoted = path if _QUOTED.fullmatch(path) else requote_uri(path)
+        request.method, request.url, request.body = verb, self._written_url + quoted, body
+        length = {} if body is None else {"Content-Length": str(len(body))}
+        # Their names differ only by case nowhere, and a CaseInsensitiveDict takes long.
+        request.headers = cast(CaseInsensitiveDict[str], {**self._own_headers, **headers, **length})
+        return self._kept.send(request, stream=True, timeout=limits)
 
     def _send_change(self, verb: str, path: str, body: Any, trace: Trace) -> httpx.Response:
         verbs: dict[str, Callable[..., httpx.Response]] = {
@@ -198,24 +226,18 @@ class Connection:
         """Returns the answer, of any status, as soon as its headers have come; its body is read as a stream."""
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **_request_id_headers(trace)}
         with self._faults.translated(), self._measure_call(trace, f"POST {path_template(path)}"):
-            return self._session.post(
-                self._base_url + path,
-                data=sent,
-                headers=headers,
-                timeout=self._stream_limits,
-                allow_redirects=False,
-                stream=True,
-            )
+            return self._send_usual("POST", path, headers, self._stream_limits, sent)
 
     def _read_messages(self, answer: requests.Response, trace: Trace) -> Iterator[JsonObject | None]:
         """Yields each message of a stream, and None for the server's mark that the stream is complete."""
         with answer, self._faults.translated():
             for _, data in self._read_events(answer, trace):
                 if data == sse.DONE:
-                    _read_end(answer)
+                    if isinstance(answer.raw, ArrivingAnswer):
+                        answer.raw.leave_end()
                     yield None
                 else:
-                    yield require_object(json.loads(data))
+                    yield require_object(read_json(data))
 
     def _read_events(self, answer: requests.Response, trace: Trace) -> Iterator[tuple[str, str]]:
         """Yields (event name, data). Raises LettaTimeout if an event is not complete `turn_timeout` seconds after the
@@ -246,6 +268,11 @@ class Connection:
             self._observe(call, time.perf_counter() - begun)
 
 
+def _written_url(url: str) -> str:
+    prepared = requests.Request("GET", f"{url}/").prepare()
+    return str(prepared.url).removesuffix("/")
+
+
 def _make_session(settings: Settings) -> requests.Session:
     """Returns a session that threads may share: its pools have locks, its cookie jar takes no cookies."""
     session = requests.Session()
@@ -274,26 +301,30 @@ def _retry_if_safe(call: Callable[[], T], *, idempotent: bool) -> T:
     return call()
 
 
+def _query(params: Mapping[str, Any]) -> str:
+    try:
+        return _known_query(tuple(params.items()))
+    except TypeError:  # a list is among the values
+        return urlencode(params, doseq=True)
+
+
+@lru_cache(maxsize=64)
+def _known_query(params: tuple[tuple[str, Any], ...]) -> str:
+    return urlencode(params, doseq=True)
+
+
 def _read_pieces(answer: requests.Response, trace: Trace, *, decode: bool = True) -> Iterator[bytes]:
     """Yields the bytes as they arrive; `iter_content` waits for the end of a stream that is not sent in chunks."""
-    while True:
-        with trace.measure_letta_call(), translated_stream_faults():
-            piece = answer.raw.read1(PIECE_BYTES, decode_content=decode)
-        if not piece:
-            return
-        yield piece
-
-
-def _read_end(answer: requests.Response) -> None:
-    """Reads what follows a complete stream, if it comes at once. Otherwise the connection is closed: a new one costs
-    more than the call itself over TLS.
-    """
-    with suppress(OSError, urllib3.exceptions.HTTPError):
-        if answer.raw.connection is not None and answer.raw.connection.sock is not None:
-            latest = time.monotonic() + END_SECONDS
-            answer.raw.connection.sock.settimeout(END_SECONDS)
-            while answer.raw.read1(PIECE_BYTES) and time.monotonic() < latest:
-                pass
+    read, time_of_letta = answer.raw.read1, trace.measure_letta_call()
+    try:
+        while True:
+            with time_of_letta:
+                piece = read(PIECE_BYTES, decode_content=decode)
+            if not piece:
+                return
+            yield piece
+    except urllib3.exceptions.HTTPError as fault:
+        raise error_from_stream_fault(fault) from fault
 
 
 def _abort(answer: requests.Response) -> None:

@@ -7,13 +7,15 @@ message of an unknown type is ignored, because later servers add types.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bridge import errors
 from bridge.letta import failures
 from bridge.letta.rows import join_text_parts, text_of
 from bridge.turn import AgentCall, AgentEvent, AgentReturn, JsonObject, Reasoning, RunStarted, Stopped, Text, Used
+
+Events = Sequence[AgentEvent]
 
 
 def read_run(raws: Iterable[JsonObject | None]) -> Iterator[AgentEvent]:
@@ -26,6 +28,8 @@ def read_run(raws: Iterable[JsonObject | None]) -> Iterator[AgentEvent]:
             run.complete = True
             break
         yield from run.read_message(raw)
+        if run.fault is not None:
+            raise run.fault
     yield from run.end_run()
 
 
@@ -40,22 +44,26 @@ class _Run:
         self.used: Used | None = None
         self.call: AgentCall | None = None
         self.counted: Counter[str] = Counter()
+        self.fault: errors.BridgeError | None = None
 
-    def read_message(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Yields the stored call if this message is no piece of it, RunStarted for a new run id, and its own events."""
+    def read_message(self, raw: JsonObject) -> Events:
+        """Returns the stored call if this message is no piece of it, RunStarted for a new run id, and its own events.
+        After these events, a `fault` is to be raised.
+        """
         if "error" in raw and "message_type" not in raw:
             raise _run_error(raw["error"], "")
-        kind = str(raw.get("message_type"))
+        kind = text_of(raw.get("message_type"))
         self.step_id = text_of(raw.get("step_id")) or self.step_id
-        if kind in _READERS and kind not in _CALLS:  # a ping may come between the pieces of a call
-            yield from self._finish_call()
+        reader = _READERS.get(kind)
+        # A ping may come between the pieces of a call.
+        call = self._finish_call() if reader is not None and kind not in _CALLS else ()
         run_id = text_of(raw.get("run_id"))
+        started: Events = ()
         if run_id and run_id != self.run_id:
             self.run_id = run_id
-            yield RunStarted(run_id)
-        reader = _READERS.get(kind)
-        if reader is not None:
-            yield from reader(self, raw)
+            started = (RunStarted(run_id),)
+        own = reader(self, raw) if reader is not None else ()
+        return own if not (call or started) else (*call, *started, *own)
 
     def end_run(self) -> Iterator[AgentEvent]:
         """Yields a stored call, Used and Stopped. A stream without a stop reason has ended with "end_turn" if it is
@@ -71,18 +79,16 @@ class _Run:
             yield Used(self.used.prompt_tokens, self.used.completion_tokens, self.used.steps, self.step_id)
         yield Stopped(self.stop_reason or "end_turn")
 
-    def read_reasoning(self, raw: JsonObject) -> Iterator[AgentEvent]:
+    def read_reasoning(self, raw: JsonObject) -> Events:
         text = join_text_parts(raw.get("reasoning"))
-        if text:
-            yield Reasoning(text, text_of(raw.get("id")))
+        return (Reasoning(text, text_of(raw.get("id"))),) if text else ()
 
-    def read_answer(self, raw: JsonObject) -> Iterator[AgentEvent]:
+    def read_answer(self, raw: JsonObject) -> Events:
         text = join_text_parts(raw.get("content"))
-        if text:
-            yield Text(text, text_of(raw.get("id")))
+        return (Text(text, text_of(raw.get("id"))),) if text else ()
 
-    def read_calls(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Stores the last call of a message, to which the next message may add a piece; yields the call stored before.
+    def read_calls(self, raw: JsonObject) -> Events:
+        """Stores the last call of a message, to which the next message may add a piece; returns the calls before it.
         From Letta 0.13 on, `tool_calls` lists all calls of a message. `tool_call` has one call: before Letta 0.13, and
         for pieces. Letta 0.16 puts a piece also into `tool_calls`, without a list around it. A step's held calls and
         its other calls are two messages; their pieces come in the order in which the model made the calls.
@@ -90,6 +96,7 @@ class _Run:
         held = raw.get("message_type") == "approval_request_message"
         message_id = text_of(raw.get("id"))
         listed = raw.get("tool_calls")
+        whole: list[AgentEvent] = []
         for piece in listed if isinstance(listed, list) and listed else [raw.get("tool_call")]:
             if not isinstance(piece, dict):
                 continue
@@ -99,36 +106,35 @@ class _Run:
                 call_id, name = self.call.call_id, self.call.name or name
                 arguments = self.call.arguments + arguments
             else:
-                yield from self._finish_call()
+                whole += self._finish_call()
                 self.counted[message_id] += 1
             self.call = AgentCall(message_id, call_id, name, arguments, held, self.counted[message_id] - 1)
+        return whole
 
-    def read_return(self, raw: JsonObject) -> Iterator[AgentEvent]:
+    def read_return(self, raw: JsonObject) -> Events:
         ok = raw.get("status") != "error"
         text = join_text_parts(raw.get("tool_return"))
-        yield AgentReturn(text_of(raw.get("id")), text_of(raw.get("tool_call_id")), text, ok)
+        return (AgentReturn(text_of(raw.get("id")), text_of(raw.get("tool_call_id")), text, ok),)
 
-    def read_usage(self, raw: JsonObject) -> Iterator[AgentEvent]:
+    def read_usage(self, raw: JsonObject) -> Events:
         self.used = Used(
             _count_of(raw.get("prompt_tokens")),
             _count_of(raw.get("completion_tokens")),
             _count_of(raw.get("step_count")) or 1,
         )
-        yield from ()
+        return ()
 
-    def read_stop_reason(self, raw: JsonObject) -> Iterator[AgentEvent]:
+    def read_stop_reason(self, raw: JsonObject) -> Events:
         self.stop_reason = text_of(raw.get("stop_reason")) or "end_turn"
-        yield from ()
+        return ()
 
-    def raise_run_error(self, raw: JsonObject) -> Iterator[AgentEvent]:
-        """Raises the error that a message reports. The `yield` makes this a generator like the other readers."""
-        raise _run_error([raw.get("error_type"), raw.get("message"), raw.get("detail")], self.stop_reason)
-        yield
+    def read_error(self, raw: JsonObject) -> Events:
+        self.fault = _run_error([raw.get("error_type"), raw.get("message"), raw.get("detail")], self.stop_reason)
+        return ()
 
-    def _finish_call(self) -> Iterator[AgentEvent]:
-        if self.call is not None:
-            call, self.call = self.call, None
-            yield call
+    def _finish_call(self) -> Events:
+        call, self.call = self.call, None
+        return () if call is None else (call,)
 
 
 _CALLS = ("tool_call_message", "approval_request_message")
@@ -140,7 +146,7 @@ _READERS = {
     "tool_return_message": _Run.read_return,
     "usage_statistics": _Run.read_usage,
     "stop_reason": _Run.read_stop_reason,
-    "error_message": _Run.raise_run_error,
+    "error_message": _Run.read_error,
 }
 
 

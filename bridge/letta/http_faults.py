@@ -112,15 +112,11 @@ class HttpFaults:
             return False
 
 
-@contextmanager
-def translated_stream_faults() -> Iterator[None]:
-    """Turns the exceptions of reading from an open stream, which are urllib3's, into the bridge's errors."""
-    try:
-        yield
-    except urllib3.exceptions.ReadTimeoutError as fault:
-        raise errors.LettaTimeout(failures.NO_ANSWER_IN_TIME) from fault
-    except urllib3.exceptions.HTTPError as fault:
-        raise errors.LettaUnreachable(failures.CONNECTION_BROKE, code="stream_cut") from fault
+def error_from_stream_fault(fault: urllib3.exceptions.HTTPError) -> errors.LettaError:
+    """Returns the bridge's error for a fault of reading from an open stream."""
+    if isinstance(fault, urllib3.exceptions.ReadTimeoutError):
+        return errors.LettaTimeout(failures.NO_ANSWER_IN_TIME)
+    return errors.LettaUnreachable(failures.CONNECTION_BROKE, code="stream_cut")
 
 
 def _is_timeout(fault: Exception) -> bool:

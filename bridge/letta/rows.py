@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,18 +17,36 @@ def agent_summary_from_row(row: JsonObject) -> AgentSummary:
 
 
 def agent_from_row(row: JsonObject) -> Agent:
-    return Agent(
+    return make_agent(
         id=text_of(row.get("id")),
         name=text_of(row.get("name")),
         type=text_of(row.get("agent_type")),
         tools=tuple(map(tool_from_row, _objects_of(row.get("tools")))),
         rules=_objects_of(row.get("tool_rules")),
-        message_ids=tuple(item for item in row.get("message_ids") or () if isinstance(item, str)),
-        blocks=tuple(map(block_from_row, _objects_of(_memory_blocks(row)))),
-        parallel_calls=_object_of(row.get("llm_config")).get("parallel_tool_calls") is True,
+        message_ids=[item for item in row.get("message_ids") or () if isinstance(item, str)],
+        blocks=_objects_of(_memory_blocks(row)),
+        config=_object_of(row.get("llm_config")),
         metadata=_object_of(row.get("metadata")),
-        model=_model_from_config(_object_of(row.get("llm_config"))),
         sleeptime=row.get("enable_sleeptime") is True,
+    )
+
+
+def make_agent(
+    *,
+    rules: Sequence[JsonObject],
+    message_ids: Sequence[str],
+    blocks: Sequence[JsonObject],
+    config: JsonObject,
+    **fields: Any,
+) -> Agent:
+    """Returns an agent: `blocks` and `config` as Letta sends them, the other fields as the agent has them."""
+    return Agent(
+        rules=tuple(rules),
+        message_ids=tuple(message_ids),
+        blocks=tuple(map(block_from_row, blocks)),
+        parallel_calls=config.get("parallel_tool_calls") is True,
+        model=AgentModel(text_of(config.get("model")), text_of(config.get("model_endpoint_type"))),
+        **fields,
     )
 
 
@@ -35,10 +54,6 @@ def imported_agent_id(answer: JsonObject) -> str:
     """Returns the id of an imported agent, "" if invalid. Letta before 0.11 answers with the whole agent."""
     listed = answer.get("agent_ids")
     return text_of(listed[0]) if isinstance(listed, list) and listed else text_of(answer.get("id"))
-
-
-def _model_from_config(config: JsonObject) -> AgentModel:
-    return AgentModel(text_of(config.get("model")), text_of(config.get("model_endpoint_type")))
 
 
 def tool_from_row(row: JsonObject) -> Tool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import marshal
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.errors import InvalidRequest
 from bridge.stubs.checks import SchemaLimits, check_schema
 from bridge.stubs.converter import USUAL_LIMITS, make_stub
+from bridge.stubs.known_lists import KnownLists
 from bridge.stubs.schema import spend_work
 from bridge.stubs.subschemas import count_values
 from bridge.stubs.work import Work
@@ -25,6 +26,7 @@ MAX_TOOLS = 1024
 MAX_TOOL_SIZE = 16_000
 # About how many bytes of memory all tools may take with their stubs, which can be much larger. Usual ones take half.
 MAX_SIZE = 32_000_000
+MAX_PLACES = 8
 # What an empty object takes in memory, and its place in a list.
 _BYTES_OF_VALUE = 72
 
@@ -40,6 +42,16 @@ class _CachedTool:
     work: int = 0
     size: int = 0
     stubs: dict[tuple[SchemaForm, StubKind], Stub] = field(default_factory=dict)
+    places: dict[str, ToolSpec] = field(default_factory=dict)
+
+    def spec_at(self, place: str) -> ToolSpec:
+        """Returns the tool at this place of a request, the same object for each of the last few places."""
+        found = self.places.get(place)
+        if found is None:
+            if len(self.places) >= MAX_PLACES:
+                self.places.clear()
+            found = self.places.setdefault(place, replace(self.spec, place=place))
+        return found
 
 
 class StubCache:
@@ -49,7 +61,37 @@ class StubCache:
         self._limits = limits
         self._tools: OrderedDict[Hashable, _CachedTool] = OrderedDict()
         self._size = 0
+        self._lists = KnownLists()
         self._lock = threading.Lock()
+
+    def check_tools(self, specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """Returns the tools of a request as `check_tool` does. The list of an earlier request costs next to nothing: it
+        asks for the same work as then.
+        """
+        known = self._lists.find(specs)
+        if known is not None:
+            return known.checked
+        work = Work()
+        checked = tuple(self.check_tool(spec, spec.place, work) for spec in specs)
+        size = self._size_of_list(checked)
+        return checked if size is None else self._lists.add(specs, checked, size).checked
+
+    def stubs(self, specs: Sequence[ToolSpec], form: SchemaForm, kind: StubKind) -> tuple[Stub, ...]:
+        """Returns a stub for each tool."""
+        known = self._lists.find(specs)
+        stubs = known.stubs.get((form, kind)) if known else None
+        if stubs is None:
+            stubs = tuple(self.stub(spec, form, kind, spec.place.removesuffix(".parameters")) for spec in specs)
+            if known is not None:
+                known.stubs[form, kind] = stubs
+                self._lists.resize(known, self._size_of_list(known.checked) or known.size)
+        return stubs
+
+    def _size_of_list(self, checked: Sequence[ToolSpec]) -> int | None:
+        """Returns what tools take in memory with their stubs, None if one of them is too large for the cache."""
+        with self._lock:
+            tools = [self._tools.get(_key_of(spec, spec.schema_key)) for spec in checked]
+        return None if None in tools else sum(tool.size for tool in tools if tool)
 
     def check_tool(self, spec: ToolSpec, where: str, work: Work) -> ToolSpec:
         """Returns the tool with its `schema_key`, once checked, and adds to the work that all tools of the request ask
@@ -65,7 +107,7 @@ class StubCache:
                 tool.work = work.spent - before
         except InvalidRequest as fault:
             raise fault.about_tool(spec.name) from None
-        return replace(tool.spec, place=spec.place)
+        return tool.spec_at(spec.place)
 
     def stub(self, spec: ToolSpec, form: SchemaForm, kind: StubKind, where: str) -> Stub:
         tool = self._find_or_check(spec, f"{where}.parameters")
@@ -79,7 +121,7 @@ class StubCache:
     def _find_or_check(self, spec: ToolSpec, where: str) -> _CachedTool:
         """Returns a tool from the cache, or checks and adds it. A tool with a `schema_key` was checked before."""
         schema_key = spec.schema_key or _schema_key(spec.parameters)
-        key = spec.name, spec.description, spec.strict, schema_key
+        key = _key_of(spec, schema_key)
         with self._lock:
             known = self._tools.get(key)
             if known is not None:
@@ -93,7 +135,9 @@ class StubCache:
         tool = _CachedTool(key, replace(spec, schema_key=schema_key))
         if len(schema_key) + len(spec.description) <= MAX_TOOL_SIZE:
             with self._lock:
-                self._tools.setdefault(key, tool)
+                added = self._tools.setdefault(key, tool)
+            if added is not tool:  # another request brought the same tool at the same moment
+                return added
             self._add_size(tool, len(schema_key) + _size_of([spec.parameters, spec.description]))
         return tool
 
@@ -107,6 +151,10 @@ class StubCache:
             while len(self._tools) > MAX_TOOLS or self._size > MAX_SIZE:
                 _, oldest = self._tools.popitem(last=False)
                 self._size -= oldest.size
+
+
+def _key_of(spec: ToolSpec, schema_key: bytes) -> Hashable:
+    return spec.name, spec.description, spec.strict, schema_key
 
 
 def _size_of(value: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from bridge.errors import LettaRejected
 from bridge.letta.gateway import Tool
@@ -14,7 +14,13 @@ from bridge.turn import Stub
 
 def possible_names(stub: Stub) -> tuple[str, ...]:
     """Returns a stub's plain name, then names with a part of its digest, in the order in which they are tried."""
-    return stub.name, *(append_digest(stub.name, stub.digest[start:]) for start in range(0, len(stub.digest), 8))
+    return tuple(_names_to_try(stub))
+
+
+def _names_to_try(stub: Stub) -> Iterator[str]:
+    yield stub.name
+    for start in range(0, len(stub.digest), 8):
+        yield append_digest(stub.name, stub.digest[start:])
 
 
 def first_free_name(
@@ -23,7 +29,7 @@ def first_free_name(
     """Returns the first possible name that no other tool has. `given` are names that other stubs of the same request
     will get, `reserved` those that stubs of other requests may get.
     """
-    for name in possible_names(stub):
+    for name in _names_to_try(stub):
         tool = tools.get(name)
         is_free = name not in reserved if tool is None else is_tool_of_stub(tool, rename_stub(stub, name))
         if is_free and name not in given:

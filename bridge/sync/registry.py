@@ -22,6 +22,7 @@ from bridge.sync.ownership import differs_from_stub, digest_of, is_leaving, is_o
 from bridge.sync.plain_names import free_names, names_to_free
 from bridge.sync.plan import names_in_rules_without_tool
 from bridge.sync.reserved_names import Reservation, ReservedNames
+from bridge.sync.settled import SettledToolset, SettledToolsets
 from bridge.turn import Binding, Stub
 
 MAX_STUBS = 20_000
@@ -33,7 +34,8 @@ Place = tuple[str, str]  # the id and the name of a stub's tool on the server
 class Registry:
     """Puts stubs on the Letta server and keeps their ids and names. A stub never gets a name that another tool has:
     Letta overwrites a tool when its name is put a second time. So the names are reserved for all workers before the
-    registry looks them up and takes them. `made` counts the stubs that are put.
+    registry looks them up and takes them. `made` counts the stubs that are put. `settled` are toolsets of agents that
+    needed no change.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Registry:
         self._made = made
         self._clock = clock
         self._pause = pause
+        self.settled = SettledToolsets()
         self._put_times: OrderedDict[str, float] = OrderedDict()  # digest: when this worker put the stub last
         self._putting: WeakValueDictionary[str, _Putting] = WeakValueDictionary()
         self._places: OrderedDict[str, Place] = OrderedDict()  # by the stub's digest
@@ -72,6 +75,11 @@ class Registry:
         bindings = [known[stub.digest] for stub in stubs]
         self._note_names(agent, bindings)
         return bindings, bool(missing)
+
+    def learn_settled(self, agent: Agent, settled: SettledToolset) -> None:
+        """Keeps in memory what `place_stubs` would keep of an agent with this toolset."""
+        self._keep_places({one.stub.digest: (one.tool_id, one.stub.name) for one in settled.bindings})
+        self._keep_names(agent, {one.stub.name for one in settled.bindings})
 
     def forget_stubs(self, stubs: Iterable[Stub]) -> None:
         """Forgets ids and names that may be wrong: the next `place_stubs` looks the stubs up again."""
@@ -193,12 +201,13 @@ class Registry:
 
     def _note_names(self, agent: Agent, bindings: Sequence[Binding]) -> None:
         """Keeps in memory the names of the stubs that the agent has, will have (`bindings`), or still has rules for."""
+        self._keep_names(agent, {*names_of_our_tools(agent), *(binding.stub.name for binding in bindings)})
+
+    def _keep_names(self, agent: Agent, names: Collection[str]) -> None:
+        """Keeps in memory these names, and those kept before for which the agent still has rules."""
         ruled = {str(rule.get("tool_name")) for rule in agent.rules}
         with self._lock:
-            names = ruled.intersection(self._names.pop(agent.id, ()))
-            names.update(names_of_our_tools(agent))
-            names.update(binding.stub.name for binding in bindings)
-            self._names[agent.id] = names
+            self._names[agent.id] = ruled.intersection(self._names.pop(agent.id, ())).union(names)
             _drop_oldest(self._names, MAX_AGENTS)
 
 

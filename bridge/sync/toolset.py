@@ -50,17 +50,24 @@ def _sync_once(
     """Changes the agent once. Returns None if it then has not exactly the stubs of the bindings. Removes the tags of
     sweeps from the stubs, so that no sweep deletes a stub in use.
     """
+    settled = registry.settled.find(agent, stubs)
+    if settled is not None and settled.rules == rules_for(settled.bindings):
+        registry.learn_settled(agent, settled)
+        return agent, [*settled.bindings]
     bindings, called = registry.place_stubs(agent, stubs, new)
     if called:
         # Calling Letta took time, in which somebody may have changed the agent's own tools.
         agent = gateway.agent(agent.id)
-    change = plan_toolset(agent, bindings, rules_for(bindings), registry.detached_stub_names(agent))
+    rules = rules_for(bindings)
+    change = plan_toolset(agent, bindings, rules, registry.detached_stub_names(agent))
     if change is not None:
         agent = gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
     if not _has_exactly(agent, bindings):
         return None
     marked = [tool for tool in agent.tools if is_ours(tool) and has_sweep_tag(tool)]
     call_concurrently(lambda tool: gateway.tag_tool(tool.id, tags_without_sweep(tool)), marked)
+    if change is None and not marked:
+        registry.settled.note(agent, stubs, rules, bindings)
     return agent, bindings
 
 

@@ -425,6 +425,12 @@ def test_the_connection_of_a_whole_stream_is_used_again_if_the_server_ends_it(
         connection.close()
 
 
+def test_letters_beyond_ascii_in_the_base_url_are_encoded() -> None:
+    with RawServer([OK]) as server:
+        assert server_at(f"{server.url}/l\u00f6tta/\u65e5").agent(ID).name == "Ada"
+    assert server.requests[0].startswith(b"GET /l%C3%B6tta/%E6%97%A5/v1/agents/")
+
+
 def test_cookies_are_not_kept() -> None:
     with RawServer([OK.replace(b"\r\n", b"\r\nSet-Cookie: canary=1\r\n", 1)]) as server:
         bridge = server_at(server.url)
