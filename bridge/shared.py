@@ -35,7 +35,8 @@ def make_shared_parts(settings: Settings) -> SharedParts:
         server = RedisServer(settings.redis_url)
         leases = LeaseLocker(server)
         return _connect_parts(RedisStore(server), leases, settings, leases.thread)
-    return _connect_parts(LocalStore(folder / "shared.db"), FileLocker(make_private_folder(folder / "locks")), settings)
+    store = LocalStore(folder / "shared.db")
+    return _connect_parts(store, FileLocker(make_private_folder(folder / "locks"), store), settings)
 
 
 def _connect_parts(store: Store, locker: Locker, settings: Settings, *threads: LastingThread) -> SharedParts:

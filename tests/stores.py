@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ import pytest
 from bridge.locks.agents import Locker
 from bridge.locks.files import FileLocker
 from bridge.locks.leases import LeaseLocker
-from bridge.store.port import Store
+from bridge.store.port import Change, RemoveList, Store
 from bridge.store.redis import RedisServer, RedisStore
 from bridge.store.sqlite import LocalStore
 from testbed.redis import Redis
@@ -78,13 +79,34 @@ class EmptiedStore:
     def empty(self) -> None:
         self._times += 1
 
+    def change(
+        self, changes: Sequence[Change], needs: str = "", unchanged: Mapping[str, str | None] | None = None
+    ) -> bool:
+        conditions = {self._name(key): value for key, value in (unchanged or {}).items()}
+        return self._store.change([*map(self._renamed, changes)], needs and self._name(needs), conditions)
+
+    def _renamed(self, change: Change) -> Change:
+        if isinstance(change, RemoveList) and change.unless:
+            return RemoveList(self._name(change.key), self._name(change.unless))
+        return replace(change, key=self._name(change.key))
+
     def __getattr__(self, call: str) -> Any:
-        return lambda key, *others: getattr(self._store, call)(f"{self._times} {key}", *others)
+        return lambda key, *others: getattr(self._store, call)(self._name(key), *others)
+
+    def _name(self, key: str) -> str:
+        return f"{self._times} {key}"
 
 
 def locker(place: str) -> Locker:
     """Returns the locks in a folder, or in the Redis at a URL."""
-    return LeaseLocker(RedisServer(place)) if place.startswith("redis:") else FileLocker(Path(place))
+    if place.startswith("redis:"):
+        return LeaseLocker(RedisServer(place))
+    return FileLocker(Path(place), store_at(place))
+
+
+def store_at(place: str) -> Store:
+    """Returns the store beside these locks."""
+    return RedisStore(RedisServer(place)) if place.startswith("redis:") else LocalStore(Path(place) / "shared.db")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ Several workers change the same JSON documents. So the documents are small, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from bridge.history.records import (
     records_from_texts,
 )
 from bridge.store.heartbeat import beats_of_living_workers
-from bridge.store.port import Store
+from bridge.store.port import Add, Append, Change, Put, Remove, RemoveList, Store
 from bridge.turn import JsonObject
 
 MOST_TURNS = 300
@@ -41,8 +41,12 @@ TRIES = 50
 # The key of the counter that grows when the history changes.
 CHANGES = "history changes"
 
+# How long the counts of a period are kept, by its length.
+_PERIODS = {MINUTE: MINUTES_KEPT, HOUR: KEPT}
+
 Document = dict[str, Any]
 Digests = Mapping[str, str]
+EndedTurn = tuple[TurnRecord, Digests]
 
 
 class Activity:
@@ -57,81 +61,45 @@ class Activity:
         """Writes the list of the turns that run in the worker now. The list expires after RUNNING_SHOWN seconds."""
         self._store.put(f"running {worker_id}", json.dumps([record_to_row(turn) for turn in turns]), RUNNING_SHOWN)
 
-    def keep_ended_turns(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
-        """Stores turns that ended. Returns the digests of tools without counts: new ones, or lost ones."""
-        for turn, digests in turns:
-            text = record_to_text(turn)
-            self._store.append("turns", text, MOST_TURNS, KEPT)
-            if turn.agent_id and not turn.aside:
-                self._store.append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
-            self._keep_calls_and_results(turn, digests)
-        self._count_turns([turn for turn, _ in turns])
-        self._store.add_to_counter(CHANGES, 1, KEPT)
-        return self._count_uses(turns) if any(digests for _, digests in turns) else frozenset()
-
-    def _count_turns(self, turns: Sequence[TurnRecord]) -> None:
-        """Adds the turns to the minute and to the hour in which each ended."""
-        for length, keep in ((MINUTE, MINUTES_KEPT), (HOUR, KEPT)):
-            by_start: dict[int, list[TurnRecord]] = {}
-            for turn in turns:
-                by_start.setdefault(int((turn.started + turn.seconds) // length) * length, []).append(turn)
-            for start, ended in by_start.items():
-                self._edit_document(
-                    _period_key(start, length),
-                    lambda row, start=start, length=length, ended=ended: period_to_row(  # type: ignore[misc]
-                        period_with(period_from_row(row, start, length), ended)
-                    ),
-                    keep,
-                )
+    def keep_ended_turns(self, turns: Sequence[EndedTurn]) -> Set[str]:
+        """Stores turns that ended, with one read and one write. Returns the digests of tools without counts: new ones,
+        or lost ones.
+        """
+        appended = [change for turn, digests in turns for change in _appended(turn, digests)]
+        periods = [(*period, ended) for period, ended in _turns_by_period([turn for turn, _ in turns]).items()]
+        keys = [_period_key(start, length) for start, length, _ in periods]
+        counted = [*keys, "tools"] if any(digests for _, digests in turns) else keys
+        for _ in range(TRIES):  # by compare and swap
+            before = dict(zip(counted, self._store.get_all(*counted), strict=True))
+            changes: list[Change] = [*appended, Add(CHANGES, 1, KEPT)]
+            changes += [
+                _put_document(key, _counted_period(before[key], start, length, ended), _PERIODS[length])
+                for key, (start, length, ended) in zip(keys, periods, strict=True)
+            ]
+            fresh: Set[str] = frozenset()
+            if "tools" in before:
+                uses, fresh, dropped = _counted_uses(before["tools"], turns)
+                changes.append(_put_document("tools", uses, KEPT))
+                changes += [change for digest in dropped for change in _forgotten(digest)]
+            if self._store.change(changes, unchanged=before):
+                return fresh
+        raise StoreUnavailable("Other workers changed the counts in the bridge's store too often.")
 
     def keep_cards(self, cards: Iterable[ToolCard]) -> None:
         """Stores descriptions of clients' tools. A known tool keeps its `since`, the time when it was first offered."""
-        for card in cards:
-            known = self.tool_card(card.digest)
-            kept = card if known is None else replace(card, since=known.since)
-            self._store.put(f"tool {card.digest}", record_to_text(kept), KEPT)
+        by_key = {f"tool {card.digest}": card for card in cards}
+        texts = self._store.get_all(*by_key)
+        known = [None if text is None else record_from_text(ToolCard, text) for text in texts]
+        kept = [
+            card if old is None else replace(card, since=old.since)
+            for card, old in zip(by_key.values(), known, strict=True)
+        ]
+        self._store.change([Put(key, record_to_text(card), KEPT) for key, card in zip(by_key, kept, strict=True)])
 
     def note_action(self, at: float, text: str) -> None:
         """Stores what the operator did, in words, at the Unix time `at`. The last 50 actions are kept."""
-        self._store.append("actions", json.dumps({"at": at, "text": text}), 50, KEPT)
-        self._store.add_to_counter(CHANGES, 1, KEPT)
-
-    def _count_uses(self, turns: Sequence[tuple[TurnRecord, Digests]]) -> Set[str]:
-        """Counts the uses of the turns' tools, for MOST_TOOLS tools. Returns the digests of tools without counts."""
-        fresh: Set[str] = frozenset()
-        dropped: Set[str] = frozenset()
-
-        def change(uses: Document) -> Document:
-            nonlocal fresh, dropped
-            before = frozenset(uses)
-            kept = _newest_uses(_add_to_uses(uses, turns))
-            fresh, dropped = kept.keys() - before, uses.keys() - kept.keys()
-            return kept
-
-        self._edit_document("tools", change)
-        if dropped:
-            self._store.remove(*(f"{kind} {digest}" for digest in dropped for kind in ("tool", "calls")))
-        return fresh
-
-    def _keep_calls_and_results(self, turn: TurnRecord, digests: Digests) -> None:
-        for step in (*turn.returned, *turn.calls):
-            if step.name in digests:
-                key = f"calls {digests[step.name]}"
-                self._store.append(key, json.dumps(_call_entry(turn, step)), MOST_CALLS_OF_A_TOOL, KEPT)
-
-    def _edit_document(self, key: str, change: Callable[[Document], Document], keep: float = KEPT) -> None:
-        """Replaces the key's JSON document ({} if missing) by `change` of it, by compare and swap in TRIES tries."""
-        for _ in range(TRIES):
-            old = self._store.get(key)
-            new = json.dumps(change(json.loads(old) if old else {}), separators=(",", ":"))
-            done = (
-                self._store.put_if_free(key, new, keep) is None
-                if old is None
-                else self._store.replace_if_unchanged(key, old, new, keep)
-            )
-            if done:
-                return
-        raise StoreUnavailable(f"Other workers changed the document {key!r} of the bridge's store too often.")
+        action = json.dumps({"at": at, "text": text})
+        self._store.change([Append("actions", action, 50, KEPT), Add(CHANGES, 1, KEPT)])
 
     # --- read -----------------------------------------------------------------------------------------
 
@@ -215,6 +183,52 @@ class Activity:
         return document
 
 
+def _appended(turn: TurnRecord, digests: Digests) -> Iterator[Append]:
+    """Yields the changes that add a turn, and its calls and results, to the lists that have them."""
+    text = record_to_text(turn)
+    yield Append("turns", text, MOST_TURNS, KEPT)
+    if turn.agent_id and not turn.aside:
+        yield Append(f"turns {turn.agent_id}", text, MOST_TURNS_OF_AN_AGENT, KEPT)
+    for step in (*turn.returned, *turn.calls):
+        if step.name in digests:
+            entry = json.dumps(_call_entry(turn, step))
+            yield Append(f"calls {digests[step.name]}", entry, MOST_CALLS_OF_A_TOOL, KEPT)
+
+
+def _forgotten(digest: str) -> tuple[Remove, RemoveList]:
+    """Returns the changes that remove what is known about a tool."""
+    return Remove(f"tool {digest}"), RemoveList(f"calls {digest}")
+
+
+def _put_document(key: str, document: Document, keep: float) -> Put:
+    return Put(key, json.dumps(document, separators=(",", ":")), keep)
+
+
+def _turns_by_period(turns: Iterable[TurnRecord]) -> dict[tuple[int, int], list[TurnRecord]]:
+    """Returns the turns by start and length of the minute and of the hour in which each ended."""
+    found: dict[tuple[int, int], list[TurnRecord]] = {}
+    for turn in turns:
+        for length in _PERIODS:
+            start = int((turn.started + turn.seconds) // length) * length
+            found.setdefault((start, length), []).append(turn)
+    return found
+
+
+def _counted_period(text: str | None, start: int, length: int, ended: Sequence[TurnRecord]) -> Document:
+    before = period_from_row(json.loads(text or "{}"), start, length)
+    return period_to_row(period_with(before, ended))
+
+
+def _counted_uses(text: str | None, turns: Sequence[EndedTurn]) -> tuple[Document, Set[str], Set[str]]:
+    """Returns the counts of MOST_TOOLS tools with these turns, the digests of tools that had no counts, and of tools
+    that have none any more.
+    """
+    uses: Document = json.loads(text or "{}")
+    before = frozenset(uses)
+    kept = _newest_uses(_add_to_uses(uses, turns))
+    return kept, kept.keys() - before, uses.keys() - kept.keys()
+
+
 def _call_entry(turn: TurnRecord, step: Step) -> JsonObject:
     """Returns what the store keeps of a call or a result. The `call_id` of both is the same, which joins them."""
     at = turn.started + step.at
@@ -229,7 +243,7 @@ def _period_key(start: int, length: int) -> str:
     return f"{'minute' if length == MINUTE else 'hour'} {start // length}"
 
 
-def _add_to_uses(uses: Document, turns: Iterable[tuple[TurnRecord, Digests]]) -> Document:
+def _add_to_uses(uses: Document, turns: Iterable[EndedTurn]) -> Document:
     """Returns the counts of each tool, by the tool's digest, with these turns added. Changes the rows in place, because
     a turn may offer hundreds of tools.
     """

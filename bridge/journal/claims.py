@@ -11,11 +11,12 @@ import json
 import logging
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from bridge.errors import StoreUnavailable
-from bridge.journal.recording import events_key, is_followed
-from bridge.store.port import Store
+from bridge.journal.recording import events_key, followed_key
+from bridge.store.port import Put, Remove, RemoveList, Store
 
 log = logging.getLogger(__name__)
 
@@ -67,20 +68,27 @@ class Claims:
 
     def __init__(self, store: Store, identity: Identity, keep: float) -> None:
         self._store = store
-        self._key = claim_key(identity)
+        self.key = claim_key(identity)
         self._keep = keep
 
     def take(self, claim: Claim) -> Claim | None:
         """Stores our claim if the turn has no claim, and returns None. Otherwise returns the claim that is there."""
-        there = self._store.put_if_free(self._key, claim.to_text(), self._keep)
+        there = self._store.put_if_free(self.key, claim.to_text(), self._keep)
         return None if there is None else Claim.from_text(there)
+
+    def take_if_free(self, claim: Claim, unchanged: Mapping[str, str | None]) -> bool:
+        """Stores our claim if the turn has no claim, and the store's other keys are `unchanged`. Returns whether it is
+        stored.
+        """
+        put = Put(self.key, claim.to_text(), self._keep)
+        return self._store.change([put], unchanged={**unchanged, self.key: None})
 
     def take_over(self, other: Claim, claim: Claim) -> bool:
         """Replaces the claim `other` by ours. Returns False if `other` is not the claim of the turn any more."""
-        return self._store.replace_if_unchanged(self._key, other.to_text(), claim.to_text(), self._keep)
+        return self._store.replace_if_unchanged(self.key, other.to_text(), claim.to_text(), self._keep)
 
     def is_claimed(self) -> bool:
-        return self._store.get(self._key) is not None
+        return self._store.get(self.key) is not None
 
     def restore(self, claim: Claim) -> bool:
         """Stores our claim again if the store has lost it. Returns whether it had."""
@@ -93,17 +101,16 @@ class Claims:
     def forget(self, claim: Claim) -> None:
         """Removes an attempt that did nothing, so that the next counts as the first. Only logs a fault of the store."""
         try:
-            self._store.remove_if_unchanged(self._key, claim.to_text())
-            self._store.remove(events_key(claim.token))
+            self._store.change([Remove(self.key, claim.to_text()), RemoveList(events_key(claim.token))])
         except StoreUnavailable as fault:
             log.warning("a turn that never began could not be forgotten: %s", fault.message)
 
     def note_delivery(self, claim: Claim) -> None:
         """Removes the claim, because the client has the whole answer: the same request is then a new turn."""
         try:
-            self._store.remove_if_unchanged(self._key, claim.to_text())  # the same request may be another turn by now
-            if not is_followed(self._store, claim.token):
-                self._store.remove(events_key(claim.token))
+            events = RemoveList(events_key(claim.token), unless=followed_key(claim.token))
+            # Only our claim: the same request may be another turn by now.
+            self._store.change([Remove(self.key, claim.to_text()), events])
         except StoreUnavailable as fault:
             log.warning("it could not be noted that an answer reached its client: %s", fault.message)
 
@@ -111,7 +118,7 @@ class Claims:
         """Waits up to MOMENT seconds for `claim` to be removed or replaced, the sign that its answer was delivered."""
         until = time.monotonic() + MOMENT
         while time.monotonic() < until:
-            if self._store.get(self._key) != claim.to_text():
+            if self._store.get(self.key) != claim.to_text():
                 return True
             time.sleep(LOOK)
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from bridge.errors import InvalidRequest, StoreUnavailable
-from bridge.store.port import Store
+from bridge.store.port import Put, Store, Write
 from bridge.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -36,12 +36,14 @@ class NewestTurns:
                 code="previous_response_not_newest",
             )
 
-    def note(self, agent_id: str, turn: Turn) -> None:
-        """Notes that the turn is the newest now. Only logs a fault of the store, because the agent has answered."""
+    def note(self, agent_id: str, turn: Turn, write: Write | None = None) -> None:
+        """Notes that the turn is the newest now. `write` has the change made; without it, it is made now. Only logs a
+        fault of the store, because the agent has answered.
+        """
         if not turn.is_named:
             return
         try:
-            self._store.put(_key(agent_id), turn.id, KEEP)
+            (write or self._store.change)([Put(_key(agent_id), turn.id, KEEP)])
         except StoreUnavailable as fault:
             log.warning("the newest turn of an agent could not be noted: %s", fault.message)
 

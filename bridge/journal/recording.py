@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from bridge.errors import StoreUnavailable
 from bridge.journal.batches import End, batch_to_text
-from bridge.store.port import Store
+from bridge.store.port import Append, Store
 from bridge.turn import AgentEvent, Reasoning, Text, ToolCall
 
 log = logging.getLogger(__name__)
@@ -20,15 +20,23 @@ MOST_BATCHES = 20_000
 
 
 class Recording:
-    """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write. `renew`
-    makes the store keep the claim longer; `restore` writes the claim again if it is lost, and returns whether it was.
+    """Writes the events of one attempt to the store, which keeps them for `keep` seconds after the last write. The turn
+    has its claim at `claim_key`. `renew` makes the store keep the claim longer; `restore` writes the claim again if it
+    is lost, and returns whether it was.
     """
 
     def __init__(
-        self, store: Store, token: str, keep: float, renew: Callable[[], object], restore: Callable[[], bool]
+        self,
+        store: Store,
+        token: str,
+        keep: float,
+        renew: Callable[[], object],
+        restore: Callable[[], bool],
+        claim_key: str,
     ) -> None:
         self._store = store
         self._key = events_key(token)
+        self._claim_key = claim_key
         self._keep = keep
         self._renew = renew
         self._restore = restore
@@ -50,12 +58,12 @@ class Recording:
         with self._writing:
             if self._ended:  # a client may have the answer, and the claim is removed then
                 return
-            self._write_again_if_lost()
             late = time.monotonic() - self._renewed > self._keep / 3
-            fresh = events[self._written :]
-            if (fresh or late) and self._is_small_enough:
-                self._store.append(self._key, batch_to_text(fresh, first=self._written), MOST_BATCHES, self._keep)
-                self._written += len(fresh)
+            if self._is_small_enough and (late or len(events) > self._written):
+                self._write(events)
+            elif self._restore() and self._is_small_enough:
+                self._written = 0
+                self._write(events)
             if late:
                 self._renew()
                 self._renewed = time.monotonic()
@@ -67,16 +75,22 @@ class Recording:
                 end = End("incomplete", None, end.gone)
             self._ended = True
             try:
-                self._write_again_if_lost()
-                fresh, first = (events[self._written :] if self._is_small_enough else []), self._written
-                self._written = len(events)
-                self._store.append(self._key, batch_to_text(fresh, end, first), MOST_BATCHES, self._keep)
+                self._write(events, end)
             except StoreUnavailable as fault:
                 log.warning("the end of a turn could not be written to the store: %s", fault.message)
 
-    def _write_again_if_lost(self) -> None:
-        if self._restore():
-            self._written = 0
+    def _write(self, events: Sequence[AgentEvent], end: End | None = None) -> None:
+        """Writes the unwritten ones of all `events`, or all if the store lost its data, and the end."""
+        known = len(events) if self._is_small_enough else self._written  # more may come while these are written
+        if not self._store.change([self._batch(events[:known], end)], needs=self._claim_key):
+            if self._restore():
+                self._written = 0
+            self._store.change([self._batch(events[:known], end)])
+        self._written = known
+
+    def _batch(self, events: Sequence[AgentEvent], end: End | None) -> Append:
+        text = batch_to_text(events[self._written :], end, self._written)
+        return Append(self._key, text, MOST_BATCHES, self._keep)
 
     @property
     def _is_small_enough(self) -> bool:

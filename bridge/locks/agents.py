@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from weakref import WeakValueDictionary
 
 from bridge.errors import Busy, ClientGone, HoldLost
+from bridge.store.port import Change
 from bridge.trace import current_trace
 
 # A waiting turn looks so often, in seconds, whether its client has gone.
@@ -29,8 +30,10 @@ class HeldLock(Protocol):
     def holds(self) -> bool:
         """Returns whether this worker still has the lock, as far as the worker can tell without asking Redis."""
 
-    def release(self, ended: bool) -> None:
-        """Frees the lock. `ended`: this turn was complete, so the next holder has nothing to clean up."""
+    def release(self, ended: bool, notes: Sequence[Change] = ()) -> None:
+        """Makes the notes in the store and frees the lock. `ended`: this turn was complete, so the next holder has
+        nothing to clean up. Only logs a fault of the store.
+        """
 
 
 class Locker(Protocol):
@@ -50,6 +53,11 @@ class AgentHold:
     holds: Callable[[], bool]
     keeps_unfinished_mark: bool = False
     unfinished: bool = False
+    notes: list[Change] = field(default_factory=list)
+
+    def note_at_end(self, changes: Sequence[Change]) -> None:
+        """Has the changes made when the agent is freed, with the same request to Redis: the next holder needs them."""
+        self.notes += changes
 
     def keep_unfinished_mark(self) -> None:
         """Keeps the mark of an unfinished previous turn for the next holder, because this holder does not clean up."""
@@ -110,7 +118,7 @@ class AgentLocks:
                 yield hold
                 ended = not hold.unfinished and (hold.previous_turn_ended or not hold.keeps_unfinished_mark)
             finally:
-                held.release(ended)
+                held.release(ended, hold.notes)
         finally:
             lock.release()
 

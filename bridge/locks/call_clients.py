@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bridge.store.port import Store
+from bridge.store.port import Put, Store
 from bridge.turn import ToolCall, Turn
 
 # For so many seconds it is known whose a call is. After that any client may answer it.
@@ -23,8 +23,12 @@ class CallClients:
 
     def note(self, turn: Turn, calls: Iterable[ToolCall]) -> None:
         """Notes that the turn's client gets these calls."""
-        for message_id in _message_ids(turn, (call.id for call in calls)) if turn.client else ():
-            self._store.put(_store_key(message_id), turn.client, KEPT)
+        self._store.change(self.notes(turn, calls))
+
+    def notes(self, turn: Turn, calls: Iterable[ToolCall]) -> list[Put]:
+        """Returns the changes of the store that note that the turn's client gets these calls."""
+        messages = _message_ids(turn, (call.id for call in calls)) if turn.client else ()
+        return [Put(_store_key(message_id), turn.client, KEPT) for message_id in messages]
 
     def is_of_another(self, client: str, message_id: str) -> bool:
         """Returns whether the calls in a message were given to another client than this one."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.errors import StoreUnavailable
 from bridge.locks.agents import HeldLock
+from bridge.store.port import Change, Store
+
+log = logging.getLogger(__name__)
 
 # Seconds between two tries to lock a file, at first and at most.
 POLL = 0.01
@@ -24,10 +28,12 @@ class FileLocker:
     """Takes locks in a folder that all workers share.
     Each lock has two files: one is locked by the holder, one by the worker that is next. Without the second file, a
     worker with several waiting threads would take a lock that it has just freed before another worker tries.
+    `store` gets the notes of holders. Without it, there are none.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: Store | None = None) -> None:
         self._folder = str(folder)  # paths as text: a Path takes longer than the lock itself
+        self._store = store
 
     def take_lock(self, name: str, keep_waiting: Callable[[], bool]) -> HeldLock | None:
         """Locks `NAME.next`, then `NAME.lock`, the lock itself. So one worker at a time waits for `NAME.lock`."""
@@ -47,7 +53,7 @@ class FileLocker:
                 if not _wait_for_lock(file, keep_waiting, POLL):
                     return None
                 if _is_file_at(file, path):  # if not, the file was removed while we waited: try again with a new one
-                    held = _FileLock(file, path, _mark_turn_begun(file))
+                    held = _FileLock(file, path, _mark_turn_begun(file), self._store)
                     return held
             finally:
                 if held is None:
@@ -67,15 +73,22 @@ class _FileLock:
     file: int
     path: str
     previous_turn_ended: bool
+    store: Store | None
 
     def holds(self) -> bool:
         """Returns whether the locked file is still at its path. If it was removed, other workers lock a new file."""
         return _is_file_at(self.file, self.path)
 
-    def release(self, ended: bool) -> None:
-        if ended:
-            _write_mark(self.file, _ENDED)
-        os.close(self.file)
+    def release(self, ended: bool, notes: Sequence[Change] = ()) -> None:
+        try:
+            if notes and self.store is not None:
+                self.store.change(notes)
+        except StoreUnavailable as fault:
+            log.warning("what a turn leaves for the next could not be noted: %s", fault.message)
+        finally:
+            if ended:
+                _write_mark(self.file, _ENDED)
+            os.close(self.file)
 
 
 def _wait_for_lock(file: int, keep_waiting: Callable[[], bool], slowest: float) -> bool:

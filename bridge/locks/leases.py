@@ -11,13 +11,14 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from bridge.errors import StoreUnavailable
 from bridge.lasting_thread import LastingThread
 from bridge.locks.agents import HeldLock
-from bridge.store.redis import PREFIX, RedisServer, milliseconds
+from bridge.store.port import Change, Put, Remove
+from bridge.store.redis import PREFIX, RedisServer, condition, milliseconds, step_of
 
 log = logging.getLogger(__name__)
 
@@ -73,12 +74,6 @@ _RENEW = """
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('pexpire', KEYS[1], ARGV[2])
 """
-_RELEASE = """
-if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('del', KEYS[1])
-if ARGV[2] == '1' then redis.call('set', KEYS[2], '1', 'px', ARGV[3]) end
-return 1
-"""
 
 
 class LeaseLocker:
@@ -89,7 +84,6 @@ class LeaseLocker:
         self._take = server.register_script(_TAKE)
         self._leave = server.register_script(_LEAVE)
         self._renewal = server.register_script(_RENEW)
-        self._release = server.register_script(_RELEASE)
         self._leases: set[_Lease] = set()
         self._guard = threading.Lock()
         self.thread = LastingThread("leases", self._wait_for_renewal, self.renew_all, "leases can't be renewed")
@@ -131,16 +125,24 @@ class LeaseLocker:
             renewed = self._renewal(keys=[_redis_key("lock", lease.name)], args=[lease.token, milliseconds(LEASE)])
         lease.until = asked + LEASE - MARGIN if renewed else 0.0
 
-    def release(self, lease: _Lease, ended: bool) -> None:
-        """Removes the lease. If Redis fails, only logs that: the lease is not renewed any more and expires."""
+    def release(self, lease: _Lease, ended: bool, notes: Sequence[Change]) -> None:
+        """Makes the notes and then removes the lease, with one request. If Redis fails, only logs that: the lease is
+        not renewed any more and expires.
+        """
         with self._guard:
             self._leases.discard(lease)
-        keys = [_redis_key("lock", lease.name), _redis_key("ended", lease.name)]
+        lock = _key("lock", lease.name)
+        steps = [condition(lock, lease.token), step_of(Remove(lock))]
+        if ended:
+            steps.append(step_of(Put(_key("ended", lease.name), "1", ENDED_MARK_KEPT)))
         try:
-            with self._server.client():
-                self._release(keys=keys, args=[lease.token, int(ended), milliseconds(ENDED_MARK_KEPT)])
+            self._server.take_steps([*map(step_of, notes), *steps])
         except StoreUnavailable as fault:
+            if notes:  # a Redis that is full refuses them, and may yet remove the lease
+                log.warning("what a turn leaves for the next could not be noted: %s", fault.message)
+                return self.release(lease, ended, ())
             log.warning("a lease could not be given back, and will expire: %s", fault.message)
+        return None
 
     def _wait_for_renewal(self) -> bool:
         time.sleep(RENEWAL)
@@ -167,12 +169,16 @@ class _Lease:
     def holds(self) -> bool:
         return time.monotonic() < self.until
 
-    def release(self, ended: bool) -> None:
-        self._locker.release(self, ended)
+    def release(self, ended: bool, notes: Sequence[Change] = ()) -> None:
+        self._locker.release(self, ended, notes)
+
+
+def _key(kind: str, name: str) -> str:
+    """Returns the key in the store for the "lock", the "queue", "heard" (when each turn asked last) or "ended" (the
+    mark).
+    """
+    return f"{kind}:{{{name}}}"
 
 
 def _redis_key(kind: str, name: str) -> str:
-    """Returns the Redis key for the "lock", the "queue", "heard" (when each turn asked last) or "ended" (the mark).
-    The braces put all keys of one lock into the same hash slot of a Redis cluster.
-    """
-    return f"{PREFIX}{kind}:{{{name}}}"
+    return PREFIX + _key(kind, name)

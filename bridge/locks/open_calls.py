@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from bridge.errors import Busy, CallsUnanswered, InvalidRequest, RequestConflict, StoreUnavailable
 from bridge.fingerprints import MOST_CALLS, ConversationMark, goes_on, mark_conversation
 from bridge.locks.call_clients import CallClients
-from bridge.store.port import Store
+from bridge.store.port import Change, Put, Remove, Store, Write
 from bridge.turn import CallIds, ToolCall, Turn
 from bridge.values import ToolWait
 
@@ -115,22 +115,24 @@ class OpenCalls:
             if gone.wait(CHECK_INTERVAL):
                 return
 
-    def note(self, agent_id: str, turn: Turn, calls: Sequence[ToolCall]) -> None:
-        """Notes whose the calls of the turn are, and those whose results will come, or that there are none. Only logs a
-        fault of the store, because the agent has answered.
+    def note(self, agent_id: str, turn: Turn, calls: Sequence[ToolCall], write: Write | None = None) -> None:
+        """Notes whose the calls of the turn are, and those whose results will come, or that there are none. `write` has
+        the changes made; without it, they are made now. Only logs a fault of the store, because the agent has answered.
         """
         open_calls = [call.id for call in calls if turn.answers_all_calls or not self._is_the_answer(call, turn)]
         try:
-            self.clients.note(turn, calls)
-            if not self._wait.seconds:
-                return
-            if open_calls:
-                note = _Note(mark_conversation(turn, open_calls), turn.id)
-                self._store.put(_store_key(agent_id), _text_from_note(note), self._wait.seconds)
-            else:
-                self._store.remove(_store_key(agent_id))
+            (write or self._store.change)([*self.clients.notes(turn, calls), *self._notes(agent_id, turn, open_calls)])
         except StoreUnavailable as fault:
             log.warning("the open calls of an agent could not be noted: %s", fault.message)
+
+    def _notes(self, agent_id: str, turn: Turn, open_calls: Sequence[str]) -> list[Change]:
+        """Returns the change that notes the agent's open calls, none if the settings tell no turn to wait for them."""
+        if not self._wait.seconds:
+            return []
+        if not open_calls:
+            return [Remove(_store_key(agent_id))]
+        note = _Note(mark_conversation(turn, open_calls), turn.id)
+        return [Put(_store_key(agent_id), _text_from_note(note), self._wait.seconds)]
 
     def forget(self, agent_id: str) -> None:
         """Removes the note of the agent's open calls, because the operator closed them."""

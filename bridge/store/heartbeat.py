@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from bridge.errors import StoreUnavailable
 from bridge.lasting_thread import LastingThread
@@ -59,6 +59,7 @@ class Heartbeat:
         self._first: tuple[int, Beat] | None = None
         self._beats = 0
         self._last_named_turns = False
+        self._last: Beat | None = None
         self._last_text = ""
         self._lost_at = -math.inf
         self._hurry = threading.Event()
@@ -79,7 +80,7 @@ class Heartbeat:
                 first = Beat(
                     f"{secrets.token_hex(8)}:{name_of_this_process()}", socket.gethostname(), os.getpid(), now, now
                 )
-                self._last_text = _beat_as_text(first)
+                self._last, self._last_text = first, _beat_as_text(first)
                 self._store.put(_beat_key(first.id), self._last_text, ALIVE)
                 with suppress(StoreUnavailable):  # a later beat adds the id
                     self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)
@@ -96,6 +97,17 @@ class Heartbeat:
         """Says that a turn began. If the last beat had no attempts, the next beat then comes at once."""
         self._hurry.set()
 
+    def sign_of_kept_data(self) -> dict[str, str | None] | None:
+        """Returns the key and the text of the last beat: while the store has them, it has not lost its data. None if it
+        has just lost its data. A beat after a loss has another text than the beats before.
+        """
+        key = _beat_key(self.id)
+        text = self._last_text  # before the look at the time: a beat after a loss sets the time first, then the text
+        return None if self._has_just_lost_data() else {key: text}
+
+    def _has_just_lost_data(self) -> bool:
+        return time.monotonic() < self._lost_at + PULSES_TO_RESTORE * PULSE
+
     def wait_for_lost_data(self, is_back: Callable[[], bool]) -> None:
         """If the store has just lost its data, waits until the other workers have written theirs again, or `is_back`
         says that the wanted data is there.
@@ -103,19 +115,22 @@ class Heartbeat:
         if self._store.get(_beat_key(self.id)) is None:
             self._lost_at = time.monotonic()
             self._hurry.set()
-        while time.monotonic() < self._lost_at + PULSES_TO_RESTORE * PULSE and not is_back():
+        while self._has_just_lost_data() and not is_back():
             time.sleep(PULSE / 10)
 
     def restore(self) -> None:
         """Writes the last beat again if the store lost it: without one, other workers take this worker for dead."""
-        self._put_beat(self.id, self._last_text, ALIVE)
+        assert self.id
+        assert self._last is not None
+        self._put_beat(replace(self._last, seen=time.time()), ALIVE)
 
-    def _put_beat(self, worker_id: str, text: str, keep: float) -> None:
+    def _put_beat(self, beat: Beat, keep: float) -> None:
         """Writes a beat. Notes the time if the store does not have the last one any more: it was emptied."""
-        if not self._store.replace_if_unchanged(_beat_key(worker_id), self._last_text, text, keep):
+        key, text = _beat_key(beat.id), _beat_as_text(beat)
+        if not self._store.replace_if_unchanged(key, self._last_text, text, keep):
             self._lost_at = time.monotonic()
-            self._store.put(_beat_key(worker_id), text, keep)
-        self._last_text = text
+            self._store.put(key, text, keep)
+        self._last, self._last_text = beat, text
 
     def beat(self) -> None:
         """Writes one beat, calls `work`, and lists this worker if the store has lost it."""
@@ -123,8 +138,8 @@ class Heartbeat:
         first, turns = self._first[1], tuple(self._turns())
         self._beats += 1
         self._last_named_turns = bool(turns)
-        text = _beat_as_text(Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns))
-        self._put_beat(first.id, text, ALIVE if turns else IDLE_ALIVE)
+        beat = Beat(first.id, first.host, first.pid, first.started, time.time(), self._beats, turns)
+        self._put_beat(beat, ALIVE if turns else IDLE_ALIVE)
         self._work()
         if not turns and first.id not in self._store.items(_LISTED):  # the store lost the id
             self._store.append(_LISTED, first.id, _MOST_LISTED, _KEPT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,12 +12,43 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bridge.errors import StoreUnavailable
+from bridge.store.port import Add, Append, Change, Put, Remove, RemoveList
 
 # All our keys in Redis begin so.
 PREFIX = "letta-tool-bridge:"
-# The longest time for one call to Redis. A slower Redis would be useless: each turn makes several calls.
+# The longest time for one call to Redis. A slower Redis would be useless: each turn makes six calls or more.
 TIMEOUT_SECONDS = 2.0
 
+# Takes steps. Each has two keys and four arguments (see `_step`).
+_CHANGE = """
+for step = 1, #KEYS / 2 do
+  local key, other = KEYS[2 * step - 1], KEYS[2 * step]
+  local kind, text, number, keep = ARGV[4 * step - 3], ARGV[4 * step - 2], ARGV[4 * step - 1], ARGV[4 * step]
+  if kind == 'needs' then
+    if redis.call('exists', key) == 0 then return 0 end
+  elseif kind == 'is' then
+    if redis.call('get', key) ~= text then return 0 end
+  elseif kind == 'is free' then
+    if redis.call('exists', key) == 1 then return 0 end
+  elseif kind == 'put' then
+    redis.call('set', key, text, 'px', keep)
+  elseif kind == 'append' then
+    redis.call('rpush', key, text)
+    redis.call('ltrim', key, -number, -1)
+    redis.call('pexpire', key, keep)
+  elseif kind == 'add' then
+    redis.call('incrby', key, number)
+    redis.call('pexpire', key, keep)
+  elseif kind == 'remove' then
+    redis.call('del', key)
+  elseif kind == 'remove value' then
+    if redis.call('get', key) == text then redis.call('del', key) end
+  elseif kind == 'remove list' then
+    if key == other or redis.call('exists', other) == 0 then redis.call('del', key) end
+  end
+end
+return 1
+"""
 _PUT_IF_FREE = """
 local there = redis.call('get', KEYS[1])
 if there then
@@ -32,10 +63,10 @@ if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[2], 'px', ARGV[3])
 return 1
 """
-_REMOVE_IF_UNCHANGED = """
-if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('del', KEYS[1])
-"""
+
+
+# The keys and the arguments of a step of the script _CHANGE.
+Step = tuple[tuple[str, str], tuple[str, str, int, int]]
 
 
 class RedisServer:
@@ -52,6 +83,7 @@ class RedisServer:
             # a connection was lost earlier.
             retry=Retry(NoBackoff(), 0),
         )
+        self._take_steps = self._redis.register_script(_CHANGE)
 
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
@@ -66,6 +98,44 @@ class RedisServer:
     def register_script(self, source: str) -> Any:
         """Returns a function that runs the Lua script in Redis. Call the function inside a `with client()` block."""
         return self._redis.register_script(source)
+
+    def take_steps(self, steps: Sequence[Step]) -> bool:
+        """Takes the steps in this order, with one request. A condition that does not hold ends that: the steps before
+        it are taken, those after it are not. Returns whether all were taken.
+        """
+        if not steps:
+            return True
+        keys = [key for keys, _ in steps for key in keys]
+        args = [argument for _, arguments in steps for argument in arguments]
+        with self.client():
+            return bool(self._take_steps(keys=keys, args=args))
+
+
+def condition(key: str, value: str | None) -> Step:
+    """Returns the step that ends the steps, unless the key has this value (None: is free)."""
+    return _step("is free", key) if value is None else _step("is", key, value)
+
+
+def _step(kind: str, key: str, text: str = "", number: int = 0, keep: float = 0.0, other: str = "") -> Step:
+    """Returns the keys and the arguments of a step of the script that makes changes."""
+    return (PREFIX + key, PREFIX + (other or key)), (kind, text, number, milliseconds(keep))
+
+
+def step_of(change: Change) -> Step:
+    """Returns the step that makes the change."""
+    match change:
+        case Put(key, value, keep):
+            return _step("put", key, value, keep=keep)
+        case Append(key, item, most, keep):
+            return _step("append", key, item, most, keep)
+        case Add(key, by, keep):
+            return _step("add", key, number=by, keep=keep)
+        case Remove(key, None):
+            return _step("remove", key)
+        case Remove(key, value):
+            return _step("remove value", key, value or "")
+        case RemoveList(key, unless):
+            return _step("remove list", key, other=unless)
 
 
 def _describe_fault(fault: BaseException) -> str:
@@ -86,7 +156,13 @@ class RedisStore:
         self._server = server
         self._put_if_free = server.register_script(_PUT_IF_FREE)
         self._replace_if_unchanged = server.register_script(_REPLACE_IF_UNCHANGED)
-        self._remove_if_unchanged = server.register_script(_REMOVE_IF_UNCHANGED)
+
+    def change(
+        self, changes: Sequence[Change], needs: str = "", unchanged: Mapping[str, str | None] | None = None
+    ) -> bool:
+        steps = [_step("needs", needs)] if needs else []
+        steps += (condition(key, value) for key, value in (unchanged or {}).items())
+        return self._server.take_steps([*steps, *map(step_of, changes)])
 
     def get(self, key: str) -> str | None:
         with self._server.client() as client:
@@ -111,20 +187,12 @@ class RedisStore:
         with self._server.client():
             return bool(self._replace_if_unchanged(keys=[PREFIX + key], args=[old, new, milliseconds(keep)]))
 
-    def remove_if_unchanged(self, key: str, value: str) -> bool:
-        with self._server.client():
-            return bool(self._remove_if_unchanged(keys=[PREFIX + key], args=[value]))
-
     def remove(self, *keys: str) -> None:
         with self._server.client() as client:
             client.delete(*(PREFIX + key for key in keys))
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
-        with self._server.client() as client, client.pipeline(transaction=True) as pipeline:
-            pipeline.rpush(PREFIX + key, item)
-            pipeline.ltrim(PREFIX + key, -most, -1)
-            pipeline.pexpire(PREFIX + key, milliseconds(keep))
-            pipeline.execute()
+        self.change([Append(key, item, most, keep)])
 
     def items(self, key: str) -> list[str]:
         with self._server.client() as client:

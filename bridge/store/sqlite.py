@@ -11,12 +11,14 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
 from bridge.errors import StoreUnavailable
+from bridge.store.changes_in_sql import make_changes_if, put_if
+from bridge.store.port import Append, Change, Put
 
 # The data is not needed after a crash of the machine. So no write waits for the disk.
 _PRAGMAS = ("journal_mode = WAL", "synchronous = OFF", "journal_size_limit = 4000000")
@@ -59,6 +61,15 @@ class LocalStore:
         """Makes the store usable in a forked process, if a thread that is not there held the lock."""
         self._lock = threading.Lock()
 
+    def change(
+        self, changes: Sequence[Change], needs: str = "", unchanged: Mapping[str, str | None] | None = None
+    ) -> bool:
+        if len(changes) == 1 and isinstance(changes[0], Put):
+            with self._connection() as db:
+                return put_if(db, changes[0], needs, unchanged or {}, self._clock())
+        with self._transaction() as db:
+            return make_changes_if(db, changes, needs, unchanged or {}, self._clock())
+
     def get(self, key: str) -> str | None:
         with self._connection() as db:
             return self._read_value(db, key)
@@ -68,8 +79,7 @@ class LocalStore:
             return [self._read_value(db, key) for key in keys]
 
     def put(self, key: str, value: str, keep: float) -> None:
-        with self._connection() as db:
-            self._write_value(db, key, value, keep)
+        self.change([Put(key, value, keep)])
 
     def put_if_free(self, key: str, value: str, keep: float) -> str | None:
         with self._connection() as db:
@@ -88,13 +98,6 @@ class LocalStore:
                 self._write_value(db, key, new, keep)
             return same
 
-    def remove_if_unchanged(self, key: str, value: str) -> bool:
-        with self._connection() as db:
-            found = db.execute(
-                "delete from texts where key = ? and value = ? and expires > ?", (key, value, self._clock())
-            )
-            return bool(found.rowcount)
-
     def remove(self, *keys: str) -> None:
         with self._connection() as db:
             there = [key for key in keys if db.execute(_KEY_EXISTS, (key, key)).fetchone()]
@@ -107,16 +110,7 @@ class LocalStore:
                     db.execute("delete from items where key = ?", (key,))
 
     def append(self, key: str, item: str, most: int, keep: float) -> None:
-        with self._transaction() as db:
-            if not self._is_list(db, key):  # items of an expired list may still be there
-                db.execute("delete from items where key = ?", (key,))
-            db.execute("replace into lists values (?, ?)", (key, self._clock() + keep))
-            db.execute("insert into items (key, item) values (?, ?)", (key, item))
-            db.execute(
-                "delete from items where key = ? and number <="
-                " (select number from items where key = ? order by number desc limit 1 offset ?)",
-                (key, key, most),
-            )
+        self.change([Append(key, item, most, keep)])
 
     def items(self, key: str) -> list[str]:
         with self._connection() as db:

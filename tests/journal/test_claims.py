@@ -52,6 +52,15 @@ def test_a_free_turn_is_claimed_and_a_claimed_one_is_not(claims: Claims) -> None
     assert claims.take(OTHER) == MINE
 
 
+def test_a_turn_is_claimed_at_once_while_the_store_has_its_data(claims: Claims, store: Store) -> None:
+    store.put("sign", "beat 7", KEEP)
+    assert not claims.take_if_free(MINE, {"sign": "beat 8"})
+    assert not claims.is_claimed()
+    assert claims.take_if_free(MINE, {"sign": "beat 7"})
+    assert not claims.take_if_free(OTHER, {"sign": "beat 7"})
+    assert claims.take(OTHER) == MINE
+
+
 def test_a_claim_is_taken_over_only_while_it_is_there(claims: Claims) -> None:
     claims.take(MINE)
     assert claims.take_over(MINE, OTHER)

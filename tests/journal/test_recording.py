@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def store(tmp_path: Path) -> Store:
 
 def of(store: Store, renewals: list[str] | None = None, keep: float = 60.0) -> Recording:
     renewed: list[str] = [] if renewals is None else renewals
-    return Recording(store, "token-1", keep, lambda: renewed.append("renewed"), lambda: False)
+    return Recording(store, "token-1", keep, lambda: renewed.append("renewed"), lambda: False, "no claim")
 
 
 def kept(store: Store) -> tuple[list[AgentEvent], End | None]:
@@ -49,7 +50,7 @@ def test_each_event_is_written_once(store: Store) -> None:
 
 def test_events_that_the_store_lost_are_written_again_until_the_end(store: Store) -> None:
     lost = iter([False, True, False, True, True])
-    recording = Recording(store, "token-1", 60.0, lambda: None, lambda: next(lost))
+    recording = Recording(store, "token-1", 60.0, lambda: None, lambda: next(lost), "no claim")
     recording.flush(EVENTS[:1])
     store.remove(events_key("token-1"))
     for _ in range(2):
@@ -61,6 +62,34 @@ def test_events_that_the_store_lost_are_written_again_until_the_end(store: Store
     store.remove(events_key("token-1"))
     recording.flush(EVENTS)
     assert kept(store) == ([], None)
+
+
+def test_a_claim_that_is_there_is_not_restored(store: Store) -> None:
+    restored: list[str] = []
+    recording = Recording(store, "token-1", 60.0, lambda: None, lambda: bool(restored.append("restored")), "claim")
+    store.put("claim", "anybody's", 60.0)
+    recording.flush(EVENTS[:1])
+    recording.flush(EVENTS[:2])
+    recording.end(EVENTS, WELL)
+    assert kept(store) == (EVENTS, WELL)
+    assert restored == []
+
+
+def test_events_that_come_while_others_are_written_are_written_next(store: Store) -> None:
+    events = EVENTS[:1]
+
+    class Slow(FailingStore):
+        """A store in whose first write another event comes."""
+
+        def change(self, *write: Any, **conditions: Any) -> bool:
+            events[1:] = EVENTS[1:2]
+            return self._store.change(*write, **conditions)
+
+    store.put("claim", "mine", 60.0)
+    recording = Recording(Slow(store), "token-1", 60.0, lambda: None, lambda: False, "claim")
+    recording.flush(events)
+    recording.end(EVENTS, WELL)
+    assert kept(store) == (EVENTS, WELL)
 
 
 def test_a_write_that_failed_is_made_again(store: Store) -> None:

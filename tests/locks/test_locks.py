@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -20,12 +20,14 @@ import pytest
 from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
 from bridge.locks import leases
 from bridge.locks.agents import AgentHold, AgentLocks
+from bridge.locks.files import FileLocker
 from bridge.locks.leases import LeaseLocker
 from bridge.store import redis as redis_module
+from bridge.store.port import Append, Put
 from bridge.store.redis import RedisServer, milliseconds
 from bridge.trace import Trace, set_current_trace
 from testbed.redis import Redis
-from tests.stores import KINDS, Kind, lock_place, locker
+from tests.stores import KINDS, FailingStore, Kind, lock_place, locker, store_at
 from tests.waiting import SOON, until
 
 pytestmark = [pytest.mark.servers, pytest.mark.strict]
@@ -265,6 +267,28 @@ def fails_while_it_holds(agents: AgentLocks) -> bool:
         return previous_turn_ended
 
 
+def test_what_a_turn_leaves_for_the_next_is_noted_when_it_frees_the_agent(place: str) -> None:
+    agents, store = locks(place), store_at(place)
+    with agents.hold(AGENT) as hold:
+        hold.note_at_end([Append("heard", "1", 10, 60.0)])
+        hold.note_at_end([Append("heard", "2", 10, 60.0), Put("calls", "open", 60.0)])
+        assert (store.items("heard"), store.get("calls")) == ([], None)
+    with agents.hold(AGENT) as hold:
+        assert hold.previous_turn_ended
+        assert (store.items("heard"), store.get("calls")) == (["1", "2"], "open")
+    assert store.items("heard") == ["1", "2"]
+
+
+def test_a_turn_that_fails_leaves_its_notes_too(place: str) -> None:
+    agents, store = locks(place), store_at(place)
+    with suppress(ZeroDivisionError), agents.hold(AGENT) as hold:
+        hold.note_at_end([Append("heard", "1", 10, 60.0)])
+        raise ZeroDivisionError
+    with agents.hold(AGENT) as hold:
+        assert not hold.previous_turn_ended
+        assert store.items("heard") == ["1"]
+
+
 def test_another_process_has_to_wait(place: str) -> None:
     with Worker(place) as worker:
         with pytest.raises(Busy), locks(place, wait=0.05).hold(AGENT):
@@ -286,6 +310,21 @@ def test_the_lock_of_a_killed_holder_is_free(kind: Kind, tmp_path: Path) -> None
 
 
 # --- files --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+@pytest.mark.parametrize("fault", [StoreUnavailable("gone"), ValueError("gone")])
+def test_an_agent_is_free_though_a_turn_could_not_leave_its_notes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: Exception
+) -> None:
+    store = FailingStore(store_at(str(tmp_path)), fault=fault)
+    agents = AgentLocks(FileLocker(tmp_path, store), SOON)
+    expected = suppress(ValueError) if isinstance(fault, ValueError) else nullcontext()
+    with expected, agents.hold(AGENT) as hold:
+        hold.note_at_end([Put("calls", "open", 60.0)])
+    assert isinstance(fault, ValueError) or "could not be noted: gone" in caplog.text
+    with agents.hold(AGENT) as hold:
+        assert hold.previous_turn_ended
 
 
 def removed(folder: Path) -> None:
@@ -409,6 +448,44 @@ def test_a_lease_that_redis_forgot_is_lost(redis: Redis) -> None:
             assert not other.previous_turn_ended
             until(lambda: is_lost(hold))
             other.check()
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+@pytest.mark.usefixtures("long_leases")
+def test_a_turn_that_lost_its_lease_frees_no_other_and_leaves_its_notes(redis: Redis) -> None:
+    """The agent may have heard what it notes."""
+    with ExitStack() as lost:
+        lost.enter_context(locks(redis.url).hold(AGENT)).note_at_end([Append("heard", "1", 10, 60.0)])
+        with RedisServer(redis.url).client() as client:
+            client.delete(leases._redis_key("lock", AGENT))
+        with locks(redis.url).hold(AGENT) as other:
+            lost.close()
+            with pytest.raises(Busy), locks(redis.url, wait=0.1).hold(AGENT):
+                pass
+            other.check()
+            assert store_at(redis.url).items("heard") == ["1"]
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_a_lease_that_cannot_be_given_back_fails_no_turn(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
+    with locks(redis.url).hold(AGENT) as hold:
+        hold.note_at_end([Append("heard", "1", 10, 60.0)])
+        redis.stop()
+    assert "will expire" in caplog.text
+    assert "could not be noted" in caplog.text
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_a_redis_that_is_full_frees_the_agent_without_the_notes(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
+    with RedisServer(redis.url).client() as client:
+        with locks(redis.url).hold(AGENT) as hold:
+            hold.note_at_end([Append("heard", "1", 10, 60.0)])
+            client.config_set("maxmemory", "1")
+        client.config_set("maxmemory", "0")
+    assert "could not be noted" in caplog.text
+    assert "will expire" not in caplog.text
+    with locks(redis.url, wait=1.0).hold(AGENT):
+        pass
 
 
 @pytest.mark.fault("Redis down, lost, slow, back, refusing")

@@ -138,6 +138,23 @@ def test_a_process_does_not_wait_for_a_store_that_lost_nothing(
         heart.wait_for_lost_data(lambda: False)
 
 
+def test_the_sign_of_kept_data_is_in_the_store_until_that_loses_its_data(store: LocalStore) -> None:
+    emptied = EmptiedStore(store)
+    heart = Heartbeat(emptied)
+    name = heart.id
+    until(lambda: (beat := last_beat(emptied, name)) and beat.number == 1)  # the next one comes in IDLE_PULSE seconds
+    (before,) = heart.sign_of_kept_data().items()
+    assert emptied.get(before[0]) == before[1]
+    emptied.empty()
+    heart.restore()
+    assert heart.sign_of_kept_data() is None
+    restored = emptied.get(before[0])
+    assert restored not in (None, before[1])
+    beat = last_beat(emptied, name)
+    assert beat is not None
+    assert (beat.id, beat.pid, beat.number) == (name, os.getpid(), 1)
+
+
 def test_a_process_waits_no_longer_than_its_data_is_missing(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PULSES_TO_RESTORE", 1_000_000)
     emptied = EmptiedStore(store)

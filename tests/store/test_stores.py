@@ -14,7 +14,7 @@ import pytest
 
 from bridge.errors import StoreUnavailable
 from bridge.store import sqlite as local
-from bridge.store.port import Store
+from bridge.store.port import Add, Append, Change, Put, Remove, RemoveList, Store
 from bridge.store.redis import RedisServer, RedisStore, milliseconds
 from bridge.store.sqlite import LocalStore
 from testbed.redis import Redis
@@ -116,11 +116,11 @@ def test_a_value_is_swapped_only_if_it_is_the_expected_one(store: Store) -> None
 
 def test_a_claim_is_given_up_only_by_its_owner(store: Store) -> None:
     assert store.put_if_free("key", "mine", LONG) is None
-    assert not store.remove_if_unchanged("key", "yours")
+    assert store.change([Remove("key", "yours")])
     assert store.get("key") == "mine"
-    assert store.remove_if_unchanged("key", "mine")
+    assert store.change([Remove("key", "mine")])
     assert store.get("key") is None
-    assert not store.remove_if_unchanged("key", "mine")
+    assert store.change([Remove("key", "mine")])
 
 
 def test_a_list_keeps_its_newest_items_in_order(open_store: Callable[[], Store]) -> None:
@@ -175,6 +175,127 @@ def test_the_time_is_counted_from_the_last_write(store: Store, passes: Callable[
     passes(SHORT + 1)
     assert store.get("key") == "value"
     assert store.items("list") == ["a", "b"]
+
+
+# --- several changes at once --------------------------------------------------------------------------
+
+
+def test_changes_are_made_together_and_in_order(open_store: Callable[[], Store]) -> None:
+    open_store().put("old", "value", LONG)
+    open_store().append("old list", "item", 5, LONG)
+    changes: list[Change] = [
+        Put("key", "first", LONG),
+        Put("key", "ä\n\0 second", LONG),
+        *(Append("list", str(number), 3, LONG) for number in range(5)),
+        Add("counter", 2, LONG),
+        Add("counter", 3, LONG),
+        Remove("old"),
+        RemoveList("old list"),
+        Append("old list", "new", 5, LONG),
+        Remove("nothing"),
+        RemoveList("no list"),
+    ]
+    assert open_store().change(changes)
+    read = open_store()
+    assert read.get_all("key", "counter", "old") == ["ä\n\0 second", "5", None]
+    assert (read.items("list"), read.items("old list")) == (["2", "3", "4"], ["new"])
+
+
+def test_many_changes_can_be_made_together(store: Store) -> None:
+    assert store.change([Put(f"key-{number}", str(number), LONG) for number in range(3_000)])
+    assert store.get_all("key-0", "key-2999") == ["0", "2999"]
+    assert store.change([])
+
+
+def test_changes_that_need_a_key_are_only_made_while_it_is_there(store: Store, passes: Callable[[float], None]) -> None:
+    for changes in ([Put("key", "value", LONG)], [Append("list", "item", 5, LONG), Put("key", "value", LONG)]):
+        store.remove("key", "list", "needed")
+        assert not store.change(changes, needs="needed")
+        assert (store.get("key"), store.items("list")) == (None, [])
+        store.put("needed", "1", SHORT)
+        assert store.change(changes, needs="needed")
+        assert store.get("key") == "value"
+        passes(SHORT)
+        assert not store.change([Put("key", "other", LONG)], needs="needed")
+        assert store.get("key") == "value"
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_changes_are_only_made_while_other_keys_are_unchanged(
+    store: Store, passes: Callable[[float], None], several: bool
+) -> None:
+    def change(value: str, **unchanged: str | None) -> bool:
+        return store.change([Put("key", value, LONG)] * (2 if several else 1), unchanged=unchanged)
+
+    store.put("other", "a", SHORT)
+    assert not change("1", other="b")
+    assert not change("1", other=None)
+    assert not change("1", other="a", free="a")
+    assert store.get("key") is None
+    assert change("1", other="a", free=None, key=None)
+    assert not change("2", other="a", key=None)
+    passes(SHORT)
+    assert not change("2", other="a")
+    assert store.get("key") == "1"
+    assert change("2", other=None)
+    assert store.get("key") == "2"
+
+
+def test_a_list_is_not_removed_while_another_key_is_there(store: Store, passes: Callable[[float], None]) -> None:
+    store.append("list", "item", 5, LONG)
+    store.put("reader", "1", SHORT)
+    store.change([RemoveList("list", unless="reader")])
+    assert store.items("list") == ["item"]
+    passes(SHORT)
+    store.change([RemoveList("list", unless="reader")])
+    assert store.items("list") == []
+
+
+def test_what_changes_write_expires(store: Store, passes: Callable[[float], None]) -> None:
+    store.change([Put("key", "value", SHORT), Append("list", "old", 5, SHORT), Add("counter", 3, SHORT)])
+    passes(SHORT)
+    assert (store.get("key"), store.items("list")) == (None, [])
+    assert store.change([Append("list", "new", 5, LONG), Add("counter", 1, LONG)], unchanged={"key": None})
+    assert (store.items("list"), store.get("counter")) == (["new"], "1")
+
+
+def test_of_many_changes_at_once_on_the_same_condition_one_is_made(open_store: Callable[[], Store]) -> None:
+    stores = [open_store() for _ in range(4)]
+    made: list[int] = []
+
+    def claim(number: int) -> None:
+        changes: list[Change] = [Put("key", str(number), LONG), Append("list", str(number), 100, LONG)]
+        if stores[number % 4].change(changes[: 1 + number % 2], unchanged={"key": None}):
+            made.append(number)
+
+    threads = [threading.Thread(target=claim, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [str(number) for number in made] == [stores[0].get("key")]
+    assert len(stores[0].items("list")) == made[0] % 2
+
+
+def test_changes_of_many_workers_at_once_are_not_mixed(open_store: Callable[[], Store]) -> None:
+    """Each makes two changes that belong together, on the condition that nobody else changed the first since."""
+    stores, rounds = [open_store() for _ in range(4)], 25
+
+    def work(store: Store) -> None:
+        done = 0
+        while done < rounds:
+            before = store.get("sum")
+            after = str(int(before or 0) + 1)
+            done += store.change(
+                [Put("sum", after, LONG), Append("log", after, 1_000, LONG)], unchanged={"sum": before}
+            )
+
+    threads = [threading.Thread(target=work, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert stores[0].items("log") == [str(number) for number in range(1, 4 * rounds + 1)]
 
 
 def test_the_check_of_a_store_that_works_raises_nothing(store: Store) -> None:
@@ -304,6 +425,26 @@ locker.take_lock("a", lambda: False).release(True)
 """
 
 
+@pytest.mark.fault("the disk is full or can't be written")
+def test_changes_that_fail_in_the_middle_are_not_made_at_all(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "shared.db")
+    unwritable: str = None  # type: ignore[assignment]
+    with pytest.raises(StoreUnavailable):
+        store.change([Put("key", "value", LONG), Append("list", "item", 5, LONG), Put("other", unwritable, LONG)])
+    assert (store.get("key"), store.items("list")) == (None, [])
+
+
+@pytest.mark.fault("the disk is full or can't be written")
+def test_changes_that_need_a_key_are_not_made_when_the_file_was_removed(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "shared.db")
+    store.put("needed", "1", LONG)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert not store.change([Append("list", "item", 5, LONG)], needs="needed")
+    assert not store.change([Put("key", "value", LONG)], unchanged={"needed": "1"})
+    assert (store.items("list"), store.get("key")) == ([], None)
+
+
 @pytest.mark.fault("too few file descriptors")
 def test_too_many_open_files_are_reported_until_some_are_closed(tmp_path: Path) -> None:
     done = subprocess.run(
@@ -397,6 +538,20 @@ def test_a_redis_that_stopped_is_reported_and_found_again() -> None:
         server.start()
         assert store.get("key") is None
         assert store.put_if_free("key", "value", LONG) is None
+
+
+@pytest.mark.fault("Redis down, lost, slow, back, refusing")
+def test_changes_that_need_a_key_are_not_made_when_redis_was_emptied() -> None:
+    with Redis() as server:
+        store = RedisStore(RedisServer(server.url))
+        store.put("needed", "1", LONG)
+        server.stop()
+        with pytest.raises(StoreUnavailable, match="REDIS_URL"):
+            store.change([Put("key", "value", LONG)], needs="needed")
+        server.start()
+        assert not store.change([Append("list", "item", 5, LONG)], needs="needed")
+        assert not store.change([Put("key", "value", LONG)], unchanged={"needed": "1"})
+        assert (store.items("list"), store.get("key")) == ([], None)
 
 
 def works(store: Store) -> bool:

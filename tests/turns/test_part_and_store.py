@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +16,7 @@ from bridge.journal.claims import Claim, Claims, claim_key
 from bridge.journal.recording import events_key
 from bridge.store import heartbeat
 from bridge.store.heartbeat import Beat
-from bridge.store.port import Store
+from bridge.store.port import Append, Change, Store
 from bridge.turns.part import Part
 from tests.parts import ANSWER, KEEP, SAME, Agent, agent, ask, new_worker, open_store, quick, read, short_lives
 from tests.stores import EmptiedStore, FailingStore
@@ -39,6 +39,15 @@ class Unsure:
 
     def append(self, *write: Any) -> None:
         self._store.append(*write)
+        self._fail_at_first()
+
+    def change(self, changes: Sequence[Change], **conditions: Any) -> bool:
+        made = self._store.change(changes, **conditions)
+        if any(isinstance(change, Append) for change in changes):
+            self._fail_at_first()
+        return made
+
+    def _fail_at_first(self) -> None:
         self.times -= 1
         if self.times >= 0:
             raise StoreUnavailable("no answer")
