@@ -133,13 +133,13 @@ class Conversation:
                 if agent.id == agent_id and not (refusal or others or gone.is_set()):
                     calls: list[ToolCall] = []
                     events = self._with_ending_call(turn, self._run_while_held(turn, hearing, agent, hold, gone))
-                    for event in hearing.note(events):
+                    for event in hearing.note(events, hold.note_at_end):
                         if isinstance(event, ToolCall):
                             calls.append(event)
                         yield event
                     # A client that left does not run the calls. If it comes back, it gets them in a new attempt.
-                    self._open_calls.note(agent_id, turn, [] if gone.is_set() else calls)
-                    self._newest.note(agent_id, turn)
+                    self._open_calls.note(agent_id, turn, [] if gone.is_set() else calls, hold.note_at_end)
+                    self._newest.note(agent_id, turn, hold.note_at_end)
                     return
                 hold.keep_unfinished_mark()
             if refusal:

@@ -38,6 +38,8 @@ def bare_bytes(text: str) -> bytes:
 
 def without_thoughts(text: str) -> str:
     """Returns an assistant's text without the thoughts that its model or its client put into it."""
+    if "<" not in text:
+        return text
     for opening, closing in _THOUGHTS:
         text = _without_parts(text, opening, closing)
     return text
@@ -57,15 +59,38 @@ def digest_bytes(content: bytes) -> str:
 
 def message_digest(message: Message) -> str:
     """Returns a digest of what was said. Two messages with the same text but of different roles have different ones."""
-    text = without_thoughts(message.text) if message.role == "assistant" else message.text
+    return message.digests.get("whole") or _compute_digests(message)["whole"]
+
+
+def spoken_digest(message: Message) -> str:
+    """Returns the digest of an assistant's words without its thoughts, the same as that of their `Passage`."""
+    return message.digests.get("spoken") or _compute_digests(message)["spoken"]
+
+
+def _compute_digests(message: Message) -> dict[str, str]:
+    is_spoken = message.role == "assistant"
+    content = bare_bytes(without_thoughts(message.text) if is_spoken else message.text)
     parts = [message.role, message.tool_call_id, *(call.id for call in message.tool_calls)]
     pictures = [picture.url or picture.data for picture in message.images]
-    return digest_bytes("\0".join([*parts, *pictures, ""]).encode(errors="surrogatepass") + bare_bytes(text))
+    about = "\0".join([*parts, *pictures, ""]).encode(errors="surrogatepass")
+    message.digests["whole"] = digest_bytes(about + content)
+    if is_spoken:
+        message.digests["spoken"] = digest_bytes(content)
+    return message.digests
 
 
-def digests_of_beginnings(digests: Iterable[str]) -> list[str]:
+def digests_of_beginnings(messages: Iterable[Message]) -> list[str]:
     """Returns, for each message of a transcript, a digest of all messages up to it."""
-    return list(accumulate(digests, lambda before, digest: digest_bytes((before + digest).encode()), initial=""))[1:]
+    return list(accumulate(messages, _digest_up_to, initial=""))[1:]
+
+
+def _digest_up_to(before: str, message: Message) -> str:
+    """Returns the digest of all messages up to this one, `before` being the digest of those before it."""
+    key = f"after {before}"
+    found = message.digests.get(key)
+    if found is None:
+        found = message.digests[key] = digest_bytes((before + message_digest(message)).encode())
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ _LONGEST_PLACE = 200
 
 def storable_text(text: str) -> str:
     """Returns the text as Letta's databases can store it: without NUL, and with U+FFFD for each lone surrogate."""
+    if "\x00" not in text and _has_no_surrogate(text):
+        return text
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -24,6 +26,16 @@ def storable_json(text: str) -> str:
         with suppress(ValueError, RecursionError):
             text = json.dumps(json.loads(text), ensure_ascii=False)
     return storable_text(text)
+
+
+def _has_no_surrogate(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def find_lone_surrogate(value: Any, where: str) -> str:

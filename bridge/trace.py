@@ -34,7 +34,7 @@ class Trace:
         parent = _TRACEPARENT.fullmatch(traceparent)
         self.trace_id = parent[1] if parent else ""
         self._flags = parent[2] if parent else ""
-        self._span = secrets.token_hex(8)
+        self._span = secrets.token_hex(8) if parent else ""
         self.key_name = ""
         self.is_turn = False
         self.failure = ""
@@ -85,18 +85,18 @@ class Trace:
         self.calls[call] += 1
 
     def measure_letta_call(self) -> AbstractContextManager[None]:
-        """Adds the time inside the `with` block to `letta_seconds`."""
-        return self._letta.measure()
+        """Adds the time inside each `with` block to `letta_seconds`."""
+        return self._letta
 
     @contextmanager
     def measure_waiting(self, cause: WaitCause) -> Iterator[None]:
         """Adds the time inside the `with` block to `waited_seconds` and to the `waits` for this cause."""
-        with self._waiting.measure(), self._waits[cause].measure():
+        with self._waiting, self._waits[cause]:
             yield
 
 
 class _BusyTime:
-    """Counts the seconds in which at least one thread is busy."""
+    """Counts the seconds in which at least one thread is in a `with` block of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -104,19 +104,17 @@ class _BusyTime:
         self._since = 0.0
         self._sum = 0.0
 
-    @contextmanager
-    def measure(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
                 self._since = time.perf_counter()
             self._inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._inside -= 1
-                if self._inside == 0:
-                    self._sum += time.perf_counter() - self._since
+
+    def __exit__(self, *failure: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._sum += time.perf_counter() - self._since
 
     @property
     def seconds(self) -> float:

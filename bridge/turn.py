@@ -103,6 +103,7 @@ class UserMessage:
 class Message:
     """One message of a client's transcript, with all its text joined. `tool_call_id` and `is_error` are those of a
     tool's result. `name` is the client's optional name; in a tool message, some clients give the tool's name there.
+    `digests` keeps what bridge/fingerprints.py makes of the message, because a message never changes.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -112,6 +113,7 @@ class Message:
     tool_call_id: str = ""
     is_error: bool = False
     images: tuple[Image, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class Turn:
     - `model`: the agent's name or id. `client`: the name of the client's key, "" without a key.
     - `aside`: the request must not reach the agent's memory. `side_rule`: the rule that said so, if any.
     - `transcript`: the client's messages without those of the role "system"; empty if the turn has none.
+    - `sent`: a digest of the messages as the client sent them, by which a repeat is recognised; "" if there is none.
     - `session`: the client's name for its conversation, "" if it sends none.
     - `reply_format`: the form that the agent's final text must have, None for any form.
     - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
@@ -198,6 +201,7 @@ class Turn:
     aside: bool = False
     side_rule: SideRule | None = None
     transcript: tuple[Message, ...] = field(default=(), compare=False, repr=False)
+    sent: str = field(default="", compare=False, repr=False)
     session: str = ""
     reply_format: ReplyFormat | None = None
     known_calls: frozenset[str] = frozenset()

@@ -11,9 +11,11 @@ from bridge.fingerprints import (
     Passages,
     bare_bytes,
     digest_bytes,
+    digests_of_beginnings,
     goes_on,
     mark_conversation,
     message_digest,
+    spoken_digest,
     without_thoughts,
 )
 from bridge.turn import Image, Message, ToolCall, Turn
@@ -52,6 +54,43 @@ def test_a_message_is_recognised_when_its_client_sends_it_changed_in_form(sent: 
 )
 def test_a_message_with_other_words_or_of_another_role_is_another(other: Message) -> None:
     assert message_digest(HELLO) != message_digest(other)
+
+
+# Digests in the store, which keeps them for 30 days: other versions of the bridge made them, too.
+KEPT = (
+    (Message("user", " Hel lo\n"), "0f664a19a35a50c0", "3f14c21add0192ca"),
+    (
+        Message("assistant", "<think>a</think>Grüße, \U0001f600 <b>"),
+        "60e5e6dce639fef3",
+        "2635ebed6c6f1b07",
+    ),
+    (Message("assistant", "", tool_calls=(ToolCall("call_1", "read", "{}"),)), "95518a976696cfbf", "1537c826ccad26db"),
+    (
+        Message(
+            "tool",
+            "done",
+            tool_call_id="call_1",
+            images=(Image("image/png", "AAAA"), Image(url="https://a.example/cat.png")),
+        ),
+        "4e023487c9de5331",
+        "bf132f5e82d94a28",
+    ),
+    (Message("user", "half \ud800"), "92b127a9ca16d9bb", "25dc8f28131982b0"),
+)
+
+
+def test_digests_are_those_that_the_store_keeps() -> None:
+    messages = [message for message, _, _ in KEPT]
+    for _ in range(2):
+        assert [message_digest(message) for message in messages] == [digest for _, digest, _ in KEPT]
+        assert digests_of_beginnings(messages) == [beginning for _, _, beginning in KEPT]
+    assert spoken_digest(messages[1]) == Passage.of(messages[1].text).digest == "e1defeeb8c54f753"
+
+
+def test_a_message_behind_others_has_another_digest_of_the_beginning() -> None:
+    alone, behind = digests_of_beginnings([HELLO]), digests_of_beginnings([CALLED, HELLO])
+    assert digests_of_beginnings([HELLO]) == alone
+    assert alone[-1] != behind[-1] != message_digest(HELLO)
 
 
 def test_a_longer_transcript_with_the_same_beginning_goes_on() -> None:

@@ -4,7 +4,24 @@ import tracemalloc
 
 import pytest
 
-from bridge.json_text import find_lone_surrogate, storable_json
+from bridge.json_text import find_lone_surrogate, storable_json, storable_text
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("", ""),
+        ("plain", "plain"),
+        ("Grüße, \u65e5\u672c, \U0001f600", "Grüße, \u65e5\u672c, \U0001f600"),
+        ("\ufeffwith a mark", "\ufeffwith a mark"),
+        ("nu\x00l", "nul"),
+        ("\x00\ud800é", "\ufffdé"),
+        ("half \udc00", "half \ufffd"),
+        ("a pair in halves \ud83d\ude00", "a pair in halves \U0001f600"),
+    ],
+)
+def test_texts_become_storable(text: str, stored: str) -> None:
+    assert storable_text(text) == stored
 
 
 @pytest.mark.parametrize(

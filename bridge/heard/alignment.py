@@ -11,15 +11,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import chain, count
 from typing import Any
 
 from bridge.fingerprints import (
     Passage,
     Passages,
     bare_bytes,
-    digest_bytes,
     digests_of_beginnings,
     message_digest,
+    spoken_digest,
     without_thoughts,
 )
 from bridge.heard.records import HeardTurn
@@ -31,6 +32,7 @@ SHORTEST_SUMMARY = 200
 SHORTEST_OWN = 40
 # Begins the digest of a replaced message in a list of older messages.
 REPLACED = "-"
+_NO_PASSAGES = Passages(())
 _MAYBE_IDS = re.compile(r"[\w/-]{16,80}")
 
 
@@ -53,7 +55,7 @@ class Alignment:
 
     def __init__(self, messages: Sequence[Message], newer: Sequence[Message], call_ids: CallIds) -> None:
         self.messages = messages
-        self.digests = [message_digest(message) for message in messages]
+        self.digests = [*map(message_digest, messages)]
         self.unmatched = {at for at, message in enumerate(messages) if not _is_known_by_itself(message, call_ids)}
         self.standing: set[int] = set()
         self.told: set[str] = set()
@@ -64,17 +66,15 @@ class Alignment:
         self.last_answer = -1
         self.found_calls: list[str] = []
         self.has_notes = False
-        all_digests = [*self.digests, *map(message_digest, newer)]
-        beginnings = digests_of_beginnings(all_digests)
+        beginnings = digests_of_beginnings(chain(messages, newer))
         self.transcript = beginnings[-1] if beginnings else ""
-        self._all_digests = frozenset(all_digests)
+        self._all_digests = frozenset(chain(self.digests, map(message_digest, newer)))
         self._opens_with_several = not messages and len(newer) > 1
-        self._lengths = {digest: length for length, digest in enumerate(beginnings, 1)}
+        self._lengths = dict(zip(beginnings, count(1), strict=False))
         self._passages: list[Passage] = []
         self._summaries: list[Passage] = []
         self._asides: list[Passage] = []
-        self._all_summaries = Passages(())
-        self._all_asides = Passages(())
+        self._all_summaries = self._all_asides = _NO_PASSAGES
         self._parent: HeardTurn | None = None
         self._told_since: dict[str, set[str]] = {}
         self._history = ""
@@ -119,12 +119,15 @@ class Alignment:
         """Matches messages that stood in the transcript in its turn before this one, at whatever place. Those that had
         been replaced then are restored now.
         """
-        places = {REPLACED + digest: place for place, digest in enumerate(self.digests)}
-        self.restored = {places[one] for one in known if one in places} - self.unmatched
+        replaced = {one.removeprefix(REPLACED) for one in known if one.startswith(REPLACED)}
+        if replaced:
+            places = {digest: place for place, digest in enumerate(self.digests) if digest in replaced}
+            self.restored = {*places.values()} - self.unmatched
         counts = Counter(known)
-        for place in sorted(self.unmatched):
-            if counts[self.digests[place]] > 0:
-                counts[self.digests[place]] -= 1
+        for place in sorted(self.unmatched) if counts else ():
+            digest = self.digests[place]
+            if counts.get(digest, 0) > 0:
+                counts[digest] -= 1
                 self.note_standing(place)
 
     def note_said(self, place: int) -> None:
@@ -152,10 +155,11 @@ class Alignment:
 
     def _index_messages(self) -> None:
         for place, message in enumerate(self.messages):
-            self._places_of_calls |= dict.fromkeys((call.id for call in message.tool_calls), place)
-            if message.role == "assistant" and not message.tool_calls:
-                spoken = digest_bytes(bare_bytes(without_thoughts(message.text)))
-                self._places["said", spoken].append(place)
+            if message.tool_calls:
+                self._places_of_calls |= dict.fromkeys((call.id for call in message.tool_calls), place)
+            if message.role == "assistant":
+                if not message.tool_calls:
+                    self._places["said", spoken_digest(message)].append(place)
             elif message.role == "user":
                 self._places["told", self.digests[place]].append(place)
             elif message.role == "tool":
@@ -180,7 +184,7 @@ class Alignment:
         if turn.kind == "broken off":
             self._note_attempt(turn, since=since)
             return
-        self.told |= set(turn.told)
+        self.told.update(turn.told)
         if since:
             self._told_since.setdefault(turn.transcript, set()).update(turn.told)
         if turn.kind == "ended":
@@ -195,8 +199,9 @@ class Alignment:
             doubtful.append(turn)
 
     def _note_attempt(self, turn: HeardTurn, *, since: bool) -> None:
-        self.attempted |= set(turn.told)
-        self.attempted_since |= set(turn.told if since else ())
+        self.attempted.update(turn.told)
+        if since:
+            self.attempted_since.update(turn.told)
         if self._history_place[0] < 0:  # otherwise a later turn of this conversation tells what stands in it
             self._attempted_history = self._attempted_history or turn.history
 
@@ -204,7 +209,7 @@ class Alignment:
         said = turn.said
         has_said = said is not None and said.length >= SHORTEST_OWN and ("said", said.digest) in self._newest
         if has_said or any(call in self._places_of_calls for call in turn.calls):
-            self.replaced |= {*turn.told} - self._all_digests
+            self.replaced.update(told for told in turn.told if told not in self._all_digests)
 
     def _note_history(self, turn: HeardTurn) -> None:
         """Notes the list of older messages of the turn whose answer is the last in the transcript. An earlier turn that
@@ -279,19 +284,23 @@ class Alignment:
 
     def is_summary(self, message: Message) -> bool:
         """Returns whether the message is mostly a summary that the agent gave aside."""
-        return self._all_summaries.last_in(spoken_bytes(message)) is not None
+        return bool(self._summaries) and self._all_summaries.last_in(spoken_bytes(message)) is not None
 
     def is_answer_aside(self, message: Message) -> bool:
         """Returns whether the message is mostly an answer that the agent gave aside, such as a summary."""
-        return self.is_summary(message) or self._all_asides.last_in(spoken_bytes(message)) is not None
+        if self.is_summary(message):
+            return True
+        return bool(self._asides) and self._all_asides.last_in(spoken_bytes(message)) is not None
 
 
 def _is_known_by_itself(message: Message, call_ids: CallIds) -> bool:
     """Returns whether a message says nothing, or is the result of a call that the bridge made up."""
     if message.role == "tool":
         return call_ids.is_ending_id(message.tool_call_id)
+    if message.images or message.tool_calls:
+        return False
     text = without_thoughts(message.text) if message.role == "assistant" else message.text
-    return not (text.strip() or message.images or message.tool_calls)
+    return not text or text.isspace()
 
 
 def find_said(passages: Passages, message: Message) -> Passage | None:

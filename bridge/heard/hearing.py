@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bridge.fingerprints import Passage, message_digest
+from bridge.fingerprints import Passage, digests_of_beginnings, message_digest
 from bridge.heard.alignment import REPLACED, Alignment
 from bridge.heard.records import HeardTurn, HeardTurns, TurnKind
 from bridge.heard.stored import StoredTalk
 from bridge.heard.telling import tell
 from bridge.letta.gateway import Agent, Gateway
-from bridge.store.port import Store
+from bridge.store.port import Store, Write
 from bridge.turn import (
     Message,
     NewInput,
@@ -45,8 +45,10 @@ class Hearing:
         self._history: list[str] = []
         self._calls: list[str] = []
         self._transcript = ""
-        last = max((at for at, message in enumerate(turn.transcript) if message.role == "assistant"), default=-1)
-        self._older, self._newer = turn.transcript[: last + 1], turn.transcript[last + 1 :]
+        after_last = len(turn.transcript)
+        while after_last and turn.transcript[after_last - 1].role != "assistant":
+            after_last -= 1
+        self._older, self._newer = turn.transcript[:after_last], turn.transcript[after_last:]
 
     def set_listener(self, agent_id: str) -> None:
         """Says for which agent the turn is noted; without that, nothing is."""
@@ -63,6 +65,9 @@ class Hearing:
         self.set_listener(agent.id)
         if self._notes is None:
             return self._turn.new_input
+        if not self._older and len(self._newer) == 1 and self._newer[0].role == "user":
+            self._transcript = digests_of_beginnings(self._newer)[-1]
+            return self._turn.new_input  # there is nothing that the agent could have heard, or not heard, before
         older = Alignment(self._older, self._newer, self._turn.call_ids)
         self._transcript = older.transcript
         older.match_turns(self._notes.newest_first(), self._notes.history)
@@ -142,8 +147,10 @@ class Hearing:
 
     # --- what is noted --------------------------------------------------------------------------------
 
-    def note(self, events: Iterator[TurnEvent]) -> Iterator[TurnEvent]:
-        """Yields the events of the turn as the client gets them, and notes at the end what the agent heard and said."""
+    def note(self, events: Iterator[TurnEvent], write: Write | None = None) -> Iterator[TurnEvent]:
+        """Yields the events of the turn as the client gets them, and notes at the end what the agent heard and said.
+        `write` has the changes of the store made; without it, they are made at that moment.
+        """
         text: list[Text] = []
         calls: list[str] = []
         began = False
@@ -160,7 +167,8 @@ class Hearing:
         finally:
             if self._notes is not None and began:
                 said = Passage.of(joined_text(text))
-                self._notes.note(self._noted_turn(self._notes, kind, said if said.length else None, calls))
+                noted = self._noted_turn(kind, said if said.length else None, calls)
+                self._notes.note(noted, () if kind in ("aside", "summary") else self._history, write)
 
     def _kind_of_good_end(self) -> TurnKind:
         if not self._turn.aside:
@@ -169,14 +177,13 @@ class Hearing:
         # A client may sum up results that the agent waits for, and never send them: then the summary has to be told.
         return "summary" if rule is not None and rule.summary and not self._turn.new_input.results else "aside"
 
-    def _noted_turn(self, notes: HeardTurns, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
+    def _noted_turn(self, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
         if kind in ("aside", "summary"):
             return HeardTurn(kind, said=said)
         told = [message_digest(message) for message in self._newer if message.role == "user"]
         results = [result.call_id for result in self._new_input.results]
-        history = notes.keep_history(self._history)
         calls = (*self._calls, *calls)
-        return HeardTurn(kind, tuple(told), tuple(results), said, calls, history, self._transcript)
+        return HeardTurn(kind, tuple(told), tuple(results), said, calls, transcript=self._transcript)
 
 
 def _without(said: Sequence[UserMessage], heard: Sequence[Message]) -> list[UserMessage]:

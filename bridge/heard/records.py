@@ -9,11 +9,12 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from bridge.errors import StoreUnavailable
 from bridge.fingerprints import LONGEST_ID, Passage, digest_bytes
-from bridge.store.port import Store
+from bridge.store.port import Append, Put, Store, Write
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +24,9 @@ KEEP = 30 * 86_400.0
 # How many messages, results and calls of one turn are noted, the newest ones. Later turns with the agent read all that
 # is noted. What is not noted is looked for among the agent's stored messages.
 MOST_NOTED = 200
+# So many turns of all agents are kept in memory as they were read, if their texts are not longer than usual.
+MOST_IN_MEMORY = 2_000
+USUAL_LENGTH = 1_000
 
 TurnKind = Literal["ended", "broken off", "aside", "summary"]
 
@@ -64,6 +68,14 @@ class HeardTurn:
         return cls(kind, tuple(told), tuple(results), passage, tuple(calls), history, transcript)
 
 
+_turn_from_usual_text = lru_cache(MOST_IN_MEMORY)(HeardTurn.from_text)
+
+
+def _turn_from_text(text: str) -> HeardTurn | None:
+    """Returns the turn as `from_text` does. Each turn of a conversation reads all the turns before it."""
+    return _turn_from_usual_text(text) if len(text) <= USUAL_LENGTH else HeardTurn.from_text(text)
+
+
 def _within_limits(turn: HeardTurn) -> HeardTurn:
     results, calls = ([one for one in ids if len(one) <= LONGEST_ID] for ids in (turn.results, turn.calls))
     return replace(
@@ -95,32 +107,30 @@ class HeardTurns:
         except StoreUnavailable as fault:
             log.warning("what an agent has heard could not be read: %s", fault.message)
             return
-        yield from (turn for turn in map(HeardTurn.from_text, reversed(texts)) if turn is not None)
+        yield from (turn for turn in map(_turn_from_text, reversed(texts)) if turn is not None)
 
-    def note(self, turn: HeardTurn) -> None:
-        """Adds the newest turn. Only logs a fault of the store, because the agent has answered."""
+    def note(self, turn: HeardTurn, history: Sequence[str] = (), write: Write | None = None) -> None:
+        """Adds the newest turn, and keeps the digests of its `history`. `write` has the changes made; without it, they
+        are made now. Only logs a fault of the store, because the agent has answered.
+        """
+        kept = []
+        if history:  # the same list always has the same name
+            text = " ".join(history)
+            turn = replace(turn, history=digest_bytes(text.encode()))
+            kept = [Put(self._history_key(turn.history), text, KEEP)]
+        added = Append(f"heard:{self._name}", _within_limits(turn).to_text(), MOST_TURNS, KEEP)
         try:
-            self._store.append(f"heard:{self._name}", _within_limits(turn).to_text(), MOST_TURNS, KEEP)
+            (write or self._store.change)([*kept, added])
         except StoreUnavailable as fault:
             log.warning("what an agent has heard could not be noted: %s", fault.message)
 
     def history(self, name: str) -> list[str]:
-        """Returns the digests in a list that `keep_history` keeps; [] for the name "", or if the list is lost."""
+        """Returns the digests in a list that `note` kept; [] for the name "", or if the list is lost."""
         try:
-            text = self._store.get(f"heard-history:{self._name}:{name}") if name else None
+            text = self._store.get(self._history_key(name)) if name else None
         except StoreUnavailable:
             text = None
         return [] if text is None else text.split()
 
-    def keep_history(self, digests: Sequence[str]) -> str:
-        """Keeps a list of digests and returns its name, "" for an empty list. The same list always has one name."""
-        if not digests:
-            return ""
-        text = " ".join(digests)
-        name = digest_bytes(text.encode())
-        try:
-            self._store.put(f"heard-history:{self._name}:{name}", text, KEEP)
-        except StoreUnavailable as fault:
-            log.warning("what an agent has heard could not be noted: %s", fault.message)
-            return ""
-        return name
+    def _history_key(self, name: str) -> str:
+        return f"heard-history:{self._name}:{name}"

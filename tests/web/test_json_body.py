@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bridge.errors import InvalidRequest, TooDeep
-from bridge.web.json_body import MOST_VALUES, parse_json_body, parsed_size
+from bridge.errors import BridgeError, InvalidRequest, TooDeep
+from bridge.quick_json import RememberedValues
+from bridge.web.json_body import MOST_VALUES, Arrays, count_values, parse_json_body, parsed_size
 
 NOT_JSON: list[tuple[bytes, str]] = [
     (b"", "is empty; send a JSON object"),
@@ -95,5 +99,87 @@ def test_only_utf8_is_json() -> None:
 
 def test_a_text_takes_its_length_whatever_is_in_it() -> None:
     texts = json.dumps({"a": '[{,\\"' * 10_000, "b": ["x" * 100] * 100}).encode()
-    assert parsed_size(texts) == len(texts)
-    assert parsed_size(b'{"a":[' + b"{}," * 1_000 + b"{}]}") > 70 * 1_000
+    assert parsed_size(texts, count_values(texts)) == len(texts)
+    objects = b'{"a":[' + b"{}," * 1_000 + b"{}]}"
+    assert parsed_size(objects, count_values(objects)) > 70 * 1_000
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def outcome(body: bytes, arrays: Arrays | None = None) -> str:
+    try:
+        return repr(parse_json_body(body, 5, arrays))
+    except BridgeError as fault:
+        return repr((type(fault), fault.message, fault.code))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["model", "tools", "messages"]), VALUES), max_size=4),
+    st.booleans(),
+    st.sampled_from([(",", ":"), (", ", ": "), (" ,", " :")]),
+)
+def test_a_body_is_read_as_carefully_as_ever(fields: Any, escaped: bool, marks: tuple[str, str]) -> None:
+    """Also with two fields of one name, in whatever form it is written, the first time and again."""
+    texts = (
+        f"{json.dumps(name)}{marks[1]}{json.dumps(value, ensure_ascii=escaped, separators=marks)}"
+        for name, value in fields
+    )
+    body = f"{{{marks[0].join(texts)}}}".encode("utf-8", "surrogatepass")
+    arrays: Arrays = RememberedValues(1_000)
+    careful = outcome(body)
+    for known in (False, True):
+        assert outcome(body, arrays) == careful, known
+
+
+def test_an_array_of_tools_with_the_same_text_is_the_same_object() -> None:
+    arrays: Arrays = RememberedValues(1_000)
+    tools = [{"name": "look", "description": "\u00e9"}]
+    long = "x" * 100_000
+    bodies = [{"messages": [text], "tools": tools} for text in ("1", "2", long, f"{long}2")]
+    read = [
+        parse_json_body(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), arrays=arrays)
+        for body in bodies
+    ]
+    assert read == bodies
+    assert len({id(one["tools"]) for one in read}) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"tools":TOOLS,"tools":TOOLS}', "occurs twice"),
+        ('{"tools":[],"tools":TOOLS}', "occurs twice"),
+        ('{"tools":TOOLS,"model":1,"model":2}', "occurs twice"),
+        ('{"tools":TOOLS,"a":NaN}', "NaN"),
+        ('{"tools":TOOLS,}', "not valid JSON"),
+        ('{"tools":TOOLS', "not valid JSON"),
+    ],
+)
+def test_a_known_array_hides_nothing_else_of_the_body(body: str, words: str) -> None:
+    tools, arrays = '[{"name":"look"}]', RememberedValues[list[Any]](1_000)
+    parse_json_body(f'{{"tools":{tools}}}'.encode(), arrays=arrays)
+    with pytest.raises(InvalidRequest, match=words):
+        parse_json_body(body.replace("TOOLS", tools).encode(), arrays=arrays)
+
+
+@pytest.mark.parametrize("elsewhere", ['"metadata":TOOLS,"tools":TOOLS', '"tools":TOOLS,"metadata":[TOOLS]'])
+@pytest.mark.parametrize("tools", ['[{"name":"look"}]', "[]", "[1]"])
+def test_an_equal_array_elsewhere_in_the_body_stays_there(elsewhere: str, tools: str) -> None:
+    arrays = RememberedValues[list[Any]](1_000)
+    body = f"{{{elsewhere.replace('TOOLS', tools)}}}".encode()
+    for _ in range(2):
+        assert parse_json_body(body, arrays=arrays) == json.loads(body)
+
+
+def test_an_array_that_was_refused_is_refused_again() -> None:
+    arrays: Arrays = RememberedValues(1_000)
+    for _ in range(2):
+        with pytest.raises(InvalidRequest, match="occurs twice"):
+            parse_json_body(b'{"tools":[{"a":1,"a":1}]}', arrays=arrays)
+        with pytest.raises(TooDeep):
+            parse_json_body(b'{"tools":[[[1]]]}', deepest=3, arrays=arrays)

@@ -52,12 +52,17 @@ class Chunks:
 
     def chunks_for(self, event: AgentEvent) -> list[JsonObject]:
         """Returns the chunks for one event, often none. Keeps token counts and stop reason for `last_chunks`."""
+        delta = self.delta_for(event)
+        return [] if delta is None else [self._delta_chunk(delta)]
+
+    def delta_for(self, event: AgentEvent) -> JsonObject | None:
+        """Returns what one event adds to the message, often None. Keeps token counts and stop reason."""
         match event:
             case Text() | Reasoning():
-                return [self.text_chunk(type(event), self.text_of(event))]
+                return {_FIELDS[type(event)]: self.text_of(event)}
             case ToolCall():
                 self._calls += 1
-                return [self._delta_chunk({"tool_calls": [_call_delta(event, self._calls - 1)]})]
+                return {"tool_calls": [_call_delta(event, self._calls - 1)]}
             case Used():
                 self._used = event
             case Stopped(reason):
@@ -66,7 +71,7 @@ class Chunks:
                 pass
             case _:
                 assert_never(event)
-        return []
+        return None
 
     def text_of(self, event: Text | Reasoning) -> str:
         """Returns a piece's text, after an empty line if it begins a further message. Call once a piece, in order."""
@@ -79,18 +84,26 @@ class Chunks:
 
     def last_chunks(self) -> list[JsonObject]:
         """Returns the chunk with the finish reason and, if the client wants it, the chunk with the token counts."""
-        last = [self._choice_chunk(self._role, finish_reason(self._reason, self._calls > 0))]
+        last = [self._choice_chunk(self._role, self.finish_reason)]
         if self._include_usage:
             last.append(
                 {
                     **_common_fields(self._envelope, "chat.completion.chunk"),
                     "choices": [],
-                    "usage": _usage_object(self._used),
+                    "usage": self.usage,
                 },
             )
         return last
 
-    def _delta_chunk(self, delta: dict[str, Any]) -> JsonObject:
+    @property
+    def finish_reason(self) -> str:
+        return finish_reason(self._reason, self._calls > 0)
+
+    @property
+    def usage(self) -> JsonObject:
+        return _usage_object(self._used)
+
+    def _delta_chunk(self, delta: JsonObject) -> JsonObject:
         whole = {**self._role, **delta}
         self._role = {}
         return self._choice_chunk(whole, None)
@@ -101,32 +114,23 @@ class Chunks:
 
 
 def completion_from_events(events: Iterable[AgentEvent], envelope: Envelope) -> JsonObject:
+    """Joins what the chunks of a stream would add. `content` is null only if there are calls and no text."""
     chunks = Chunks(envelope, include_usage=True)
-    return _join_chunks(
-        [*(chunk for event in events for chunk in chunks.chunks_for(event)), *chunks.last_chunks()], envelope
-    )
-
-
-def _join_chunks(chunks: Iterable[JsonObject], envelope: Envelope) -> JsonObject:
-    """Joins the chunks of a stream to one completion. Its `content` is null only if there are calls and no text."""
     content, reasoning, calls = list[str](), list[str](), list[JsonObject]()
-    finish, usage = "stop", _usage_object(Used(0, 0))
-    for chunk in chunks:
-        usage = chunk.get("usage") or usage
-        for choice in chunk["choices"]:
-            delta = choice["delta"]
-            content.append(delta.get("content", ""))
-            reasoning.append(delta.get("reasoning_content", ""))
-            calls += [{k: v for k, v in call.items() if k != "index"} for call in delta.get("tool_calls", ())]
-            finish = choice["finish_reason"] or finish
+    for delta in map(chunks.delta_for, events):
+        if delta is None:
+            continue
+        content.append(delta.get("content", ""))
+        reasoning.append(delta.get("reasoning_content", ""))
+        calls += [{k: v for k, v in call.items() if k != "index"} for call in delta.get("tool_calls", ())]
     text = "".join(content)
     message: dict[str, Any] = {"role": "assistant", "content": None if calls and not text else text, "refusal": None}
     if any(reasoning):
         message["reasoning_content"] = "".join(reasoning)
     if calls:
         message["tool_calls"] = calls
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
-    return {**_common_fields(envelope, "chat.completion"), "choices": [choice], "usage": usage}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": chunks.finish_reason}
+    return {**_common_fields(envelope, "chat.completion"), "choices": [choice], "usage": chunks.usage}
 
 
 def _common_fields(envelope: Envelope, kind: str) -> dict[str, Any]:

@@ -6,14 +6,17 @@ Known fields are checked. Unknown fields are ignored, because clients send many 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.parameters import check_parameters, parse_reply_format
 from bridge.dialects.openai.content import parse_content
+from bridge.dialects.openai.known_tools import KnownTools
+from bridge.dialects.openai.known_transcripts import KnownTranscript, KnownTranscripts
 from bridge.dialects.openai.parameters import parse_flag, parse_model
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
-from bridge.dialects.openai.transcript import Transcript, check_result_length
+from bridge.dialects.openai.transcript import check_result_length
 from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.errors import InvalidRequest
 from bridge.json_text import storable_json, storable_text
@@ -29,15 +32,27 @@ ROLES = {
 }
 
 
-def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = False) -> Turn:
+@dataclass(frozen=True, slots=True)
+class KnownRequests:
+    """What is remembered of earlier chat requests under the same rules."""
+
+    tools: KnownTools = field(default_factory=KnownTools)
+    transcripts: KnownTranscripts = field(default_factory=KnownTranscripts)
+
+
+def parse_chat_request(
+    body: JsonObject, rules: RequestRules, known: KnownRequests | None = None, *, aside: bool = False
+) -> Turn:
     """Returns the turn that a chat request asks for. It is aside (kept out of the agent's memory) by `aside`, by a
     `model` that ends with `:aside`, or by a side rule.
     """
+    known = known or KnownRequests()
     model = parse_model(body)
-    tools = () if body.get("tool_choice") == "none" else parse_tools(body, rules.most_tools)
+    tools = () if body.get("tool_choice") == "none" else parse_tools(body, rules.most_tools, known.tools)
     check_parameters(body)
+    transcript = parse_transcript(body, rules, known.transcripts)
     fields = transcript_fields(
-        parse_transcript(body, rules),
+        transcript.messages,
         rules.side_rules,
         aside=aside or model.endswith(ASIDE_SUFFIX),
         has_tools=bool(tools),
@@ -49,6 +64,7 @@ def parse_chat_request(body: JsonObject, rules: RequestRules, *, aside: bool = F
         tool_choice=parse_tool_choice(body, tools),
         parallel_tool_calls=body.get("parallel_tool_calls") is None or parse_flag(body, "parallel_tool_calls"),
         stream=parse_flag(body, "stream"),
+        sent=transcript.digests[-1],
         **fields,
     )
 
@@ -58,19 +74,21 @@ def wants_usage(body: JsonObject) -> bool:
     return parse_flag(options, "include_usage", "stream_options.") if isinstance(options, dict) else False
 
 
-def parse_transcript(body: JsonObject, rules: RequestRules) -> Transcript:
+def parse_transcript(body: JsonObject, rules: RequestRules, known: KnownTranscripts) -> KnownTranscript:
+    """Returns the messages of a request, with digests of their JSON."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         other = " `input` is for /v1/responses." if "input" in body else ""
         raise InvalidRequest(f"`messages` must be an array with at least one message.{other}", param="messages")
-    found = []
-    for index, item in enumerate(messages):
+
+    def parse(item: Any, index: int) -> Message:
         where = f"messages[{index}]"
         message = _parse_message(item, where, rules.image_urls)
         if message.role == "tool":
             check_result_length(message.text, f"{where}.content", rules.longest_result)
-        found.append(message)
-    return found
+        return message
+
+    return known.read(messages, parse)
 
 
 def _parse_message(value: Any, where: str, image_urls: bool) -> Message:

@@ -17,17 +17,26 @@ _ROO_CODE_PREFIX = "Formatting re-enabled\n"
 
 def find_side_rule(transcript: Transcript, has_tools: bool, rules: Sequence[SideRule]) -> SideRule | None:
     """Returns the first rule that recognises a request as a side request, None if no rule does."""
-    return next((rule for rule in rules if _rule_fits(transcript, has_tools, rule)), None)
+    last = _texts_by_role(transcript[-1:])
+    first = _texts_by_role(transcript)
+    for rule in rules:
+        asking = (last if rule.last else first).get(rule.role)
+        if asking is not None and asking.startswith(rule.begins) and _rule_fits(transcript, has_tools, rule):
+            return rule
+    return None
+
+
+def _texts_by_role(messages: Transcript) -> dict[str, str]:
+    """Returns, for each role, the text of its first message."""
+    texts: dict[str, str] = {}
+    for message in messages:
+        if message.role not in texts:
+            texts[message.role] = message.text.removeprefix(_ROO_CODE_PREFIX)
+    return texts
 
 
 def _rule_fits(transcript: Transcript, has_tools: bool, rule: SideRule) -> bool:
-    asking = transcript[-1:] if rule.last else [message for message in transcript if message.role == rule.role]
-    if (
-        not asking
-        or asking[0].role != rule.role
-        or not asking[0].text.removeprefix(_ROO_CODE_PREFIX).startswith(rule.begins)
-    ):
-        return False
+    """Returns whether the whole request is as the rule says; how its message begins is not looked at here."""
     spoken = sum(message.role != "system" for message in transcript)
     if (rule.alone and spoken > 1) or (has_tools and not rule.tools):
         return False

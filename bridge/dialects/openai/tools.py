@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from bridge.dialects.openai.known_tools import KnownTools
 from bridge.errors import InvalidRequest
 from bridge.turn import JsonObject, ToolChoice, ToolSpec
 
 Parsed = TypeVar("Parsed")
 
 
-def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
-    """Returns the tools of a request. Only function tools are valid: OpenAI itself runs the tools of other types."""
+def parse_tools(body: JsonObject, most: int, known: KnownTools | None = None) -> tuple[ToolSpec, ...]:
+    """Returns the tools of a request. Only function tools are valid: OpenAI itself runs the tools of other types.
+    `known` are the tools of earlier requests.
+    """
     for old in ("functions", "function_call"):
         if body.get(old):
             raise InvalidRequest(f"`{old}` is not supported; use `tools` and `tool_choice`.", param=old)
@@ -25,6 +28,15 @@ def parse_tools(body: JsonObject, most: int) -> tuple[ToolSpec, ...]:
         raise InvalidRequest(
             f"`tools` has {len(tools)} tools; the limit is {most}.", param="tools", code="too_many_tools"
         )
+    specs = known.specs(tools) if known else None
+    if specs is None:
+        specs = _parse_list(tools)
+        if known:
+            known.add(tools, specs)
+    return specs
+
+
+def _parse_list(tools: list[Any]) -> tuple[ToolSpec, ...]:
     specs = tuple(refused_by_name(_parse_tool, item, f"tools[{index}]") for index, item in enumerate(tools))
     seen: set[str] = set()
     for index, spec in enumerate(specs):

@@ -74,7 +74,8 @@ def call_fields(transcript: Transcript) -> dict[str, Any]:
 
 
 def _last_assistant_index(transcript: Transcript) -> int:
-    return max((index for index, message in enumerate(transcript) if message.role == "assistant"), default=-1)
+    places = range(len(transcript) - 1, -1, -1)
+    return next((place for place in places if transcript[place].role == "assistant"), -1)
 
 
 def _user_messages(fresh: Transcript) -> tuple[UserMessage, ...]:

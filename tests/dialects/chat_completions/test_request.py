@@ -8,6 +8,7 @@ import pytest
 from bridge.dialects.base import RequestRules
 from bridge.dialects.chat_completions.request import ROLES, parse_chat_request, parse_transcript, wants_usage
 from bridge.dialects.openai.call_ids import CALL_IDS
+from bridge.dialects.openai.known_transcripts import KnownTranscripts
 from bridge.dialects.openai.transcript import Transcript
 from bridge.errors import InvalidRequest
 from bridge.turn import Message, NewInput, ToolCall, Turn, UserMessage
@@ -30,7 +31,7 @@ def parse(value: Any) -> Turn:
 
 
 def transcript(value: Any) -> Transcript:
-    return parse_transcript(value, RULES)
+    return parse_transcript(value, RULES, KnownTranscripts()).messages
 
 
 def text_of(content: Any, role: str = "user") -> str:
