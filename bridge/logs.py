@@ -18,6 +18,9 @@ from bridge.trace import current_trace_or_none
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LONGEST = 8_000  # characters of a logged text
+SHORTEST_SECRET = 4
+_PLAIN = (bool, int, float, type(None))
+_encode = json.JSONEncoder(default=str).encode
 # Anything that looks like a key is hidden: Letta's errors may quote what a model provider refused.
 _KEY_PATTERN = re.compile(r"(?i)(\bbearer\s+|\bbasic\s+|\bsk-|\bapi[-_]?key[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]{4,}")
 # These libraries log every connection.
@@ -59,16 +62,18 @@ class StoppedClientFilter(logging.Filter):
 
 
 class _LineFormatter(logging.Formatter):
-    """Base of both forms of a log line. Secrets of fewer than 4 characters are not hidden."""
+    """Base of both forms of a log line. Secrets of fewer than SHORTEST_SECRET characters are not hidden."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         super().__init__()
-        known = [secret for secret in secrets if len(secret) >= 4]
+        known = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         # The secrets as repr() writes them are hidden, too: gunicorn logs its settings so at the level debug.
         self._secrets = list(dict.fromkeys(form for secret in known for form in (secret, repr(secret)[1:-1])))
 
     def hide_secrets(self, text: str) -> str:
         """Writes *** in place of the secrets, and of anything that looks like a key or token."""
+        if len(text) < SHORTEST_SECRET:
+            return text
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return _KEY_PATTERN.sub(r"\1***", text)
@@ -86,11 +91,13 @@ class _LineFormatter(logging.Formatter):
 
     def _plain_value(self, value: Any) -> Any:
         """Returns a logged value as JSON without secrets, its texts cut after LONGEST characters."""
-        if isinstance(value, Mapping):
-            return {str(name): self._plain_value(item) for name, item in value.items()}
+        if isinstance(value, _PLAIN):
+            return value
         if isinstance(value, list | tuple):
             return [self._plain_value(item) for item in value]
-        return value if isinstance(value, bool | int | float | None) else self.hide_secrets(str(value)[:LONGEST])
+        if not isinstance(value, str) and isinstance(value, Mapping):
+            return {str(name): self._plain_value(item) for name, item in value.items()}
+        return self.hide_secrets(str(value)[:LONGEST])
 
 
 class JsonLines(_LineFormatter):
@@ -105,7 +112,7 @@ class JsonLines(_LineFormatter):
             "message": self.hide_secrets(record.getMessage()[:LONGEST]),
         }
         details = {name: value for name, value in self.record_details(record).items() if name not in line}
-        return json.dumps({**line, **details}, default=str)
+        return _encode({**line, **details})
 
 
 class TextLines(_LineFormatter):

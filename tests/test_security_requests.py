@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import socket
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from tests.described import DESCRIPTION
 from tests.fakes import FakeGateway
 from tests.letta_server import LettaServerStub
 from tests.sse_checker import check_error
-from tests.waiting import SOON
+from tests.waiting import turns_have_ended, until
 
 pytestmark = [pytest.mark.servers, pytest.mark.strict]
 
@@ -71,9 +70,7 @@ def bridge_client(letta: LettaServerStub, environment: Mapping[str, str]) -> Ite
     try:
         yield create_app(made, LettaServer(made, connection)).test_client()
     finally:
-        for thread in threading.enumerate():
-            if thread.name == "turn":  # a reply may arrive before its turn has closed the connection
-                thread.join(SOON)
+        until(turns_have_ended)  # a reply may arrive before its turn has closed the connection
         connection.close()
         with warnings.catch_warnings():
             # Closes what the HTTP libraries left in reference cycles now, not during another test.

@@ -12,7 +12,6 @@ from bridge.limits.allowance import Allowance, KeySlot
 from bridge.limits.gate import Gate, Slot
 from bridge.reply_format.checker import check_schema
 from bridge.stubs.cache import StubCache
-from bridge.stubs.work import Work
 from bridge.turn import Turn
 
 
@@ -62,15 +61,13 @@ class Admission:
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
         """Returns the turn with its checked tools. An agent that the key may not use counts as unknown."""
-        work = Work()
-        checked = tuple(self._stubs.check_tool(spec, spec.place, work) for spec in turn.tools)
+        checked = self._stubs.check_tools(turn.tools)
         if turn.reply_format is not None:
             check_schema(turn.reply_format, self._settings.max_schema)
-        turn = replace(turn, tools=checked)
         if key is None:
-            return turn
+            return replace(turn, tools=checked)
         self._directory.check_visible(turn.model, key.agents)
-        return replace(turn, client=key.name, methods=key.methods, visible_agents=key.agents)
+        return replace(turn, tools=checked, client=key.name, methods=key.methods, visible_agents=key.agents)
 
 
 def _enter(gate: Gate, key_slot: KeySlot) -> Slot:

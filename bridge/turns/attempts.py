@@ -128,9 +128,8 @@ class Attempts:
 
     def begin(self, claim: Claim, claims: Claims, *, repeated: bool) -> Attempt:
         """Returns a new attempt for a stored claim. Runs nothing yet. The next heartbeat names the attempt."""
-        recording = Recording(
-            self.store, claim.token, self.keep, partial(claims.renew, claim), partial(self._restore, claims, claim)
-        )
+        renew, restore = partial(claims.renew, claim), partial(self._restore, claims, claim)
+        recording = Recording(self.store, claim.token, self.keep, renew, restore, claims.key)
         attempt = Attempt(claim, claims, recording, repeated=repeated)
         with self._guard:
             self._attempts[claim.token] = attempt

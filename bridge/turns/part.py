@@ -45,9 +45,8 @@ class Part:
         If the earlier attempt failed or is `lost` (joined, but without an answer), makes a new attempt.
         """
         while True:
-            self._attempts.heartbeat.wait_for_lost_data(self._claims.is_claimed)  # the turn may be running
             mine = Claim.new(self._identity.body, self._attempts.heartbeat.id)
-            there = self._claims.take(mine)
+            there = self._take(mine)
             if there is None:
                 return self._make_attempt(mine, repeated=False)
             if there.body != mine.body:
@@ -57,6 +56,17 @@ class Part:
             again = Claim.new(mine.body, mine.worker, there.turn)
             if self._claims.take_over(there, again):
                 return self._make_attempt(again, repeated=True)
+
+    def _take(self, mine: Claim) -> Claim | None:
+        """Stores our claim if the turn has none, and returns None. Otherwise returns the claim that is there. If the
+        store has just lost its data, waits for that of the other workers first: one may run the turn.
+        """
+        heartbeat = self._attempts.heartbeat
+        kept = heartbeat.sign_of_kept_data()
+        if kept is not None and self._claims.take_if_free(mine, kept):  # the usual case
+            return None
+        heartbeat.wait_for_lost_data(self._claims.is_claimed)
+        return self._claims.take(mine)
 
     def _make_attempt(self, claim: Claim, *, repeated: bool) -> None:
         attempt = self._attempts.begin(claim, self._claims, repeated=repeated)

@@ -1,11 +1,12 @@
-"""Runs the turns of this worker, each in a thread of its own, and records what happens in them."""
+"""Runs the turns of this worker, each in a thread that runs no other one, and records what happens in them."""
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from threading import Thread
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from bridge.conversation import Conversation
 from bridge.dialects.base import Dialect
@@ -14,6 +15,7 @@ from bridge.history.recorder import Recorder
 from bridge.history.records import TurnRecord
 from bridge.journal.claims import Identity
 from bridge.limits.gate import Slot
+from bridge.thread_pool import ThreadPool
 from bridge.trace import current_trace, set_current_trace
 from bridge.turn import RecordEvent, Turn
 from bridge.turns.attempts import Attempt, Attempts
@@ -30,9 +32,11 @@ class Turns:
     attempts: Attempts
     recorder: Recorder
     on_end: Sequence[Callable[[TurnRecord], None]]
+    # A slot limits the turns, so no turn waits for a thread.
+    threads: ThreadPool = field(default_factory=lambda: ThreadPool(sys.maxsize, "turn"))
 
     def begin(self, turn: Turn, dialect: Dialect, identity: Identity, slot: Slot) -> Part:
-        """Returns the request's part in the turn. Starts a thread, unless the turn runs or its answer is recorded."""
+        """Returns the request's part in the turn. Uses a thread, unless the turn runs or its answer is recorded."""
         part = Part(self.attempts, identity, _TurnRunner(self, turn, dialect, slot))
         part.begin()
         return part
@@ -79,7 +83,7 @@ class _TurnRunner:
     def start(self, attempt: Attempt) -> None:
         self._slot.share()
         try:
-            Thread(target=self._run_in_thread, args=(attempt,), name="turn", daemon=True).start()
+            self._turns.threads.run(partial(self._run_in_thread, attempt))
         except BaseException:
             self._slot.leave()
             raise
@@ -90,6 +94,7 @@ class _TurnRunner:
         try:
             self._turns.run(attempt, self._turn, self._dialect)
         finally:
+            set_current_trace(None)
             self._slot.leave()
 
     def cancel(self, run_id: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from logging import Logger
+from typing import cast
 
 from flask import Request, Response
 
@@ -21,6 +22,7 @@ from bridge.turns.stream import FORMAT_KNOWN, SHOWN
 from bridge.turns.turns import Turns
 from bridge.web.bodies import Bodies
 from bridge.web.listener import FORMAT_HEADER, Listener
+from bridge.web.prefix import Environ
 from bridge.web.shutdown import Shutdown
 
 STREAM_HEADERS = {"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store"}
@@ -33,6 +35,36 @@ PARENT_HEADERS = ("X-Parent-Session-Id", "X-Codex-Parent-Thread-Id", "X-OpenAI-S
 # threads of Codex may be in one session.
 SESSION_HEADERS = ("X-Session-Id", "Thread-Id", "Session-Id", "X-OpenWebUI-Chat-Id")
 LONGEST_SESSION = 200
+
+
+def _environ_key(header: str) -> str:
+    return f"HTTP_{header.upper().replace('-', '_')}"
+
+
+# Most requests have none of these headers. Flask would raise an exception inside for each that is missing.
+_ASIDE_KEY, _IDEMPOTENCY_KEY = _environ_key(ASIDE_HEADER), _environ_key(KEY_HEADER)
+_PARENT_KEYS = tuple(map(_environ_key, PARENT_HEADERS))
+_SESSION_KEYS = tuple(map(_environ_key, SESSION_HEADERS))
+
+
+class TurnResponse(Response):
+    """Has its body made by a generator, from which the server takes the frames itself. Flask would have two iterators
+    between them, for each frame.
+    """
+
+    def get_app_iter(self, environ: Environ) -> Iterable[bytes]:
+        return _Frames(cast("Iterable[bytes]", self.response), self.close)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frames:
+    """The body of a response for the server. `close` closes the response."""
+
+    frames: Iterable[bytes]
+    close: Callable[[], None]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +128,17 @@ class Answers:
     ) -> tuple[Turn, Listener]:
         """Begins the request's turn. The turn keeps some of the parsed body, such as the messages and the tools."""
         body = read_body()
-        aside = request.headers.get(ASIDE_HEADER) == "1" or any(map(request.headers.get, PARENT_HEADERS))
+        environ = request.environ
+        aside = environ.get(_ASIDE_KEY) == "1" or any(map(environ.get, _PARENT_KEYS))
         parsed = dialect.parse(body, aside=aside)
         # A message to Letta's own API is of the conversation in its path, in which its calls are looked for, too.
-        named = "" if parsed.turn.answers_all_calls else _session_name(request)
+        named = "" if parsed.turn.answers_all_calls else next(filter(None, map(environ.get, _SESSION_KEYS)), "")
         session = (named or parsed.turn.session)[:LONGEST_SESSION]
         turn = self.admission.admit(replace(parsed.turn, session=session), key)
-        identity = self.identities.identify(request.headers.get(KEY_HEADER, ""), dialect, body, turn)
+        identity = self.identities.identify(environ.get(_IDEMPOTENCY_KEY, ""), dialect, body, turn)
         part = self.turns.begin(turn, dialect, identity, slot)
         parsed.reply.begin(part.turn_id)
-        return turn, Listener(part, parsed.reply, request.environ, self.log, self.shutdown)
+        return turn, Listener(part, parsed.reply, environ, self.log, self.shutdown)
 
     def _reply_to_turn(self, turn: Turn, listener: Listener) -> Response:
         """Returns the turn's response. A stream's early failure is raised here, to get its own status."""
@@ -114,12 +147,12 @@ class Answers:
             listener.wait_before_headers(settings.header_wait, FORMAT_KNOWN if turn.reply_format else SHOWN)
             outcome = part.format_outcome
             frames = listener.stream_frames(settings.ping_interval, format_told=outcome is not None)
-            response = Response(frames, mimetype="text/event-stream", headers=STREAM_HEADERS)
+            response = TurnResponse(frames, mimetype="text/event-stream", headers=STREAM_HEADERS)
         else:
             whole = listener.whole_reply(settings.reply_wait)
             outcome = part.format_outcome
             headers = {"Content-Length": str(len(whole))}
-            response = Response(listener.send_whole(whole), mimetype="application/json", headers=headers)
+            response = TurnResponse(listener.send_whole(whole), mimetype="application/json", headers=headers)
         chosen = part.chosen
         if chosen:
             response.headers["X-Bridge-Method"] = chosen.method
@@ -128,9 +161,3 @@ class Answers:
         if outcome is not None:
             response.headers[FORMAT_HEADER] = outcome
         return response
-
-
-def _session_name(request: Request) -> str:
-    """Returns the client's name for its conversation, "" if it sends none."""
-    names = (request.headers.get(header, "") for header in SESSION_HEADERS)
-    return next(filter(None, names), "")

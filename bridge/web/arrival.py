@@ -49,7 +49,7 @@ class Arrival:
         self._chunk_overhead = 0  # bytes of the lines around the chunks
         self._trailer_from = 0  # after the last chunk: where to go on searching for the end of the trailer
 
-    def add(self, piece: bytes, now: float) -> None:
+    def add(self, piece: bytes | memoryview, now: float) -> None:
         if not self.received:
             self._pace = Pace(now)
         searched = max(0, len(self.received) - len(_END_OF_HEAD) + 1)
@@ -144,6 +144,9 @@ class Arrival:
         return len(self.received) > self._next_chunk + LONGEST_HEAD
 
 
+STEP = 65_536
+
+
 class ReceivedBytes:
     """Gives gunicorn's parser the bytes of a request, in place of a socket. At the end, recv() raises the `refusal` of
     the rest, if any, and otherwise returns b"". `ended_early`: the parser wanted more bytes than have arrived.
@@ -155,6 +158,8 @@ class ReceivedBytes:
         self.ended_early = False
 
     def recv(self, most: int) -> bytes:
+        """Returns at most STEP bytes: gunicorn reads in such steps, and copies what it has beyond with each."""
+        most = min(most, STEP)
         piece, self._rest = bytes(self._rest[:most]), self._rest[most:]
         if not self._rest:
             self._rest = memoryview(b"")  # frees what was received

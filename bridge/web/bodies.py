@@ -11,8 +11,17 @@ from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from bridge.config import Settings
 from bridge.errors import BodyTooLarge, InvalidRequest, TooSlow
+from bridge.quick_json import RememberedValues
 from bridge.turn import JsonObject
-from bridge.web.json_body import parse_json_body, parsed_size
+from bridge.web.json_body import (
+    MOST_REMEMBERED,
+    Arrays,
+    UnparsedBody,
+    count_values,
+    find_known_arrays,
+    parse_rest,
+    parsed_size,
+)
 from bridge.web.room import LARGE, SMALL, Room
 
 # Levels of nesting that a request has around the schema of a tool.
@@ -35,6 +44,7 @@ class Bodies:
         self._largest = settings.max_body
         self._deepest = settings.max_depth + LEVELS_AROUND_SCHEMA
         self._lock = threading.Lock()
+        self._arrays: Arrays = RememberedValues(MOST_REMEMBERED)
 
     def read(self, request: Request, until_sent: ExitStack, until_over: ExitStack) -> JsonObject:
         """Returns the body's JSON object. It counts as held until `until_over` is closed: a turn keeps much of it, also
@@ -51,8 +61,10 @@ class Bodies:
         encoding = _encoding_of(request)
         with self._lock if encoding or len(received) > SMALL else nullcontext():
             body = self._unpack(received, encoding) if encoding else received
-            self._hold(body, max(0, parsed_size(body) - len(received)), until_over)
-            parsed = self._parse(body, request.mimetype)
+            unparsed = find_known_arrays(body, self._arrays)
+            values = count_values(unparsed.text)
+            self._hold(body, max(0, parsed_size(unparsed.text, values) - len(received)), until_over)
+            parsed = self._parse(unparsed, values, request.mimetype)
         until_over.callback(self._room.remove, len(received))
         until_sent.callback(self._room.add, len(received))
         return parsed, body
@@ -68,10 +80,10 @@ class Bodies:
             self._hold(body, max(0, len(body) - len(received)), until_sent)
         return body
 
-    def _parse(self, body: bytes, declared: str) -> JsonObject:
+    def _parse(self, unparsed: UnparsedBody, values: int, declared: str) -> JsonObject:
         """Returns the JSON object of a body. The type that the client declares does not matter, except in the error."""
         try:
-            return parse_json_body(body, self._deepest)
+            return parse_rest(unparsed, values, self._deepest, self._arrays)
         except InvalidRequest as fault:
             if fault.code != "invalid_json" or declared not in _FORMS:
                 raise
@@ -115,7 +127,7 @@ def _encoding_of(request: Request) -> str:
 def _receive_body(request: Request) -> bytes:
     """Returns the body as it was sent, maybe compressed."""
     try:
-        received = request.get_data(cache=False)
+        received = _read_input(request)
         # Of a body in chunks, Flask returns only as much as is allowed. One more byte shows that the body is too large.
         more = "wsgi.input_terminated" in request.environ and request.environ["wsgi.input"].read(1)
     except (ClientDisconnected, OSError):
@@ -124,4 +136,15 @@ def _receive_body(request: Request) -> bytes:
         raise RequestEntityTooLarge
     if len(received) < (request.content_length or 0):  # gunicorn ends a body where the client stops sending
         raise TooSlow(_TOO_SLOW)
+    return received
+
+
+def _read_input(request: Request) -> bytes:
+    """Returns what was sent. A body of known length is read without werkzeug's buffers, which copy it several times."""
+    length = request.content_length
+    if length is None:
+        return request.get_data(cache=False)
+    if request.max_content_length is not None and length > request.max_content_length:
+        raise RequestEntityTooLarge
+    received: bytes = request.environ["wsgi.input"].read(length)
     return received

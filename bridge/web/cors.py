@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flask import Flask, Response, request
 
 METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
@@ -24,11 +26,13 @@ def allow_origins(app: Flask, origins: frozenset[str]) -> None:
         asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         return Response(status=204) if asks and request.path.startswith("/v1") else None
 
-    @app.after_request
-    def add_headers(response: Response) -> Response:
+    if origins:
+        app.after_request(partial(_add_headers, origins))
+
+
+def _add_headers(origins: frozenset[str], response: Response) -> Response:
+    if request.path.startswith("/v1"):
         origin = request.headers.get("Origin", "")
-        if not origins or not request.path.startswith("/v1"):
-            return response
         response.vary.add("Origin")
         if "*" in origins or origin in origins:
             response.headers["Access-Control-Allow-Origin"] = "*" if "*" in origins else origin
@@ -37,4 +41,4 @@ def allow_origins(app: Flask, origins: frozenset[str]) -> None:
             response.headers["Access-Control-Allow-Headers"] = asked or HEADERS
             response.headers["Access-Control-Expose-Headers"] = EXPOSED
             response.headers["Access-Control-Max-Age"] = KEPT_SECONDS
-        return response
+    return response

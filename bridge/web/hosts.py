@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from flask import Flask, Request
@@ -16,6 +16,7 @@ from bridge.config import Settings
 THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 # Load balancers and kubelets request these paths by addresses that no setting can list. The replies reveal nothing.
 PROBES = frozenset({"/healthz", "/readyz"})
+_PORT = re.compile(r":\d*$")
 
 
 def accepted_hosts(settings: Settings) -> frozenset[str]:
@@ -32,24 +33,30 @@ def accept_only_hosts(app: Flask, names: Collection[str]) -> None:
     """Makes the app refuse requests for all hosts but these, if any. Flask's own check knows no IPv6 addresses."""
     if not names:
         return
-    make_adapter = app.create_url_adapter
+    make_adapter, is_accepted = app.create_url_adapter, host_check(names)
 
     def make_adapter_for_accepted_host(request: Request | None) -> Any:
-        if request is not None and request.path not in PROBES and not is_accepted(get_host(request.environ), names):
+        if request is not None and request.path not in PROBES and not is_accepted(get_host(request.environ)):
             raise SecurityError
         return make_adapter(request)
 
     app.create_url_adapter = make_adapter_for_accepted_host  # type: ignore[method-assign]
 
 
-def is_accepted(host: str, names: Collection[str]) -> bool:
-    """Returns whether a host, maybe with a port, is one of `names`. `.example.com` is itself and all hosts below it."""
-    bare = _without_port(host.lower())
-    for name in map(_without_port, names):
-        if bare == name.removeprefix(".") or (name.startswith(".") and bare.endswith(name)):
-            return True
-    return False
+def host_check(names: Collection[str]) -> Callable[[str], bool]:
+    """Returns a function that says whether a host, maybe with a port, is one of `names`. `.example.com` is itself and
+    all hosts below it.
+    """
+    bare = [_without_port(name) for name in names]
+    exact = {name.removeprefix(".") for name in bare}
+    endings = tuple(name for name in bare if name.startswith("."))
+
+    def is_accepted(host: str) -> bool:
+        asked = _without_port(host.lower())
+        return asked in exact or asked.endswith(endings)
+
+    return is_accepted
 
 
 def _without_port(host: str) -> str:
-    return re.sub(r":\d*$", "", host)
+    return _PORT.sub("", host)

@@ -83,12 +83,14 @@ class Listener:
 
     def _event_frames(self, ping_interval: float, format_told: bool) -> Iterator[bytes]:
         # The headers are sent with the first byte. So the first comment comes after one tick without an event.
-        quiet_since = time.monotonic() - ping_interval
+        quiet_since: float | None = time.monotonic() - ping_interval
         for event in self.part.read(TICK):
             self._check_shutdown()
             if event is None:
                 self._check_client()
-                if time.monotonic() - quiet_since >= ping_interval:
+                now = time.monotonic()
+                quiet_since = now - TICK if quiet_since is None else quiet_since
+                if now - quiet_since >= ping_interval:
                     yield from self.reply.ping()
                     quiet_since = time.monotonic()
             else:
@@ -99,7 +101,7 @@ class Listener:
                     yield sse.encode_comment(f"{FORMAT_HEADER}: {event.outcome}")
                 for frame in self._frames_for(event):
                     yield frame
-                    quiet_since = time.monotonic()
+                    quiet_since = None  # until the next look at the clock
         self._check_client()  # the client may have left since the last check: the first write after that still succeeds
         yield from self.reply.end()
         self.part.note_delivery()
@@ -131,6 +133,8 @@ class Listener:
                 )
 
     def _check_shutdown(self) -> None:
+        if self.shutdown.since is None:
+            return
         try:
             self.shutdown.check()
         except ShuttingDown:

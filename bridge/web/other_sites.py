@@ -14,7 +14,7 @@ def is_from_other_site(request: Request) -> bool:
     """Returns whether a page of another site sent the request; False for requests that no page sent.
     Browsers send Sec-Fetch-Site; for old browsers, and over plain HTTP, Origin must name this host.
     """
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    site, origin = request.environ.get("HTTP_SEC_FETCH_SITE"), request.environ.get("HTTP_ORIGIN")
     if site is not None:
         return site not in ("same-origin", "none")
     return origin is not None and origin.partition("://")[2] != request.host
@@ -26,7 +26,7 @@ def refuse_pages(request: Request, origins: frozenset[str]) -> None:
     """
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return
-    origin = request.headers.get("Origin", "")
+    origin = request.environ.get("HTTP_ORIGIN", "")
     if is_from_other_site(request) and not origins & {"*", origin}:
         raise Forbidden(
             f"A page of another site sent this (Origin: {origin or 'not given'!r:.100}). To allow it, name its origin"

@@ -22,18 +22,36 @@ POLL_MILLISECONDS = 1_000
 class ReplySocket(socket.socket):
     """Takes over a client's socket. sendall() sends what the client takes at once, and keeps the rest in `unsent`.
     The event loop sends that later. While `waits` is True, sendall() waits until the client has taken everything.
+    It never blocks: gunicorn would change that, and change it back, for each request.
     """
 
     def __init__(self, accepted: socket.socket) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        super().setblocking(False)
         self.unsent = bytearray()
         self.waits = False
 
+    def setblocking(self, flag: bool, /) -> None:
+        """Does nothing."""
+
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        self.unsent += data
-        self.send_unsent()
+        if self.unsent:
+            self.unsent += data
+            self.send_unsent()
+        else:
+            try:
+                sent = self.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent == len(data):
+                return
+            self.unsent += data[sent:]
+        if self.unsent and self.waits:
+            self._wait_and_send()
+
+    def _wait_and_send(self) -> None:
         pace = Pace(time.monotonic())
-        while self.waits and self.unsent:
+        while self.unsent:
             waiting = select.poll()
             waiting.register(self, select.POLLOUT)
             waiting.poll(POLL_MILLISECONDS)
@@ -46,7 +64,7 @@ class ReplySocket(socket.socket):
         """Sends as much as the client takes now. Returns how many bytes that were."""
         sent = 0
         with suppress(BlockingIOError):
-            sent = self.send(self.unsent, socket.MSG_DONTWAIT)
+            sent = self.send(self.unsent)
         del self.unsent[:sent]
         return sent
 

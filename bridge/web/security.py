@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Iterable
+from typing import Any
 
-from flask import Flask, Request, Response, request
+from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bridge.errors import Unauthorized
 from bridge.keys import ENTRY, ApiKey
+from bridge.web.prefix import Environ, Wsgi
+
+Headers = list[tuple[str, str]]
 
 # Headers in which clients of other services send their keys.
 _KEY_HEADERS = ("X-Api-Key", "Api-Key")
@@ -19,6 +24,20 @@ _STAND_INS = frozenset({"none", "null", "undefined", "no-key", "not-needed"})
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+# Headers of every response, and of every response over https.
+ALWAYS: Headers = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+]
+ENCRYPTED: Headers = [*ALWAYS, ("Strict-Transport-Security", "max-age=31536000")]
+# Headers of every response that does not say something else.
+USUALLY: Headers = [
+    ("Cache-Control", "no-store"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Content-Security-Policy", CONTENT_POLICY),
+]
+_ADDED = frozenset(name.lower() for name, _ in (*ENCRYPTED, *USUALLY))
 
 
 def client_key(request: Request, keys: tuple[ApiKey, ...]) -> ApiKey | None:
@@ -74,17 +93,31 @@ def harden_app(app: Flask, proxies: int) -> None:
     """Adds security headers to every response.
     The app believes the X-Forwarded-For and X-Forwarded-Proto of as many proxies as `proxies`.
     """
+    app.wsgi_app = _with_security_headers(app.wsgi_app)  # type: ignore[method-assign,assignment]
     if proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
 
-    @app.after_request
-    def add_headers(response: Response) -> Response:
-        response.headers.setdefault("Cache-Control", "no-store")
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers.setdefault("Referrer-Policy", "no-referrer")
-        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
-        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        if request.is_secure:
-            response.headers["Strict-Transport-Security"] = "max-age=31536000"
-        response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
-        return response
+
+def _with_security_headers(inner: Wsgi) -> Wsgi:
+    """Returns a WSGI app that adds the headers to the responses of `inner`, all at once: Flask would look for each in
+    the list of all.
+    """
+
+    def outer(environ: Environ, start_response: Any) -> Iterable[bytes]:
+        always = ENCRYPTED if environ["wsgi.url_scheme"] == "https" else ALWAYS
+
+        def start(status: str, headers: Headers, fault: Any = None) -> Any:
+            return start_response(status, _hardened(headers, always), fault)
+
+        return inner(environ, start)
+
+    return outer
+
+
+def _hardened(headers: Headers, always: Headers) -> Headers:
+    given = {name.lower() for name, _ in headers}
+    if given.isdisjoint(_ADDED):
+        return [*headers, *always, *USUALLY]
+    ours = {name.lower() for name, _ in always}
+    kept = [(name, value) for name, value in headers if name.lower() not in ours]
+    return [*kept, *always, *((name, value) for name, value in USUALLY if name.lower() not in given)]

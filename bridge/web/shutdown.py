@@ -14,15 +14,15 @@ class Shutdown:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._since: float | None = None
+        self.since: float | None = None  # when begin() was called
 
     def begin(self) -> None:
         """Starts the `seconds` that turns still have. It must not wait: the handler of SIGTERM calls it."""
-        if self._since is None:
-            self._since = time.monotonic()
+        if self.since is None:
+            self.since = time.monotonic()
 
     def check(self) -> None:
         """Raises ShuttingDown if the `seconds` since begin() have passed."""
-        since = self._since
+        since = self.since
         if since is not None and time.monotonic() - since >= self._seconds:
             raise ShuttingDown("The bridge is being restarted, and the agent had not finished. Send the request again.")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Request, Response, request
+from flask.globals import request_ctx
 
 from bridge.trace import Trace, current_trace, set_current_trace
 from bridge.web.api_paths import is_api_path
@@ -29,25 +29,28 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
 
     @app.before_request
     def begin_trace() -> None:
-        set_current_trace(Trace(request.headers.get("X-Request-Id", ""), request.headers.get("traceparent", "")))
+        environ = request.environ
+        set_current_trace(Trace(environ.get("HTTP_X_REQUEST_ID", ""), environ.get("HTTP_TRACEPARENT", "")))
 
     @app.after_request
     def report_trace(response: Response) -> Response:
-        trace = current_trace()
+        trace, asked = current_trace(), request_ctx.request
         response.headers["X-Request-Id"] = trace.request_id
-        if is_api_path(request.path):
+        if is_api_path(asked.path):
             response.headers["X-Bridge-Letta-Calls"] = str(trace.letta_calls)
             response.headers["Server-Timing"] = _server_timing(trace)
         streamed = response.mimetype == "text/event-stream"
         if streamed:
             metrics.count_open_stream()
-        route = request.url_rule.rule if request.url_rule else ""
-        count = partial(metrics.count_request, route, request.method, response.status_code, trace, streamed=streamed)
-        line = _log_level_and_fields(response)
+        route, method, status = asked.url_rule.rule if asked.url_rule else "", asked.method, response.status_code
+        # A turn has a line of its own in the log.
+        line = None if trace.is_turn else _log_level_and_fields(asked, status)
 
-        def end_request() -> None:
-            count()
-            _log_and_leave_trace(trace, *line)
+        def end_request() -> None:  # without the response, which has this function
+            metrics.count_request(route, method, status, trace, streamed=streamed)
+            if line:
+                _log_request(trace, *line)
+            set_current_trace(None)
 
         if streamed:
             response.call_on_close(end_request)
@@ -56,29 +59,25 @@ def trace_requests(app: Flask, metrics: Metrics) -> None:
         return response
 
 
-def _log_level_and_fields(response: Response) -> tuple[int, dict[str, Any]]:
+def _log_level_and_fields(asked: Request, status: int) -> tuple[int, dict[str, Any]]:
     """Returns the level and the fields of the request's log line. The query is left out: it may have a key in it."""
-    status = response.status_code
-    is_usual = status == NOT_MODIFIED or (request.path in _ASKED_OFTEN and status < 400)
+    is_usual = status == NOT_MODIFIED or (asked.path in _ASKED_OFTEN and status < 400)
     level = logging.DEBUG if is_usual else logging.INFO
     return level, {
-        "method": request.method[:20],
-        "path": request.path[:LONGEST_PATH],
+        "method": asked.method[:20],
+        "path": asked.path[:LONGEST_PATH],
         "status": status,
-        "from": request.remote_addr,
+        "from": asked.remote_addr,
     }
 
 
-def _log_and_leave_trace(trace: Trace, level: int, fields: dict[str, Any]) -> None:
-    """Logs the request and ends this thread's trace. Requests for turns are not logged here: log_turn() does it."""
-    if not trace.is_turn:
-        costs = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
-        log.log(level, "request", extra={"fields": {**fields, **costs}})
-    set_current_trace(None)
+def _log_request(trace: Trace, level: int, fields: dict[str, Any]) -> None:
+    costs = {"key": trace.key_name, "letta_calls": trace.letta_calls, "ms": round(trace.seconds * 1000, 1)}
+    log.log(level, "request", extra={"fields": {**fields, **costs}})
 
 
 def _server_timing(trace: Trace) -> str:
     """Returns the Server-Timing header in milliseconds; for a stream, until its headers were sent."""
-    total, letta, waited = trace.seconds, trace.letta_seconds, trace.waited_seconds
-    parts = {"bridge": max(0.0, total - letta - waited), "letta": letta, "wait": waited, "total": total}
-    return ", ".join(f"{name};dur={seconds * 1000:.1f}" for name, seconds in parts.items())
+    total, letta, waited = trace.seconds * 1000, trace.letta_seconds * 1000, trace.waited_seconds * 1000
+    bridge = max(0.0, total - letta - waited)
+    return f"bridge;dur={bridge:.1f}, letta;dur={letta:.1f}, wait;dur={waited:.1f}, total;dur={total:.1f}"

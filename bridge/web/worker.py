@@ -6,22 +6,25 @@ import errno
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import SHUT_RD, SHUT_WR, socket
-from typing import cast
+from typing import Any, cast
 
+from gunicorn.http import wsgi  # type: ignore[import-untyped]
 from gunicorn.http.message import Request  # type: ignore[import-untyped]
+from gunicorn.util import close_graceful  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
 
 from bridge.config import Settings
+from bridge.thread_pool import ThreadPool
 from bridge.web.arrival import Arrival, ReceivedBytes
 from bridge.web.body_limits import BODY_LIMITS, BodyLimits
 from bridge.web.pace import Pace
 from bridge.web.reply_socket import ReplySocket
+from bridge.web.reply_writer import ReplyWriter
 from bridge.web.room import ROOM, Room, no_room_error
 
 # accept() fails with these errors if the listening socket itself is broken. Only a new worker has another one.
@@ -46,16 +49,17 @@ CHECK_INTERVAL = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A reply of which the client has not taken everything. `served` says whether the connection is kept after it."""
+    """A reply of which the client has not taken everything. `is_kept`: the connection may be used again after it."""
 
     pace: Pace
-    served: Future[bool]
+    is_kept: bool
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
     """gunicorn's threaded worker, changed so that clients that send or read slowly do not delay other clients.
     - A request gets a thread when all of it has arrived, or when its head is enough to refuse it. The event loop sends
       what the client does not take of the reply at once. So no thread waits for a client, except for that of a turn.
+    - The thread of a request itself has the connection watched for the next one. The event loop is not woken for that.
     - The event loop does not wait until a client closes its connection. One that speaks TLS is refused at once.
     - While too many bytes are held, the largest incomplete requests are refused.
     - While no further connection can be opened, new clients wait. If the worker fails to handle a connection, it closes
@@ -63,6 +67,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     Over TLS the arriving bytes are encrypted, so gunicorn reads the requests itself then.
     tests/web/test_gunicorn_hooks.py lists all parts of gunicorn on which this class depends.
     """
+
+    alive: bool
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
@@ -83,8 +89,23 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return cast(Room, self.wsgi.extensions[ROOM])
 
     @cached_property
+    def buffer(self) -> memoryview:
+        """What has arrived on a connection is read into it first. A new buffer for each read would cost more."""
+        return memoryview(bytearray(PIECE))
+
+    @cached_property
     def body_limits(self) -> BodyLimits:
         return cast(BodyLimits, self.wsgi.extensions[BODY_LIMITS])
+
+    def run(self) -> None:
+        """Runs the event loop. gunicorn's settings do not change any more, and are read tens of times a request. So
+        they become plain attributes, which Python finds at once.
+        """
+        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        super().run()
+
+    def get_thread_pool(self) -> ThreadPool:
+        return ThreadPool(self.cfg.threads, "request")
 
     def notify(self) -> None:
         """Gives a sign of life, once in LIFE_INTERVAL. gunicorn asks for one in every round of events."""
@@ -126,7 +147,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Receives what has arrived already: usually the whole request, which the event loop need not watch then."""
         if not isinstance(conn.sock, ReplySocket):
             conn.sock = ReplySocket(conn.sock)
-        conn.sock.setblocking(False)
         self.receiving[conn] = Arrival(time.monotonic(), self.body_limits.largest_body)
         if conn.parser is not None and (ahead := conn.parser.unreader.take_buffered()):
             self.receive_bytes(conn, ahead)
@@ -138,7 +158,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def watch_connection(self, conn: TConn, event: int, callback: Callable[[TConn, socket], None]) -> bool:
         """Makes the event loop call `callback` at the event, or when the client leaves. Closes a broken connection."""
         try:
-            conn.sock.setblocking(False)
             self.poller.register(conn.sock, event, partial(self.call_safely, callback, conn))
         except (OSError, ValueError):
             self.close_connection(conn)
@@ -171,18 +190,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if conn not in self.receiving:  # the request was cut off in this round of events, to free memory
             return
         try:
-            piece = sock.recv(PIECE)
+            size = sock.recv_into(self.buffer)
         except BlockingIOError:
             pass
         except OSError:
             self.drop_connection(conn)
         else:
-            if piece:
-                self.receive_bytes(conn, piece)
+            if size:
+                self.receive_bytes(conn, self.buffer[:size])
             else:
                 self.cut_off_request(conn)
 
-    def receive_bytes(self, conn: TConn, piece: bytes) -> None:
+    def receive_bytes(self, conn: TConn, piece: bytes | memoryview) -> None:
         """Adds bytes to the connection's request, and gives the request to a thread when it is complete."""
         arrival = self.receiving[conn]
         self.room.add(len(piece))
@@ -238,18 +257,34 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def give_to_thread(self, conn: TConn) -> None:
         arrival = self.receiving[conn]
         self.stop_watching(conn)
+        size = len(arrival.received)
         received = ReceivedBytes(arrival.received, arrival.refusal)
+        self.room.add(size)
         try:
-            served = self.tpool.submit(self.serve_in_thread, conn, received)
+            self.tpool.run(partial(self.serve_in_thread, conn, received, size))
         except RuntimeError as fault:
+            self.room.remove(size)
             self.log.warning("a request is not served: %s", fault)
             self.close_connection(conn)
-        else:
-            size = len(arrival.received)
-            self.room.add(size)
-            served.add_done_callback(partial(self.method_queue.defer, self.on_served, conn, size))
 
-    def serve_in_thread(self, conn: TConn, received: ReceivedBytes) -> bool:
+    def serve_in_thread(self, conn: TConn, received: ReceivedBytes, size: int) -> None:
+        """Serves a request of `size` bytes, and keeps its connection if it can. The event loop does what is rare."""
+        is_kept = False
+        try:
+            is_kept = self.serve(conn, received)
+        except BaseException:  # of any kind: the connection needs an end
+            self.log.exception("a request is not served")
+        self.room.remove(size)  # the bytes are not held any more
+        if conn.sock.unsent:
+            self.method_queue.defer(self.call_safely, self.send_rest, conn, is_kept)
+            return
+        try:
+            self.keep_or_end(conn, is_kept)
+        except Exception:
+            self.log.exception("a connection is closed: the worker failed to handle it")
+            self.method_queue.defer(self.drop_connection, conn)
+
+    def serve(self, conn: TConn, received: ReceivedBytes) -> bool:
         """Serves a request in a thread of the pool. Returns whether the connection can be used for another request.
         After a request that ended too early, returns False: it is unknown where the next request begins.
         """
@@ -258,30 +293,59 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         unreader = conn.parser.unreader
         unreader.sock = received
         is_kept = self.handle(conn)
-        rest = received.take_rest()
+        early = unreader.take_buffered() + received.take_rest()
         if not is_kept or received.ended_early:
             return False
-        unreader.unread(unreader.take_buffered() + rest)
+        if early:
+            unreader.unread(early)
         return True
 
     def handle_request(self, req: Request, conn: TConn) -> object:
         """Serves a parsed request. Without TLS, gunicorn must not send "100 Continue": receive_bytes() has sent it.
         gunicorn would also send it for a body that is too large. After a body that was not read, the connection ends.
         """
-        if not self.cfg.is_ssl:
-            req._expected_100_continue = False
-            if conn.parser.unreader.sock.refusal:
-                req.force_close()
-        return super().handle_request(req, conn)
+        if self.cfg.is_ssl:
+            return super().handle_request(req, conn)
+        req._expected_100_continue = False
+        if conn.parser.unreader.sock.refusal:
+            req.force_close()
+        writer, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg, ReplyWriter)
+        environ["wsgi.multithread"] = True
+        self.count_request(writer)
+        try:
+            self.write_reply(writer, environ)
+        except OSError:
+            raise
+        except (Exception, SystemExit):
+            if writer.headers_sent:  # it is too late for another status
+                self.log.exception("Error handling request")
+                close_graceful(conn.sock)
+                raise StopIteration from None
+            raise
+        return not writer.should_close()
 
-    def on_served(self, conn: TConn, size: int, served: Future[bool]) -> None:
-        """Notes that the request's bytes are not held any more. The event loop sends what is left of the reply."""
-        self.room.remove(size)
-        self.call_safely(self.send_rest if conn.sock.unsent else self.keep_or_end, conn, served)
+    def count_request(self, writer: ReplyWriter) -> None:
+        """Has the connection closed after this reply if the worker ends, or keeps too many connections."""
+        self.nr += 1
+        if self.nr >= self.max_requests and self.alive:
+            self.log.info("Autorestarting worker after current request.")
+            self.alive = False
+        if not self.alive or not self.cfg.keepalive or len(self.keepalived_conns) >= self.max_keepalived:
+            writer.force_close()
 
-    def send_rest(self, conn: TConn, served: Future[bool]) -> None:
+    def write_reply(self, writer: ReplyWriter, environ: dict[str, Any]) -> None:
+        pieces = self.wsgi(environ, writer.start_response)
+        try:
+            for piece in pieces:
+                writer.write(piece)
+            writer.close()
+        finally:
+            if hasattr(pieces, "close"):
+                pieces.close()
+
+    def send_rest(self, conn: TConn, is_kept: bool) -> None:
         if self.watch_connection(conn, EVENT_WRITE, self.on_writable):
-            self.sending[conn] = Unread(Pace(time.monotonic()), served)
+            self.sending[conn] = Unread(Pace(time.monotonic()), is_kept)
             self.room.add(len(conn.sock.unsent))
             self.make_room()
 
@@ -299,16 +363,37 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         unread.pace.note(sent, time.monotonic())
         if not conn.sock.unsent:
             self.stop_watching(conn)
-            self.keep_or_end(conn, unread.served)
+            self.keep_or_end(conn, unread.is_kept)
 
-    def keep_or_end(self, conn: TConn, served: Future[bool]) -> None:
-        """Keeps the connection for another request, or ends it: on_rest() reads from it until the client has closed it.
-        gunicorn's finish_request() would keep all clients waiting until this client closes the connection.
+    def keep_or_end(self, conn: TConn, is_kept: bool) -> None:
+        """Keeps the connection for another request, or has the event loop end it: on_rest() reads from it until the
+        client has closed it. gunicorn's finish_request() would keep all clients waiting until then. Any thread may call
+        this: it wakes the event loop only for the end, and if bytes of the next request came with this one.
         """
-        if not served.exception() and served.result():
-            self.finish_request(conn, served)
+        if not is_kept:
+            self.method_queue.defer(self.call_safely, self.end_connection, conn)
+        elif conn.parser.unreader.buf.getvalue():
+            self.method_queue.defer(self.enqueue_req, conn)
         else:
-            self.end_connection(conn)
+            self.keep(conn)
+
+    def keep(self, conn: TConn) -> None:
+        """Has the connection watched for its next request."""
+        conn.set_timeout()
+        self.keepalived_conns.append(conn)
+        if not self.alive:  # now, as a worker that begins to stop looks at the connections in the list
+            conn.timeout = min(conn.timeout, time.monotonic() + STOP_KEEPALIVE_LINGER)
+        try:
+            self.poller.register(conn.sock, EVENT_READ, partial(self.on_client_socket_readable, conn))
+        except BaseException:
+            with suppress(ValueError):  # a worker that stops may have closed the connection already
+                self.keepalived_conns.remove(conn)
+            raise
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """Does what gunicorn's does, with a copy: threads add connections at any time."""
+        for conn in self.keepalived_conns.copy():
+            conn.timeout = min(conn.timeout, deadline)
 
     def end_connection(self, conn: TConn) -> None:
         """Ends a connection that the event loop does not watch, after the client has read the last reply."""

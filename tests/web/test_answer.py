@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import gc
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from bridge.turn import Reasoning, Stopped, Text
+from bridge.web import answer
+from bridge.web.answer import TurnResponse
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 
@@ -14,6 +18,25 @@ def test_the_headers_of_a_stream_forbid_buffers_and_caches(chat: Chat) -> None:
     assert headers["Content-Type"] == "text/event-stream; charset=utf-8"
     assert headers["X-Accel-Buffering"] == "no"
     assert headers["Cache-Control"] == "no-cache, no-store"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_belongs_to_a_reply_is_freed_with_it(chat: Chat, monkeypatch: pytest.MonkeyPatch, streamed: bool) -> None:
+    """Without a search for garbage. The reply has the request, its body and what was read of the turn."""
+    replies: list[ref[TurnResponse]] = []
+
+    class Kept(TurnResponse):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            replies.append(ref(self))
+
+    monkeypatch.setattr(answer, "TurnResponse", Kept)
+    gc.disable()
+    try:
+        assert chat.ask(stream=streamed).status == 200
+        assert [reply() for reply in replies] == [None]
+    finally:
+        gc.enable()
 
 
 def test_a_body_beyond_the_limit_is_refused(parameters: dict[str, Any], request: pytest.FixtureRequest) -> None:

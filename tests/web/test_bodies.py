@@ -128,7 +128,7 @@ def test_bodies_that_may_be_large_are_parsed_one_after_the_other(
             inside -= 1
         return {}
 
-    monkeypatch.setattr("bridge.web.bodies.parse_json_body", parse)
+    monkeypatch.setattr("bridge.web.bodies.parse_rest", parse)
     sent = gzip.compress(body) if encoding else body
     threads = [threading.Thread(target=read, args=(bodies, sent, encoding)) for _ in range(4)]
     for thread in threads:

@@ -13,9 +13,11 @@ import os
 import re
 import runpy
 import socket
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
 from selectors import BaseSelector
@@ -37,6 +39,7 @@ from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker 
 
 from bridge.web import worker as worker_module
 from bridge.web.arrival import LONGEST_HEAD, READ_AHEAD, ReceivedBytes
+from bridge.web.reply_writer import ReplyWriter
 from bridge.web.worker import Worker
 
 CONFIGURATION = Path(__file__).parent.parent.parent / "gunicorn.conf.py"
@@ -58,38 +61,56 @@ USED = {
     "self.accept": Part("(listener)", "Worker.accept lets new clients wait where it fails with EMFILE and the like."),
     "self.enqueue_req": Part("(conn)", "Worker.enqueue_req receives a whole request before a thread gets it."),
     "self.handle": Part("(conn)", "Worker.serve_in_thread lets it parse and answer the request that was received."),
-    "self.handle_request": Part("(req, conn)", 'Worker.handle_request keeps it from sending "100 Continue" again.'),
-    "self.finish_request": Part("(conn, fs)", "Worker.on_served gives it the connections that are kept."),
+    "self.handle_request": Part("(req, conn)", "Over TLS, Worker.handle_request leaves the request to it."),
+    "self.nr": Part(int, "Worker.count_request counts there."),
+    "self.max_requests": Part(int, "Worker.count_request ends the worker after so many."),
+    "self.max_keepalived": Part(int, "Worker.count_request keeps no more connections than that."),
+    "self.run": Part("()", "Worker.run makes plain attributes of the settings before the event loop begins."),
+    "self.get_thread_pool": Part("()", "The worker's pool wakes one thread for a request."),
+    "self.keepalived_conns": Part(deque, "Worker.keep adds a connection there, in the thread of its request."),
+    "self.on_client_socket_readable": Part(
+        "(conn, client)", "Worker.keep has it called when the next request of a connection comes."
+    ),
+    "self._cap_keepalive": Part("(deadline)", "Worker._cap_keepalive does the same while threads add connections."),
     "self.notify": Part("()", "Worker.notify gives the sign of life once in a second."),
     "self.murder_pending": Part("()", "Worker.murder_pending cuts off slow clients when it is called."),
     "self.poller": Part(BaseSelector, "Worker.watch_connection registers there the connections that it reads from."),
     "self.tpool": Part(Executor, "Worker.give_to_thread submits complete requests to it."),
     "self.method_queue.defer": Part(
-        "(callback, *args)", "Worker.give_to_thread has on_served called by the event loop with it."
+        "(callback, *args)", "Worker.keep_or_end has the event loop do with it what is rare after a request."
     ),
     "self.nr_conns": Part(int, "Worker.close_connection subtracts each connection that it closes."),
     "self.worker_connections": Part(int, "Worker.murder_pending compares nr_conns with it: are all places taken?"),
     "self.alive": Part(bool, "Worker.murder_pending gives silent clients less time while the worker stops."),
     "self.log.exception": Part("(msg, *args, **kwargs)", "Worker.call_safely logs why it closes a connection."),
     "self.log.warning": Part("(msg, *args, **kwargs)", "The worker logs what it could not serve."),
+    "self.log.info": Part("(msg, *args, **kwargs)", "Worker.count_request logs why the worker ends."),
     "self.wsgi": Part(object, "Worker.settings finds the settings on the app."),
+    "self.cfg.settings": Part(dict, "Worker.run reads all settings from it."),
+    "self.cfg.__dict__": Part(dict, "Worker.run writes all settings to it."),
+    "self.cfg.threads": Part(int, "Worker.get_thread_pool starts at most so many threads."),
     "self.cfg.is_ssl": Part(object, "Over TLS the worker leaves the reading to gunicorn."),
     "self.cfg.keepalive": Part(
         int, "Worker.murder_pending lets a client be silent for so long before its first request."
     ),
     "conn.sock": Part(socket.socket, "The worker reads from it, writes to it and shuts it down."),
+    "conn.client": Part(tuple, "Worker.handle_request gives it to wsgi.create(), for REMOTE_ADDR."),
+    "conn.server": Part(tuple, "Worker.handle_request gives it to wsgi.create(), for SERVER_NAME."),
     "conn.init": Part(
         "()", "Worker.serve_in_thread makes the parser with it, and handle() does not wait for bytes after it."
     ),
     "conn.close": Part(
         "(graceful=False)", "Worker.close_connection calls it in the event loop, which must not wait for the client."
     ),
+    "conn.set_timeout": Part("()", "Worker.keep sets with it how long the connection is kept."),
+    "conn.timeout": Part(object, "Worker.keep shortens the time while the worker stops."),
     "conn.parser": Part(RequestParser, "Worker.enqueue_req finds the bytes there that came with an earlier request."),
     "conn.parser.unreader": Part(SocketUnreader, "Worker.serve_in_thread lets it read from what was received."),
     "conn.parser.unreader.sock": Part(object, "Worker.serve_in_thread puts the received bytes in its place."),
     "conn.parser.unreader.take_buffered": Part(
         "()", "Worker.serve_in_thread and enqueue_req take the bytes after a request."
     ),
+    "conn.parser.unreader.buf": Part(BytesIO, "Worker.keep_or_end looks there for bytes of the next request."),
     "conn.parser.unreader.unread": Part("(data)", "Worker.serve_in_thread puts back the bytes after a request."),
     "req.force_close": Part("()", "Worker.handle_request ends the connection after a body that was not read."),
     "req._expected_100_continue": Part(bool, 'Worker.handle_request sets it to False: "100 Continue" was sent before.'),
@@ -185,7 +206,8 @@ def test_a_part_that_the_worker_uses_has_its_form(world: World, name: str) -> No
 def test_the_list_names_all_that_the_worker_uses() -> None:
     used, beginnings = names_used_by_the_worker(), {name.rpartition(".")[0] for name in USED}
     assert used - beginnings <= set(USED), "worker.py uses parts of gunicorn that are not listed above"
-    assert set(USED) <= used, "worker.py does not use these any more"
+    replaced = {f"self.{name}" for name in vars(Worker).keys() & {*dir(ThreadWorker)}}
+    assert set(USED) <= used | replaced, "worker.py does not use these any more"
 
 
 def names_used_by_the_worker() -> set[str]:
@@ -255,6 +277,26 @@ def test_every_connection_that_can_be_read_comes_to_enqueue_req(world: World) ->
     assert len(world.calls) == 3, changed("finish_request", "bytes that came early are not looked for", use)
 
 
+def test_a_stopping_worker_keeps_its_connections_for_a_short_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use = "Worker._cap_keepalive shortens the time for which a stopping worker keeps connections."
+    world.record("_cap_keepalive", "notify", "murder_keepalived")
+    world.worker.alive = False
+    with monkeypatch.context() as patched:
+        patched.setattr(world.worker.method_queue, "close", lambda: None)  # the test closes it
+        world.worker.run()
+    assert world.calls[:1] == ["_cap_keepalive"], changed("ThreadWorker.run", world.calls, use)
+
+
+def test_a_setting_may_be_a_plain_attribute(world: World) -> None:
+    vars(world.cfg).update({name: setting.get() for name, setting in world.cfg.settings.items()})
+    vars(world.cfg)["keepalive"] = 7
+    use = "Worker.run makes plain attributes of all settings, as they are read tens of times a request."
+    assert world.cfg.keepalive == 7, changed("Config", f"keepalive is {world.cfg.keepalive}", use)
+    assert not world.cfg.is_ssl, changed("Config.is_ssl", world.cfg.is_ssl, use)
+
+
 def test_the_event_loop_calls_murder_pending_while_it_runs_and_while_it_stops(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +356,16 @@ def test_100_continue_is_sent_for_requests_that_are_marked(world: World, expecte
     use = USED["req._expected_100_continue"].use
     assert (sent == b"HTTP/1.1 100 Continue\r\n\r\n.") is expected, changed("_expected_100_continue", sent, use)
     assert (sent == b".") is not expected, changed("_expected_100_continue", sent, use)
+
+
+def test_the_writer_of_the_reply_may_be_of_another_class(world: World) -> None:
+    use = "Worker.handle_request has replies written by ReplyWriter."
+    found, _ = wsgi.create(world.request(), world.ours, CLIENT, SERVER, world.cfg, ReplyWriter)
+    assert type(found) is ReplyWriter, changed("wsgi.create", type(found), use)
+    use = "ReplyWriter replaces these parts of Response, and calls them."
+    for name in ("send_headers", "default_headers", "write", "close", "_emit_body", "should_close", "start_response"):
+        assert callable(getattr(wsgi.Response, name, None)), changed(f"Response.{name}", "it is gone", use)
+    assert found.headers_sent is False, changed("Response.headers_sent", found.headers_sent, use)
 
 
 def test_the_app_gets_the_socket_and_learns_that_bodies_end(world: World) -> None:

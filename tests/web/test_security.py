@@ -4,10 +4,12 @@ import hashlib
 from base64 import b64encode
 
 import pytest
+from flask import Flask, Response
 from flask.testing import FlaskClient
 
 from bridge import errors
 from bridge.letta.trouble import make_error
+from bridge.web.security import CONTENT_POLICY
 from tests.fakes import FakeGateway
 from tests.sse_checker import check_error
 
@@ -150,6 +152,18 @@ def test_every_reply_is_hardened(
     assert all(rule in policy for rule in ("default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"))
     assert "unsafe" not in policy
     assert response.headers["Cache-Control"] in ("no-store", "no-cache")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_what_a_reply_says_itself_about_caches_stays_and_about_types_does_not(app: Flask, scheme: str) -> None:
+    own = {"cache-control": "max-age=5", "x-content-type-options": "sniff", "X-Own": "1"}
+    app.add_url_rule("/own", view_func=lambda: Response("", headers=own))
+    headers = app.test_client().get("/own", base_url=f"{scheme}://localhost").headers
+    assert headers.getlist("Cache-Control") == ["max-age=5"]
+    assert headers.getlist("X-Content-Type-Options") == ["nosniff"]
+    assert headers.getlist("Content-Security-Policy") == [CONTENT_POLICY]
+    assert headers.getlist("X-Own") == ["1"]
+    assert headers.getlist("Strict-Transport-Security") == ["max-age=31536000"] * (scheme == "https")
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,12 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 import trustme
 from gunicorn.config import Config  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER  # type: ignore[import-untyped]
 
 from bridge.errors import BridgeError
 from bridge.web.body_limits import BODY_LIMITS
 from bridge.web.pace import SLOWEST_RATE
-from bridge.web.reply_socket import wait_for_client
+from bridge.web.reply_socket import ReplySocket, wait_for_client
 from bridge.web.room import LARGE, ROOM, SMALL, Room
 from bridge.web.worker import (
     ACCEPT_PAUSE,
@@ -55,7 +56,8 @@ def post(length: int, *headers: bytes) -> bytes:
 
 class App:
     """Answers every request with `reply`, or with an error of its body, and keeps the bodies that it has read.
-    `limit`: the largest body of a head. `waits`: as a turn, it waits for the client.
+    `held`: the bytes that the worker held while the last request was answered. `limit`: the largest body of a head.
+    `waits`: as a turn, it waits for the client.
     """
 
     def __init__(self) -> None:
@@ -65,6 +67,7 @@ class App:
         self.limit = MAX_BODY
         self.waits = False
         self.room = Room()
+        self.held = 0
         self.extensions = {
             "parts": SimpleNamespace(settings=settings),
             BODY_LIMITS: SimpleNamespace(largest_body=lambda head: self.limit),
@@ -74,7 +77,7 @@ class App:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
         if self.waits:
             wait_for_client(environ)
-        status, reply = "200 OK", self.reply
+        status, reply, self.held = "200 OK", self.reply, self.room.held
         try:
             self.bodies.append(environ["wsgi.input"].read())
         except BridgeError as refusal:
@@ -90,15 +93,15 @@ class InlineThreads(Executor):
         self.started = 0
         self.refusal: RuntimeError | None = None
 
-    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    def run(self, work: Callable[[], object]) -> None:
         if self.refusal:
             raise self.refusal
         self.started += 1
+        work()
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         done: Future[T] = Future()
-        try:
-            done.set_result(work(*args, **kwargs))
-        except Exception as fault:
-            done.set_exception(fault)
+        self.run(lambda: done.set_result(work(*args, **kwargs)))
         return done
 
 
@@ -123,6 +126,8 @@ class Log:
         self.lines: list[str] = []
 
     def debug(self, message: str, *values: object) -> None: ...
+
+    info = debug
 
     def access(self, *values: object) -> None: ...
 
@@ -453,9 +458,8 @@ def test_bytes_count_as_held_until_the_request_is_answered(loop: Loop) -> None:
     client = loop.connect(sent)
     assert loop.app.room.held == len(sent)
     client.send(b"lo")
-    for _ in range(2):  # it is read and given to a thread; the loop learns that it was served
-        assert loop.app.room.held >= len(sent)
-        loop.step()
+    loop.step()
+    assert loop.app.held >= len(sent)
     assert loop.app.room.held == 0
 
 
@@ -591,6 +595,101 @@ def test_a_kept_connection_may_be_silent_between_two_requests(loop: Loop) -> Non
     client.send(GET)
     loop.run()
     assert client.read().count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_a_request_wakes_the_loop_once(loop: Loop) -> None:
+    """The thread that answered it has the connection watched."""
+    client = loop.connect(GET)
+    for _ in range(3):
+        assert loop.worker.poller.select(0) == []
+        client.send(GET)
+        loop.step()
+    assert client.read().count(b"HTTP/1.1 200 OK") == loop.threads_used == 4
+
+
+def test_a_request_costs_few_calls_of_the_system(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that waits for such a call lets other threads run, and has to wait for them."""
+    client = loop.connect(GET)
+    calls: list[str] = []
+    for name in ("recv", "recv_into", "send", "settimeout"):
+        call = getattr(socket.socket, name)
+        counted = lambda self, *args, name=name, call=call: (calls.append(name), call(self, *args))[1]  # noqa: E731
+        monkeypatch.setattr(ReplySocket, name, counted, raising=False)
+    client.send(post(5) + b"hello")
+    loop.step()
+    assert loop.app.bodies[-1] == b"hello"
+    assert calls == ["recv_into", "send"]
+
+
+def test_a_connection_that_cannot_be_kept_frees_its_place(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(loop.worker.poller, "register", refuse(OSError(errno.ENOMEM, "no memory")))
+        ours, theirs = socket.socketpair()
+        theirs.sendall(GET)
+        loop.listener.waiting.append(ours)
+        loop.worker.accept(loop.listener)
+    loop.run()
+    with theirs:
+        assert loop.worker.nr_conns == 0
+        assert not loop.worker.keepalived_conns
+
+
+def test_a_stopping_worker_keeps_a_connection_for_a_short_time(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gunicorn.workers.gthread.time", loop.time)
+    before, after = loop.connect(GET), loop.connect()
+    loop.worker.alive = False
+    loop.worker._cap_keepalive(loop.time.now + STOP_KEEPALIVE_LINGER)
+    after.send(GET)
+    loop.run()
+    loop.worker.murder_keepalived()
+    assert not before.is_cut_off
+    assert after.read().endswith(b"served")
+    loop.wait(STOP_KEEPALIVE_LINGER)
+    loop.worker.murder_keepalived()
+    before.read()
+    assert before.is_cut_off
+    assert after.is_cut_off
+
+
+@pytest.mark.parametrize("shortage", ["requests", "places"])
+def test_a_connection_that_cannot_be_kept_is_closed_after_its_reply(loop: Loop, shortage: str) -> None:
+    """The worker has served as many requests as it may, or keeps as many connections as it may."""
+    if shortage == "requests":
+        loop.worker.max_requests = 1
+    else:
+        loop.worker.max_keepalived = 0
+    client = loop.connect(GET)
+    assert b"Connection: close\r\n" in client.read()
+    assert client.is_cut_off
+    assert loop.worker.alive is (shortage == "places")
+
+
+def test_a_reply_that_fails_before_its_head_is_an_error_and_later_it_is_cut_off(loop: Loop) -> None:
+    class Broken(list[bytes]):
+        def __iter__(self) -> Iterator[bytes]:
+            yield from self[:]
+            raise ValueError("a fault of the app")
+
+        def close(self) -> None:
+            closed.append(len(self))
+
+    def app(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return Broken([b"begun"] * (environ["PATH_INFO"] == "/begun"))
+
+    closed: list[int] = []
+    assert loop.connect(GET).read().endswith(b"served")
+    loop.worker.wsgi = app
+    assert loop.connect(GET).read().startswith(b"HTTP/1.1 500 ")
+    begun = loop.connect()
+    begun.send(GET.replace(b"/ ", b"/begun ", 1))
+    begun.connection.shutdown(socket.SHUT_WR)  # gunicorn waits for that
+    loop.run()
+    got = begun.read()
+    assert got.startswith(b"HTTP/1.1 200 OK")
+    assert got.endswith(b"5\r\nbegun\r\n"), "the last chunk shows that the reply is complete"
+    assert begun.is_cut_off
+    assert closed == [0, 1]
 
 
 def test_after_a_request_that_ended_too_early_the_connection_is_not_used_again(loop: Loop) -> None:

@@ -1,0 +1,59 @@
+"""Writes replies in as few pieces as possible. Each piece costs a system call, for which the thread lets others run."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+
+from gunicorn.http import wsgi  # type: ignore[import-untyped]
+from gunicorn.util import http_date  # type: ignore[import-untyped]
+
+
+class ReplyWriter(wsgi.Response):  # type: ignore[misc]
+    """gunicorn's Response, which decides how a reply is framed, and checks its headers. The head is sent together with
+    the first piece of the body.
+    """
+
+    headers_sent: bool
+    _unsent_head = b""
+
+    def send_headers(self) -> None:
+        """Makes the head. write() and close() send it."""
+        if not self.headers_sent:
+            lines = [*self.default_headers(), *[f"{name}: {value}\r\n" for name, value in self.headers], "\r\n"]
+            self._unsent_head = "".join(lines).encode("latin-1")
+            self.headers_sent = True
+
+    def default_headers(self) -> list[str]:
+        """Returns the lines that gunicorn returns."""
+        major, minor = self.req.version
+        return [
+            f"HTTP/{major}.{minor} {self.status}\r\nServer: {self.version}\r\nDate: {_date(int(time.time()))}\r\n",
+            f"Connection: {'upgrade' if self.upgrade else 'close' if self.should_close() else 'keep-alive'}\r\n",
+            "Transfer-Encoding: chunked\r\n" if self.chunked else "",
+        ]
+
+    def write(self, arg: bytes) -> None:
+        if self.chunked and self.headers_sent and isinstance(arg, bytes) and arg:  # a further frame of a stream
+            self.sock.sendall(b"%X\r\n%b\r\n" % (len(arg), arg))
+        else:
+            super().write(arg)
+            self._send(b"")  # the head, if nothing follows it now
+
+    def close(self) -> None:
+        self.send_headers()
+        self._send(b"0\r\n\r\n" if self.chunked else b"")
+
+    def _emit_body(self, data: bytes) -> None:
+        self._send(b"%X\r\n%b\r\n" % (len(data), data) if self.chunked else data)
+
+    def _send(self, data: bytes) -> None:
+        if self._unsent_head:
+            data, self._unsent_head = self._unsent_head + data, b""
+        if data:
+            self.sock.sendall(data)
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return str(http_date(second))
