@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import client_requests, documents, growth, machine, real_letta, tools
+from bench import client_requests, documents, growth, machine, real_letta, shared_store, tools
 from bench.errors import BenchFailed
 from bench.memory import memory
 from bench.plot import svg
@@ -83,7 +83,9 @@ def _read_options() -> Options:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--without-litellm", action="store_true")
     parser.add_argument("--without-letta", action="store_true", help="leave out the scenarios against a real Letta")
-    parser.add_argument("--only", action="append", default=[], help="one of: rounds, starts, tools, growth, real")
+    parser.add_argument(
+        "--only", action="append", default=[], help="one of: rounds, starts, tools, growth, redis, real"
+    )
     parser.add_argument("--write", action="store_true", help="put tables and plot into docs/ and bench/README.md")
     chosen = parser.parse_args()
     return Options(chosen.rounds, not chosen.without_litellm, not chosen.without_letta, chosen.only, chosen.write)
@@ -100,6 +102,8 @@ def _measure_all(samples: Samples, folder: Path, options: Options, cache: Path) 
             samples.add(f"real Letta, {scenario}", BRIDGE, {"ms": bridge_ms})
     if options.includes("growth"):
         _measure_growth(samples, folder)
+    if options.includes("redis"):
+        shared_store.measure(samples, folder, options.rounds, _say)
 
 
 # --- rounds ---------------------------------------------------------------------------------------------

@@ -41,7 +41,10 @@ class LoadResult:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`requests` are sent in parallel, each again and again. They start one after the other within `spread` seconds."""
+    """`requests` are sent in parallel, each again and again. They start one after the other within `spread` seconds.
+
+    The first goes to `port`, the next ones to `more_ports`, and so on in turns.
+    """
 
     port: int
     requests: Sequence[bytes]
@@ -49,11 +52,13 @@ class Load:
     deltas: int = 0
     spread: float = 0.0
     warm_up: float = 0.0
+    more_ports: Sequence[int] = ()
 
 
 class _Client(asyncio.Protocol):
-    def __init__(self, load: Load, request: bytes, result: LoadResult, begin: float, end: float) -> None:
-        self._port, self._deltas = load.port, load.deltas
+    def __init__(self, load: Load, number: int, result: LoadResult, begin: float, end: float) -> None:
+        ports, request = (load.port, *load.more_ports), load.requests[number]
+        self._port, self._deltas = ports[number % len(ports)], load.deltas
         self._requests, self._result = NumberedRequests(request), result
         self._begin, self._end = begin, end
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -179,8 +184,8 @@ async def _run(load: Load) -> LoadResult:
     begin = time.monotonic() + load.warm_up
     end = begin + load.seconds
     clients = []
-    for request in load.requests:
-        client = _Client(load, request, result, begin, end)
+    for number in range(len(load.requests)):
+        client = _Client(load, number, result, begin, end)
         await client.connect()
         clients.append(client)
         if load.spread:

@@ -193,10 +193,12 @@ def first_answer(start: Callable[[], object], port: int, body: Json) -> float:
 
 
 def send(port: int, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+    """Sends a request and returns status and body of the reply. A body other than bytes is sent as JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        written = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        connection.request(method, path, written, headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:

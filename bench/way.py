@@ -25,12 +25,14 @@ OURS = (str(ROOT / "bridge"), str(ROOT / "app.py"))
 IS_GENERATOR = 0x20
 TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object", "properties": {}}}}
 FEW, MANY = 2, 22
+THREADS = {"MainThread", "turn"}
 
 
 class Way:
-    """What was called, in all threads that began while it was followed."""
+    """What was called in the threads of the request and its turn while it was `followed`. Both wait for work before."""
 
     def __init__(self) -> None:
+        self.followed = False
         self.calls: Counter[str] = Counter()
         self.generators: set[str] = set()
         self.files: set[str] = set()
@@ -40,7 +42,9 @@ class Way:
 
     def follow(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or not code.co_filename.startswith(OURS):
+        if not self.followed or event != "call" or threading.current_thread().name not in THREADS:
+            return
+        if not code.co_filename.startswith(OURS):
             return
         name = f"{Path(code.co_filename).relative_to(ROOT)}:{code.co_qualname}"
         self.calls[name] += 1
@@ -69,16 +73,18 @@ def follow(deltas: int) -> Way:
         settings = {"LETTA_BASE_URL": "http://letta.invalid", "BRIDGE_ALLOW_ANONYMOUS": "1", "BRIDGE_DATA_DIR": folder}
         app = create_app(read_settings(settings), letta)
         client = app.test_client()
-        for number in range(3):
-            letta.will(*answer)
-            ask(client, f"Warm up {number}")
-        letta.will(*answer)
         way = Way()
         threading.setprofile(way.follow)
         sys.setprofile(way.follow)
         try:
+            for number in range(3):
+                letta.will(*answer)
+                ask(client, f"Warm up {number}")
+            letta.will(*answer)
+            way.followed = True
             ask(client, "The one that counts")
         finally:
+            way.followed = False
             sys.setprofile(None)
             threading.setprofile(None)
         app.extensions["parts"].recorder.stop()

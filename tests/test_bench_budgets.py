@@ -14,14 +14,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.connection import AbstractConnection
 
 from app import create_app
 from bench.client_requests import CODING_TOOLS, chat, many_tools, transcript
 from bench.mock.letta import MockLetta
 from bench.mock.wire import MockConnection
+from bridge import fingerprints
 from bridge.config import read_settings
+from bridge.dialects.chat_completions import request
+from bridge.dialects.openai import known_tools
+from bridge.dialects.openai import tools as openai_tools
+from bridge.letta import rows
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
+from bridge.letta.kept_connection import KeptConnection
+from bridge.store.heartbeat import Heartbeat
+from bridge.stubs import cache
+from bridge.sync import toolset
+from bridge.web import json_body
+from testbed.redis import Redis
 from tests.waiting import SOON
 
 PLAIN = {"GET /v1/agents/{id}": 1, "POST /v1/agents/{id}/messages/stream": 1}
@@ -36,10 +48,12 @@ class Bench:
     url: str
     data: Path
     connections: Sequence[MockConnection]
+    redis_url: str = ""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
         environment = {"LETTA_BASE_URL": self.url, "BRIDGE_ALLOW_ANONYMOUS": "1", "BRIDGE_DATA_DIR": str(self.data)}
+        environment |= {"REDIS_URL": self.redis_url} if self.redis_url else {}
         settings = replace(read_settings(environment), sweep_interval=0)
         self.connection = Connection(settings)
         self.client = create_app(settings, LettaServer(settings, self.connection)).test_client()
@@ -94,6 +108,14 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     loop.close()
 
 
+def count_calls(monkeypatch: pytest.MonkeyPatch, place: Any, name: str) -> list[str]:
+    """Returns a list that grows with each call of a function."""
+    calls: list[str] = []
+    function = getattr(place, name)
+    monkeypatch.setattr(place, name, lambda *args, **named: (calls.append(name), function(*args, **named))[1])
+    return calls
+
+
 @pytest.mark.parametrize("tools", [0, 1, 15, 64, 512])
 def test_an_unchanged_toolset_costs_no_call(bench: Bench, tools: int) -> None:
     assert bench.calls(many_tools(tools, "tool")) == PLAIN
@@ -107,10 +129,15 @@ def test_turns_one_after_the_other_use_one_connection(bench: Bench) -> None:
     assert len(bench.connections) == before
 
 
+@pytest.fixture
+def quiet_heart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the heartbeat beat at its start only. A turn that begins during a beat asks the store twice more."""
+    monkeypatch.setattr(Heartbeat, "beat_soon", lambda heart: None)
+
+
+@pytest.mark.usefixtures("quiet_heart")
 def test_a_turn_reads_and_writes_little_in_the_store(bench: Bench) -> None:
-    """Counted in SQL statements of the threads of request and turn. With Redis, each read and each transaction is one
-    round trip.
-    """
+    """Counted in SQL statements of the threads of request and turn."""
     for _ in range(2):
         bench.turn()
     statements: list[str] = []
@@ -124,22 +151,85 @@ def test_a_turn_reads_and_writes_little_in_the_store(bench: Bench) -> None:
         database.set_trace_callback(note)
     bench.turn()
     database.set_trace_callback(None)
-    assert len(statements) <= 26, statements
-    assert sum(one.startswith(("begin", "insert into texts", "delete from texts")) for one in statements) <= 6
+    assert len(statements) <= 17, statements
+    is_transaction = ("begin", "replace into texts select", "insert into texts")
+    assert sum(one.startswith(is_transaction) for one in statements) <= 4, statements
 
 
-def test_a_turn_starts_one_thread(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.servers
+@pytest.mark.usefixtures("quiet_heart")
+def test_a_turn_makes_six_round_trips_to_redis(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in what the threads of request and turn send. A pipeline is sent at once."""
+    sent: list[Any] = []
+    send = AbstractConnection.send_packed_command
+
+    def count(connection: AbstractConnection, command: Any, check_health: bool = True) -> None:
+        if threading.current_thread().name in {"MainThread", "turn"}:
+            sent.append(command)
+        send(connection, command, check_health)
+
+    with Redis() as redis:
+        shared = replace(bench, redis_url=redis.url)
+        for _ in range(3):
+            shared.turn()
+        monkeypatch.setattr(AbstractConnection, "send_packed_command", count)
+        shared.turn()
+        monkeypatch.undo()
+        shared.connection.close()
+    assert 0 < len(sent) <= 6, sent
+
+
+def test_a_turn_starts_no_thread_if_another_one_has_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.turn()
     started: list[str] = []
     start = threading.Thread.start
     monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread.name), start(thread)))
     bench.turn()
-    assert started == ["turn"]
+    assert started == []
+
+
+def test_a_call_to_letta_is_written_once_and_read_in_few_pieces(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each write and read is a system call, at which other threads take the interpreter."""
+    bench.turn()
+    writes, reads = (count_calls(monkeypatch, KeptConnection, name) for name in ("send", "receive"))
+    bench.turn()
+    assert len(writes) == 2
+    assert len(reads) <= 6
+
+
+def test_of_a_body_with_unchanged_tools_only_the_rest_is_parsed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.turn()
+    parsed: list[bytes] = []
+    parse = json_body._parse_carefully
+    monkeypatch.setattr(json_body, "_parse_carefully", lambda text: (parsed.append(text), parse(text))[1])
+    bench.turn()
+    assert [len(text) < 200 for text in parsed] == [True]
+
+
+def test_an_unchanged_tool_of_an_agent_is_not_parsed_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):  # the second turn reads the tools that the first has attached
+        bench.turn()
+    parsed = count_calls(monkeypatch, rows, "tool_from_row")
+    bench.turn()
+    assert not parsed
+    bench.turn([*CODING_TOOLS, *many_tools(1, "more")])
+    assert parsed
 
 
 @pytest.mark.parametrize("messages", [1, 20, 2_000])
 def test_a_long_transcript_costs_no_additional_call(bench: Bench, messages: int) -> None:
     assert bench.calls(messages=messages) == PLAIN
+
+
+@pytest.mark.parametrize(("messages", "new"), [(1, 1), (20, 1), (200, 1)])
+def test_only_new_messages_are_read_and_digested(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, messages: int, new: int
+) -> None:
+    bench.turn(messages=messages)
+    digested = count_calls(monkeypatch, fingerprints, "_compute_digests")
+    read = count_calls(monkeypatch, request, "_parse_message")
+    bench.turn(messages=messages)
+    assert (len(read), len(digested)) == (new, new)
 
 
 def test_other_agents_and_stubs_on_the_server_cost_no_additional_call(bench: Bench) -> None:
@@ -187,3 +277,25 @@ def test_a_call_and_its_result_cost_five_calls(bench: Bench) -> None:
     answer = bench.client.post("/v1/chat/completions", json=chat("bench", "", messages=messages))
     assert answer.status_code == 200, answer.text
     assert sum(bench.letta.calls.values()) == 5
+
+
+@pytest.mark.parametrize("tools", [15, 512])
+def test_nobody_looks_into_an_unchanged_list_of_tools(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tools: int
+) -> None:
+    sent = many_tools(tools, "tool")
+    for _ in range(3):
+        bench.turn(sent)
+    looked = [
+        count_calls(monkeypatch, place, name)
+        for place, name in (
+            (openai_tools, "_parse_tool"),
+            (known_tools, "canonical_json"),
+            (cache, "_schema_key"),
+            (cache, "check_schema"),
+            (cache, "make_stub"),
+            (toolset, "plan_toolset"),
+        )
+    ]
+    bench.turn(sent)
+    assert not any(looked)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import documents
-from bench.samples import BRIDGE, DIRECT, LITELLM, Samples
+from bench.samples import BRIDGE, DIRECT, FLOOR, LITELLM, Samples
 from bench.summary import LINES, summary
 
 
@@ -18,6 +18,7 @@ def samples() -> Samples:
     for round_ in (4.0, 5.0, 9.0):
         made.add("one client", BRIDGE, {"p50 ms": round_})
     made.add("one client", DIRECT, {"p50 ms": 0.5})
+    made.add("one client", FLOOR, {"p50 ms": 1.5})
     made.add("ten clients", BRIDGE, {"requests/s": 1273.4})
     made.add("ten clients", LITELLM, {"requests/s": 224.0})
     made.add("one client", LITELLM, {"another measure": 1.0})
@@ -26,10 +27,10 @@ def samples() -> Samples:
 
 def test_the_short_table_has_the_medians_in_words_and_leaves_out_what_was_not_measured(samples: Samples) -> None:
     assert summary(samples).splitlines() == [
-        "|  | through the bridge | without it | through LiteLLM |",
-        "| --- | --- | --- | --- |",
-        "| a turn, one after the other | 5 ms | 0.50 ms |  |",
-        "| turns a second, ten clients at once | 1,273 |  | 224 |",
+        "|  | through the bridge | the least service | through LiteLLM | without any |",
+        "| --- | --- | --- | --- | --- |",
+        "| a turn, one after the other | 5 ms | 1.50 ms |  | 0.50 ms |",
+        "| turns a second, ten clients at once | 1,273 |  | 224 |  |",
     ]
 
 

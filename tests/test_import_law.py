@@ -22,9 +22,11 @@ FLOORS: list[set[str]] = [
         "bridge.trace",
         "bridge.fingerprints",
         "bridge.json_text",
+        "bridge.quick_json",
         "bridge.folders",
         "bridge.running",
         "bridge.lasting_thread",
+        "bridge.thread_pool",
     },
     {"bridge.logs", "bridge.keys"},
     {"bridge.config"},
@@ -45,6 +47,7 @@ FLOORS: list[set[str]] = [
 ]
 
 HTTP = ("bridge/letta/connection.py", "bridge/letta/http_faults.py")
+KEPT = ("bridge/letta/kept_connection.py", "bridge/letta/kept_connections.py")
 # Where a library may be imported, as beginnings of paths. Libraries without a row may not be imported, apart from the
 # standard library.
 LIBRARIES: dict[str, tuple[str, ...]] = {
@@ -55,8 +58,10 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "click": ("bridge/cli/", "bridge/cli.py"),
     "letta_client": HTTP,
     "httpx": HTTP,
-    "requests": HTTP,
-    "urllib3": HTTP,
+    "requests": (*HTTP, *KEPT),
+    "urllib3": (*HTTP, *KEPT),
+    "httptools": KEPT,
+    "msgspec": ("bridge/quick_json.py", "bridge/letta/agent_reader.py"),
     "redis": ("bridge/store/redis.py",),
     "jinja2": ("bridge/stubs/source.py",),
     "prometheus_client": ("bridge/web/metrics.py", "gunicorn.conf.py"),
