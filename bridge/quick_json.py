@@ -12,6 +12,7 @@ import msgspec
 Value = TypeVar("Value")
 
 _DECODER = msgspec.json.Decoder()
+_ITEM_TEXTS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def read_json(text: bytes | str) -> Any:
@@ -22,6 +23,11 @@ def read_json(text: bytes | str) -> Any:
         return _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeError):
         return json.loads(text)
+
+
+def last_item_text(array: bytes) -> bytes:
+    """Returns the text of the last item of a JSON array that has one. Takes memory for each item."""
+    return bytes(_ITEM_TEXTS.decode(array)[-1])
 
 
 class FieldTexts:

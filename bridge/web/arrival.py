@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any, cast
 
 from bridge.errors import BodyTooLarge, BridgeError
 from bridge.web.pace import Pace
@@ -168,7 +169,44 @@ class ReceivedBytes:
             raise self.refusal
         return piece
 
+    def take_after(self, ahead: bytes, size: int) -> bytes | None:
+        """Returns `size` bytes that begin with `ahead`, which the parser has read, in one copy. Returns None, and takes
+        nothing, if so many have not arrived.
+        """
+        missing = size - len(ahead)
+        if not 0 <= missing <= len(self._rest):
+            return None
+        taken = b"".join((ahead, self._rest[:missing]))
+        self._rest = self._rest[missing:]
+        return taken
+
     def take_rest(self) -> bytes:
         """Returns the bytes that the parser has not read, and removes them from this object."""
         rest, self._rest = bytes(self._rest), memoryview(b"")
         return rest
+
+
+class ArrivedBody:
+    """The body of a request of known length, in place of gunicorn's `body`, which would copy it several times. What is
+    read in parts is left to gunicorn.
+    """
+
+    def __init__(self, body: Any, unreader: Any) -> None:
+        self._body = body
+        self._unreader = unreader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+    def read(self, size: int | None = None) -> bytes:
+        """Returns the bytes as gunicorn's does."""
+        reader = self._body.reader
+        if size is None or size < reader.length or self._body.buf.tell():
+            return cast(bytes, self._body.read(size))
+        ahead = self._unreader.take_buffered()
+        whole = self._unreader.sock.take_after(ahead, reader.length)
+        if whole is None:
+            self._unreader.unread(ahead)
+            return cast(bytes, self._body.read(size))
+        reader.length = 0
+        return cast(bytes, whole)

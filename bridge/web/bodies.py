@@ -22,6 +22,7 @@ from bridge.web.json_body import (
     parse_rest,
     parsed_size,
 )
+from bridge.web.known_beginnings import KnownBeginnings
 from bridge.web.room import LARGE, SMALL, Room
 
 # Levels of nesting that a request has around the schema of a tool.
@@ -45,6 +46,7 @@ class Bodies:
         self._deepest = settings.max_depth + LEVELS_AROUND_SCHEMA
         self._lock = threading.Lock()
         self._arrays: Arrays = RememberedValues(MOST_REMEMBERED)
+        self._beginnings = KnownBeginnings()
 
     def read(self, request: Request, until_sent: ExitStack, until_over: ExitStack) -> JsonObject:
         """Returns the body's JSON object. It counts as held until `until_over` is closed: a turn keeps much of it, also
@@ -61,10 +63,7 @@ class Bodies:
         encoding = _encoding_of(request)
         with self._lock if encoding or len(received) > SMALL else nullcontext():
             body = self._unpack(received, encoding) if encoding else received
-            unparsed = find_known_arrays(body, self._arrays)
-            values = count_values(unparsed.text)
-            self._hold(body, max(0, parsed_size(unparsed.text, values) - len(received)), until_over)
-            parsed = self._parse(unparsed, values, request.mimetype)
+            parsed = self._parse(body, len(received), request.mimetype, until_over)
         until_over.callback(self._room.remove, len(received))
         until_sent.callback(self._room.add, len(received))
         return parsed, body
@@ -80,7 +79,29 @@ class Bodies:
             self._hold(body, max(0, len(body) - len(received)), until_sent)
         return body
 
-    def _parse(self, unparsed: UnparsedBody, values: int, declared: str) -> JsonObject:
+    def _parse(self, body: bytes, received: int, declared: str, until_over: ExitStack) -> JsonObject:
+        """Returns the JSON object of a body. It counts as held until `until_over` is closed, but for the bytes
+        that were `received`, which are counted elsewhere.
+        """
+        known, text = self._beginnings.find(body)
+        unparsed = find_known_arrays(text, self._arrays)
+        values = count_values(unparsed.text)
+        size = parsed_size(unparsed.text, values) + (known.size if known else 0)
+        self._hold(body, max(0, size - received), until_over)
+        if known is not None:
+            try:
+                value = self._parse_rest(unparsed, known.values + values, declared)
+            except InvalidRequest:  # the whole body is parsed, for an error with the right place
+                known, text = None, body
+                unparsed, values = UnparsedBody(body), count_values(body)
+            else:
+                value = {**value, known.name: [*known.items, *value[known.name]]}
+        if known is None:
+            value = self._parse_rest(unparsed, values, declared)
+        self._beginnings.add(body, known, text, value)
+        return value
+
+    def _parse_rest(self, unparsed: UnparsedBody, values: int, declared: str) -> JsonObject:
         """Returns the JSON object of a body. The type that the client declares does not matter, except in the error."""
         try:
             return parse_rest(unparsed, values, self._deepest, self._arrays)

@@ -118,13 +118,13 @@ def parsed_size(body: bytes, values: int) -> int:
     return max(len(body), _BYTES_OF_VALUE * min(MOST_VALUES, values))
 
 
-def count_values(body: bytes) -> int:
+def count_values(body: bytes, small: int = SMALL) -> int:
     """Returns how many commas and opening brackets the JSON has, which is about one for each value. Those within
-    strings count only in a small body, or where they make no difference. Each value has at most two strings, its name
-    and itself.
+    strings count only in a body of at most `small` bytes, or where they make no difference. Each value has at most two
+    strings, its name and itself.
     """
     found = _count_separators(body)
-    if len(body) <= SMALL or found <= min(MOST_VALUES, len(body) // _BYTES_OF_VALUE):
+    if len(body) <= small or found <= min(MOST_VALUES, len(body) // _BYTES_OF_VALUE):
         return found
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     if unescaped.count(b'"') > 4 * MOST_VALUES:

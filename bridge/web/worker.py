@@ -14,13 +14,14 @@ from socket import SHUT_RD, SHUT_WR, socket
 from typing import Any, cast
 
 from gunicorn.http import wsgi  # type: ignore[import-untyped]
+from gunicorn.http.body import LengthReader  # type: ignore[import-untyped]
 from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.util import close_graceful  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker  # type: ignore[import-untyped]
 
 from bridge.config import Settings
 from bridge.thread_pool import ThreadPool
-from bridge.web.arrival import Arrival, ReceivedBytes
+from bridge.web.arrival import Arrival, ArrivedBody, ReceivedBytes
 from bridge.web.body_limits import BODY_LIMITS, BodyLimits
 from bridge.web.pace import Pace
 from bridge.web.reply_socket import ReplySocket
@@ -311,6 +312,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             req.force_close()
         writer, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg, ReplyWriter)
         environ["wsgi.multithread"] = True
+        if isinstance(req.body.reader, LengthReader):
+            environ["wsgi.input"] = ArrivedBody(req.body, conn.parser.unreader)
         self.count_request(writer)
         try:
             self.write_reply(writer, environ)

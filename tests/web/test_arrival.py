@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from gunicorn.config import Config  # type: ignore[import-untyped]
+from gunicorn.http.parser import RequestParser  # type: ignore[import-untyped]
 
-from bridge.web.arrival import LONGEST_HEAD, MOST_CHUNKS, READ_AHEAD, Arrival, ReceivedBytes
+from bridge.errors import BodyTooLarge, BridgeError
+from bridge.web.arrival import LONGEST_HEAD, MOST_CHUNKS, READ_AHEAD, Arrival, ArrivedBody, ReceivedBytes
 from bridge.web.pace import SLOWEST_RATE
 from bridge.web.room import SMALL
 
@@ -165,3 +168,45 @@ def test_taking_the_rest_of_received_bytes_frees_them() -> None:
     assert received.take_rest() == b"llo"
     data.clear()
     assert received.take_rest() == b""
+
+
+class World:
+    """A request of known length, parsed by gunicorn from bytes that have arrived."""
+
+    def __init__(self, arrived: bytes, refusal: BridgeError | None = None) -> None:
+        self.received = ReceivedBytes(bytearray(arrived), refusal)
+        self.parser = RequestParser(Config(), self.received, ("192.0.2.1", 5))
+        self.body = ArrivedBody(next(self.parser).body, self.parser.unreader)
+
+
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n"
+BODY = bytes(range(250)) * 800
+
+
+@pytest.mark.parametrize(
+    "reads", [[200_000], [None], [300_000], [10, 199_990], [5_000] * 40, [199_999, 1], [0, 200_000]]
+)
+def test_an_arrived_body_is_read_like_gunicorns(reads: list[int | None]) -> None:
+    world = World(HEAD + BODY + HEAD)
+    assert b"".join(world.body.read(size) for size in reads) == BODY
+    assert world.body.read(1) == world.body.read() == b""
+    assert world.parser.finish_body()
+    assert world.parser.unreader.take_buffered() + world.received.take_rest() == HEAD
+
+
+def test_a_body_that_has_not_arrived_whole_is_read_as_far_as_it_has() -> None:
+    world = World(HEAD + BODY[:150_000])
+    assert world.body.read(200_000) == BODY[:150_000]
+    assert world.received.ended_early
+
+
+def test_the_rest_of_a_refused_body_raises_the_refusal() -> None:
+    world = World(HEAD + BODY[:150_000], BodyTooLarge("Too large."))
+    with pytest.raises(BodyTooLarge):
+        world.body.read(200_000)
+
+
+def test_lines_of_an_arrived_body_are_left_to_gunicorn() -> None:
+    world = World(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\na\nb\n")
+    assert world.body.readline() == b"a\n"
+    assert world.body.read(2) == b"b\n"

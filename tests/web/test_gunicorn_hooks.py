@@ -30,6 +30,7 @@ from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.config import Config  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.http import wsgi  # type: ignore[import-untyped]
+from gunicorn.http.body import Body, LengthReader  # type: ignore[import-untyped]
 from gunicorn.http.errors import NoMoreData, ParseException  # type: ignore[import-untyped]
 from gunicorn.http.parser import RequestParser  # type: ignore[import-untyped]
 from gunicorn.http.unreader import SocketUnreader  # type: ignore[import-untyped]
@@ -113,6 +114,8 @@ USED = {
     "conn.parser.unreader.buf": Part(BytesIO, "Worker.keep_or_end looks there for bytes of the next request."),
     "conn.parser.unreader.unread": Part("(data)", "Worker.serve_in_thread puts back the bytes after a request."),
     "req.force_close": Part("()", "Worker.handle_request ends the connection after a body that was not read."),
+    "req.body": Part(Body, "ArrivedBody reads what has arrived in its place, and leaves the rest to it."),
+    "req.body.reader": Part(LengthReader, "Worker.handle_request finds in it that the body has a known length."),
     "req._expected_100_continue": Part(bool, 'Worker.handle_request sets it to False: "100 Continue" was sent before.'),
 }
 # Names in gunicorn.conf.py that are not for gunicorn.
