@@ -27,8 +27,9 @@ ALIVE = 5.0
 # The same two numbers while no turn runs here.
 IDLE_PULSE = 20.0
 IDLE_ALIVE = 65.0
-# In so many pulses after the store lost its data, each worker that lives has written again what its turns need.
-PULSES_TO_RESTORE = 3
+# In so many pulses after the store lost its data, each worker that lives has written again what its turns need, also on
+# a busy machine.
+PULSES_TO_RESTORE = 5
 # The key of the list of all workers' ids, the most ids in that list, and the seconds that it is kept.
 _LISTED = "workers"
 _MOST_LISTED = 128
