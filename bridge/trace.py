@@ -42,6 +42,8 @@ class Trace:
         self.agent_name = ""
         self.agent_type = ""
         self.calls: Counter[str] = Counter()
+        self.reads_stream = False  # the turn's thread reads a stream of Letta, and does what it puts off
+        self._put_off: Callable[[], None] | None = None
         self._begun = time.perf_counter()
         self._letta = _BusyTime()
         self._waiting = _BusyTime()
@@ -83,6 +85,19 @@ class Trace:
     def count_letta_call(self, call: str) -> None:
         """Counts a call to Letta of this kind, such as "GET /v1/tools/"."""
         self.calls[call] += 1
+
+    def put_off(self, work: Callable[[], None]) -> bool:
+        """Has `work` done just before the thread waits for Letta again, once however often it is put off. Returns False
+        if the thread reads no stream: then nobody does it.
+        """
+        if self.reads_stream:
+            self._put_off = work
+        return self.reads_stream
+
+    def do_what_was_put_off(self) -> None:
+        work, self._put_off = self._put_off, None
+        if work is not None:
+            work()
 
     def measure_letta_call(self) -> AbstractContextManager[None]:
         """Adds the time inside each `with` block to `letta_seconds`."""

@@ -17,8 +17,8 @@ WAIT = threading.Event()
 class RawServer:
     """Answers each request with `pieces`, one by one.
 
-    A number among them is a pause in seconds; WAIT keeps the connection open until the end of the test. `requests` are
-    the requests as they came, head and body.
+    A number among them is a pause in seconds; WAIT keeps the connection open until the end of the test, another event
+    until it is set. `requests` are the requests as they came, head and body.
     """
 
     def __init__(self, pieces: Iterable[bytes | float | threading.Event]) -> None:
@@ -59,6 +59,8 @@ class RawServer:
             for piece in self._pieces:
                 if isinstance(piece, bytes):
                     connection.sendall(piece)
+                elif isinstance(piece, threading.Event) and piece is not WAIT:
+                    piece.wait(SOON)
                 else:
                     self._over.wait(piece if isinstance(piece, float) else None)
 

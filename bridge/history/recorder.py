@@ -57,7 +57,8 @@ class Recorder:
         self._changed = threading.Condition()
         self._writing = False
         self._hurried = False
-        self._shown = False
+        self._shown = False  # the store has a list of running turns that is not empty
+        self._shown_at = -inf
         self._stopped = False
         self.thread = LastingThread(
             "recorder", self._wait_for_turns, self._write_turns, "turns could not be written down"
@@ -140,9 +141,12 @@ class Recorder:
                 self._changed.notify_all()
 
     def _write(self, over: list[RecordBuilder], running: list[RecordBuilder]) -> None:
-        """Writes the running and the ended turns. If no turn runs any more, writes the empty list of running turns."""
-        if running or self._shown:
-            self._shown = bool(running)
+        """Writes the running turns, once in PERIOD, and the ended ones. If no turn runs any more, writes the empty list
+        of running turns at once.
+        """
+        now = time.monotonic()
+        if (running and now - self._shown_at >= PERIOD) or (self._shown and not running):
+            self._shown, self._shown_at = bool(running), now
             self._activity.show_running(self._heartbeat.id, [record.record() for record in running])
         if over:
             self._write_ended_turns(over)

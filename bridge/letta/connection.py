@@ -258,6 +258,7 @@ class Connection:
     @contextmanager
     def _measure_call(self, trace: Trace, call: str) -> Iterator[None]:
         """Counts and measures the call made in the `with` block, also if it fails."""
+        trace.do_what_was_put_off()
         trace.count_letta_call(call)
         begun = time.perf_counter()
         try:
@@ -316,8 +317,10 @@ def _known_query(params: tuple[tuple[str, Any], ...]) -> str:
 def _read_pieces(answer: requests.Response, trace: Trace, *, decode: bool = True) -> Iterator[bytes]:
     """Yields the bytes as they arrive; `iter_content` waits for the end of a stream that is not sent in chunks."""
     read, time_of_letta = answer.raw.read1, trace.measure_letta_call()
+    trace.reads_stream = True
     try:
         while True:
+            trace.do_what_was_put_off()
             with time_of_letta:
                 piece = read(PIECE_BYTES, decode_content=decode)
             if not piece:
@@ -325,6 +328,9 @@ def _read_pieces(answer: requests.Response, trace: Trace, *, decode: bool = True
             yield piece
     except urllib3.exceptions.HTTPError as fault:
         raise error_from_stream_fault(fault) from fault
+    finally:
+        trace.reads_stream = False
+        trace.do_what_was_put_off()
 
 
 def _abort(answer: requests.Response) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from queue import Empty, SimpleQueue
 
 from bridge.journal.batches import End
+from bridge.trace import current_trace
 from bridge.turn import (
     AgentEvent,
     FormatChecked,
@@ -39,8 +40,15 @@ class TurnStream:
         self._guard = threading.Lock()
 
     def write(self, event: AgentEvent) -> None:
+        """Adds an event, and wakes the readers. For a piece of text, just before this thread waits for the next piece:
+        a reader that is woken earlier waits for the interpreter, and is woken a second time.
+        """
         self.events.append(event)
         self._kinds.add(type(event))
+        if not (isinstance(event, Text | Reasoning) and current_trace().put_off(self._wake_readers)):
+            self._wake_readers()
+
+    def _wake_readers(self) -> None:
         for bell in self._bells:
             if not bell.for_end:
                 bell.queue.put(None)

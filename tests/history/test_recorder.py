@@ -82,6 +82,24 @@ def test_a_turn_is_shown_while_it_runs(recorder: Recorder, activity: Activity) -
     assert activity.newest_turns()[0].outcome == "stop"
 
 
+def test_the_list_of_running_turns_is_written_once_a_second_however_many_turns_end(
+    recorder: Recorder, activity: Activity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    show = activity.show_running
+    monkeypatch.setattr(
+        activity, "show_running", lambda worker, turns: (written.append(len(turns)), show(worker, turns))
+    )
+    running = begin(recorder, [OFFERED])
+    until(lambda: written)
+    for _ in range(5):
+        run(recorder, Text("Hi"))
+        recorder.flush()
+    assert len(written) <= 2
+    recorder.end(running, None, gone=False)
+    until(lambda: written[-1] == 0)
+
+
 def test_turns_that_ended_are_written_before_the_process_ends(recorder: Recorder, activity: Activity) -> None:
     run(recorder, Text("Hi"))
     recorder.stop()

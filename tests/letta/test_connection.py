@@ -23,6 +23,7 @@ from bridge.letta import connection as module
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Connection
 from bridge.letta.gateway import AgentChange, ForeignCall, Say
+from bridge.trace import Trace, set_current_trace
 from bridge.turn import AgentEvent, Stopped, Text
 from tests.letta_server import LettaServerStub
 from tests.raw_server import WAIT, RawServer, read_request
@@ -185,6 +186,18 @@ def test_a_compressed_stream_is_read() -> None:
 def test_an_event_is_yielded_while_the_stream_continues(head: bytes) -> None:
     with RawServer([head, chunk(HELLO) if head == CHUNKED else HELLO, WAIT]) as server:
         assert next(ask(server_at(server.url))) == Text("Hello")
+
+
+def test_what_a_reader_of_a_stream_puts_off_is_done_before_it_waits_for_the_next_piece() -> None:
+    done, trace = threading.Event(), Trace()
+    set_current_trace(trace)
+    with RawServer([CLOSING, HELLO, done, END]) as server:  # the end only comes after that
+        events = ask(server_at(server.url))
+        assert next(events) == Text("Hello")
+        assert trace.put_off(done.set)
+        assert list(events) == [Stopped("end_turn")]
+    assert not trace.put_off(done.set)
+    set_current_trace(None)
 
 
 def test_a_stream_that_is_left_early_is_closed() -> None:

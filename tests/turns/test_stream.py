@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from bridge.journal.batches import End
+from bridge.trace import Trace, set_current_trace
 from bridge.turn import (
     AgentCall,
     AgentEvent,
@@ -143,3 +146,51 @@ def test_the_outcome_of_the_check_is_known_when_the_text_is_checked() -> None:
 
 def test_a_recorded_answer_has_its_outcome() -> None:
     assert TurnStream([FormatChecked("valid"), Text("{}")], WELL).format_outcome == "valid"
+
+
+def rings(stream: TurnStream) -> list[None]:
+    """Returns a list that grows whenever a reader of the stream is woken."""
+    reader, found = stream.reader(), list[None]()
+    reader._bell.queue = SimpleNamespace(put=found.append)  # type: ignore[assignment]
+    return found
+
+
+@pytest.fixture
+def trace() -> Iterator[Trace]:
+    trace = Trace()
+    set_current_trace(trace)
+    yield trace
+    set_current_trace(None)
+
+
+def test_pieces_of_text_wake_a_reader_when_the_thread_waits_for_letta_again(trace: Trace) -> None:
+    stream = TurnStream()
+    woken = rings(stream)
+    trace.reads_stream = True
+    for piece in (Text("a"), Reasoning("b"), Text("c")):
+        stream.write(piece)
+    assert woken == []
+    trace.do_what_was_put_off()
+    trace.do_what_was_put_off()
+    assert woken == [None]
+
+
+@pytest.mark.parametrize("event", [Notice("waiting"), ToolCall("1", "read", "{}"), Stopped("end_turn")])
+def test_other_events_wake_a_reader_at_once(trace: Trace, event: AgentEvent) -> None:
+    stream = TurnStream()
+    woken = rings(stream)
+    trace.reads_stream = True
+    stream.write(Text("a"))
+    stream.write(event)
+    assert woken == [None]
+
+
+def test_text_wakes_a_reader_at_once_if_no_stream_of_letta_is_read(trace: Trace) -> None:
+    stream = TurnStream()
+    woken = rings(stream)
+    stream.write(Text("a"))
+    assert woken == [None]
+    trace.reads_stream = True
+    stream.write(Text("b"))
+    stream.finish(WELL)
+    assert woken == [None, None]
