@@ -1,0 +1,1 @@
+"""The rows of the table in `related.py`, each module for one kind of tools."""

@@ -1,0 +1,88 @@
+"""A word leads to the tools that have it, by the field in which they have it."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from uuid import UUID
+
+import pytest
+
+from bridge.catalogue.groups import Groups
+from bridge.catalogue.index import Field, Index, first_sentence
+from bridge.catalogue.words import stem
+from bridge.turn import ToolSpec
+from tests.catalogue.tools import many_tools, tool
+
+
+def index_of(*specs: ToolSpec) -> Index:
+    return Index(specs, Groups([spec.name for spec in specs]))
+
+
+def test_each_part_of_a_tool_is_a_field() -> None:
+    schema = {"properties": {"repoName": {"description": "Of the owner.", "enum": ["small", 1]}}}
+    names = ("github_issue", "github_list_issues", "github_lock_issue")
+    index = index_of(*(ToolSpec(name, "Makes it. Slowly!", schema) for name in names))
+    fields: dict[str, Field] = {
+        "github": Field.SERVICE,
+        "issue": Field.NAME,
+        "makes": Field.HEADLINE,
+        "name": Field.PARAMETERS,
+    }
+    fields |= dict.fromkeys(("slowly", "owner", "small"), Field.TEXT)
+    for word, field in fields.items():
+        assert [*index.places(stem(word), field)] == [0, 1, 2]
+        assert [one for one in Field if index.has(stem(word), one)] == [field]
+    assert not index.knows("the")
+    assert index.places("unknown", Field.NAME) == ()
+
+
+def test_a_name_in_a_text_is_found_as_one_word_and_by_its_parts() -> None:
+    index = index_of(tool("a", "Uses GitHub."), tool("b", "Uses github."), tool("c", "The hub."))
+    assert sorted(index.places("github", Field.HEADLINE)) == [0, 1]
+    assert sorted(index.places("hub", Field.HEADLINE)) == [0, 2]
+
+
+def test_a_group_of_two_words_is_one_word_as_well() -> None:
+    index = index_of(*(tool(f"google_calendar_{letter}") for letter in "abcdefghij"))
+    assert [*index.places("googlecalendar", Field.SERVICE)] == [*range(10)]
+
+
+def test_stems_of_a_name() -> None:
+    assert index_of(tool("mcp__slack__listIssues")).stems_in_name(0) == ["slack", "list", "issu"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("One. Two.", "One."),
+        ("One: two; three. Four", "One: two; three."),
+        ("One\ntwo\n\nThree", "One\ntwo\n\n"),
+        ("Version 1.2 of it! More", "Version 1.2 of it!"),
+        ("", ""),
+        ("x" * 999, "x" * 300),
+    ],
+)
+def test_the_first_sentence_of_a_description(text: str, sentence: str) -> None:
+    assert first_sentence(text) == sentence
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        many_tools(copies=4, size=700),
+        [ToolSpec(f"t{place}", " ".join(UUID(int=place * 90 + n).hex[-9:] for n in range(90))) for place in range(300)],
+    ],
+    ids=["usual", "all words differ"],
+)
+def test_the_estimated_size_is_about_the_memory(specs: list[ToolSpec]) -> None:
+    groups = Groups([spec.name for spec in specs])
+    Index(specs[:2], groups)
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    index = Index(specs, groups)
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.8 * (after - before) < index.size < 2 * (after - before)
