@@ -77,7 +77,7 @@ class RequestRules:
     picture may be given by its web address, and the rules for side requests, of which the first that fits counts.
     """
 
-    most_tools: int = 512
+    most_tools: int = 5_000
     longest_result: int = 1_000_000
     image_urls: bool = False
     side_rules: Sequence[SideRule] = ()

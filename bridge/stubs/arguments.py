@@ -55,6 +55,15 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
     return _change_object(arguments, restore) if arguments.strip() else "{}"
 
 
+def member_text(arguments: str, name: str) -> str | None:
+    """Returns the JSON text of one argument, with its numbers as they were written; None if there is none."""
+    try:
+        given = _parse_json(arguments)
+    except (ValueError, RecursionError):
+        return None
+    return _write_json(given[name]) if isinstance(given, dict) and name in given else None
+
+
 def remove_letta_arguments(arguments: str) -> str:
     """Returns the JSON text of a call's arguments without those that Letta itself asks the model for."""
     return _change_object(arguments, _without_letta_parameters)

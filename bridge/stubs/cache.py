@@ -18,14 +18,15 @@ from bridge.stubs.converter import USUAL_LIMITS, make_stub
 from bridge.stubs.known_lists import KnownLists
 from bridge.stubs.schema import spend_work
 from bridge.stubs.subschemas import count_values
+from bridge.stubs.usual_schemas import is_usual
 from bridge.stubs.work import Work
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
-MAX_TOOLS = 1024
+MAX_TOOLS = 12_000
 # In bytes. Larger tools are rare.
 MAX_TOOL_SIZE = 16_000
 # About how many bytes of memory all tools may take with their stubs, which can be much larger. Usual ones take half.
-MAX_SIZE = 32_000_000
+MAX_SIZE = 48_000_000
 MAX_PLACES = 8
 # What an empty object takes in memory, and its place in a list.
 _BYTES_OF_VALUE = 72
@@ -64,14 +65,15 @@ class StubCache:
         self._lists = KnownLists()
         self._lock = threading.Lock()
 
-    def check_tools(self, specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+    def check_tools(self, specs: tuple[ToolSpec, ...], *, spends_work: bool = True) -> tuple[ToolSpec, ...]:
         """Returns the tools of a request as `check_tool` does. The list of an earlier request costs next to nothing: it
-        asks for the same work as then.
+        asks for the same work as then. `spends_work` false: stubs are not made of all tools, so their work does not
+        count.
         """
         known = self._lists.find(specs)
         if known is not None:
             return known.checked
-        work = Work()
+        work = Work() if spends_work else None
         checked = tuple(self.check_tool(spec, spec.place, work) for spec in specs)
         size = self._size_of_list(checked)
         return checked if size is None else self._lists.add(specs, checked, size).checked
@@ -93,11 +95,13 @@ class StubCache:
             tools = [self._tools.get(_key_of(spec, spec.schema_key)) for spec in checked]
         return None if None in tools else sum(tool.size for tool in tools if tool)
 
-    def check_tool(self, spec: ToolSpec, where: str, work: Work) -> ToolSpec:
+    def check_tool(self, spec: ToolSpec, where: str, work: Work | None) -> ToolSpec:
         """Returns the tool with its `schema_key`, once checked, and adds to the work that all tools of the request ask
-        for. Errors name the place `where`, so are not cached.
+        for, if that is counted. Errors name the place `where`, so are not cached.
         """
-        tool = self._find_or_check(spec, where)
+        tool = self._find_or_check(spec, where, is_one_of_many=work is None)
+        if work is None:
+            return tool.spec_at(spec.place)
         try:
             if tool.work:
                 work.spend(tool.work, where)
@@ -118,8 +122,10 @@ class StubCache:
             self._add_size(tool, _size_of([stub.json_schema, stub.source_code, [*stub.changes]]))
         return stub
 
-    def _find_or_check(self, spec: ToolSpec, where: str) -> _CachedTool:
-        """Returns a tool from the cache, or checks and adds it. A tool with a `schema_key` was checked before."""
+    def _find_or_check(self, spec: ToolSpec, where: str, *, is_one_of_many: bool = False) -> _CachedTool:
+        """Returns a tool from the cache, or checks and adds it. A tool with a `schema_key` was checked before, and a
+        usual one among thousands need not be read.
+        """
         schema_key = spec.schema_key or _schema_key(spec.parameters)
         key = _key_of(spec, schema_key)
         with self._lock:
@@ -127,7 +133,7 @@ class StubCache:
             if known is not None:
                 self._tools.move_to_end(key)
                 return known
-        if not spec.schema_key:
+        if not spec.schema_key and not (is_one_of_many and is_usual(spec.parameters, self._limits)):
             try:
                 check_schema(spec.parameters, where, self._limits)
             except InvalidRequest as fault:

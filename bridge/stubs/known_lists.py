@@ -14,7 +14,7 @@ from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
 
 MAX_LISTS = 64
 # About how many bytes of memory all lists may take.
-MAX_SIZE = 8_000_000
+MAX_SIZE = 24_000_000
 
 
 @dataclass(slots=True)

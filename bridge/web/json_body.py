@@ -19,7 +19,7 @@ MOST_VALUES = 500_000
 # Fields of requests whose arrays are remembered: clients send the same tools again and again.
 REMEMBERED = ("tools", "client_tools")
 # So many bytes of text are remembered by a worker. The parsed arrays take ten times as much.
-MOST_REMEMBERED = 2_000_000
+MOST_REMEMBERED = 8_000_000
 _REMEMBERED_TEXTS = FieldTexts(REMEMBERED)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # The memory of a parsed value, such as an empty object in an array, which has three bytes.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.stubs.arguments import remove_absent_arguments, remove_letta_arguments, restore_arguments
+from bridge.stubs.arguments import member_text, remove_absent_arguments, remove_letta_arguments, restore_arguments
 from bridge.stubs.converter import make_stub
 from bridge.turn import SchemaForm, ToolSpec
 from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT
@@ -306,3 +306,20 @@ def test_a_member_of_a_map_with_the_name_of_the_map_stays_as_the_model_gave_it()
     stub = make_stub(ToolSpec("tool", "", {"type": "object", "additionalProperties": True}), STRICT)
     given = json.dumps({"arguments": json.dumps({"arguments": "5", "thinking": None})})
     assert json.loads(restore_arguments(stub, given)) == {"arguments": "5", "thinking": None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ('{"a": {"b": 1.10}}', '{"b": 1.10}'),
+        ('{"a": 1e400, "c": 2}', "1e400"),
+        ('{"a": "x"}', '"x"'),
+        ('{"a": null}', "null"),
+        ('{"b": 1}', None),
+        ("[1]", None),
+        ("{", None),
+        ("", None),
+    ],
+)
+def test_the_text_of_one_argument_is_as_it_was_written(arguments: str, text: str | None) -> None:
+    assert member_text(arguments, "a") == text

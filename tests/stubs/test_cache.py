@@ -163,7 +163,7 @@ def test_all_tools_and_stubs_together_take_little_memory(
 
 def test_a_usual_number_of_usual_tools_is_remembered(stubs: StubCache) -> None:
     properties = {f"p{number}": {"type": "string", "description": "A text of some words."} for number in range(12)}
-    tools = [spec(number, name=f"tool{number}", parameters={"properties": properties}) for number in range(MAX_TOOLS)]
+    tools = [spec(number, name=f"tool{number}", parameters={"properties": properties}) for number in range(1_024)]
     first = [made(stubs, checked(stubs, tool)) for tool in tools]
     assert all(made(stubs, tool) is stub for tool, stub in zip(tools, first, strict=True))
 
@@ -176,3 +176,18 @@ def test_threads_get_the_stubs_of_their_own_tools(stubs: StubCache, monkeypatch:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ask, range(400))) == [number % 7 for number in range(400)]
+
+
+def test_the_tools_of_a_large_request_are_checked_quickly_and_remembered(
+    stubs: StubCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tuple(spec(name=f"tool{number}", parameters={"type": "object"}) for number in range(600))
+    read: list[str] = []
+    check = cache.check_schema
+    monkeypatch.setattr(cache, "check_schema", lambda *given: (read.append(given[1]), check(*given))[1])
+    first = stubs.check_tools(tools, spends_work=False)
+    assert read == []
+    assert stubs.check_tools(tools, spends_work=False) is first
+    with pytest.raises(InvalidRequest, match="tool600"):
+        stubs.check_tools((*tools, spec(name="tool600", parameters={"properties": []})), spends_work=False)
+    assert len(read) == 1

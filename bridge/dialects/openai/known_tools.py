@@ -16,7 +16,7 @@ from bridge.turn import ToolSpec
 
 MOST_LISTS = 64
 # About as much as all lists may take in memory.
-MOST_BYTES = 8_000_000
+MOST_BYTES = 24_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def test_skills_of_the_client_become_instructions() -> None:
         ({"messages": [USER], "client_tools": ["x"]}, "client_tools[0]"),
         ({"messages": [USER], "client_tools": [{"type": "function", "function": {}}]}, "client_tools[0].name"),
         ({"messages": [USER], "client_tools": [TOOL, TOOL]}, "client_tools[1].name"),
-        ({"messages": [USER], "client_tools": [TOOL] * 513}, "client_tools"),
+        ({"messages": [USER], "client_tools": [TOOL] * 5_001}, "client_tools"),
         ({"messages": [USER], "streaming": "yes"}, "streaming"),
     ],
 )
