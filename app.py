@@ -19,6 +19,7 @@ from bridge.history.activity import Activity
 from bridge.history.log_line import log_turn
 from bridge.history.recorder import Recorder
 from bridge.journal.kept import KeptResponses
+from bridge.large_offers import LargeOffers
 from bridge.lasting_thread import check_threads
 from bridge.letta.client import LettaServer
 from bridge.letta.connection import Observer
@@ -159,7 +160,9 @@ def assemble_parts(
         stubs=stubs,
         made_stubs=made_stubs,
         offering=offering,
-        conversation=Conversation(gateway, directory, offering, shared, settings),
+        conversation=Conversation(
+            gateway, directory, offering, LargeOffers(shared.store, stubs, settings), shared, settings
+        ),
         activity=activity,
         recorder=recorder,
         snapshots=snapshots,

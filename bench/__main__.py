@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import client_requests, documents, growth, machine, real_letta, shared_store, tools
+from bench import client_requests, documents, growth, machine, real_letta, search, shared_store, tools
 from bench.errors import BenchFailed
 from bench.memory import memory
 from bench.plot import svg
@@ -84,7 +84,7 @@ def _read_options() -> Options:
     parser.add_argument("--without-litellm", action="store_true")
     parser.add_argument("--without-letta", action="store_true", help="leave out the scenarios against a real Letta")
     parser.add_argument(
-        "--only", action="append", default=[], help="one of: rounds, starts, tools, growth, redis, real"
+        "--only", action="append", default=[], help="one of: rounds, starts, tools, growth, search, redis, real"
     )
     parser.add_argument("--write", action="store_true", help="put tables and plot into docs/ and bench/README.md")
     chosen = parser.parse_args()
@@ -102,6 +102,8 @@ def _measure_all(samples: Samples, folder: Path, options: Options, cache: Path) 
             samples.add(f"real Letta, {scenario}", BRIDGE, {"ms": bridge_ms})
     if options.includes("growth"):
         _measure_growth(samples, folder)
+    if options.includes("search"):
+        search.measure(samples, folder)
     if options.includes("redis"):
         shared_store.measure(samples, folder, options.rounds, _say)
 
@@ -217,7 +219,7 @@ def _measure_tools(samples: Samples, folder: Path) -> None:
 def _measure_growth(samples: Samples, folder: Path) -> None:
     with mock(folder) as letta:
         letta.control(agents=["grows"])
-        with bridge(url(letta.port), folder) as service:
+        with bridge(url(letta.port), folder, BRIDGE_TOOL_SEARCH="0") as service:
             measured = growth.Growth(letta, bridge_port(service), "grows")
             kinds = {
                 "messages in the transcript": measured.of_transcripts,

@@ -17,8 +17,10 @@ from bridge.keys import ApiKey, KeyFault, LettaRight, parse_api_keys
 from bridge.logs import LogLevel
 from bridge.turn import SystemPromptMode
 from bridge.values import (
+    MOST_DIRECT_TOOLS,
     Methods,
     OwnFiles,
+    ToolSearch,
     ToolWait,
     choice_parser,
     is_loopback,
@@ -31,6 +33,7 @@ from bridge.values import (
     parse_redis_url,
     parse_text,
     parse_token,
+    parse_tool_search,
     parse_tool_wait,
     parse_url_prefix,
     seconds_parser,
@@ -51,7 +54,7 @@ FORMER_VARIABLES = {
     "BRIDGE_KEY_RATE": "it is always 600 requests a minute, except for keys with their own `rate`",
     "BRIDGE_KEY_TURNS": "it is always 32 turns at once, except for keys with their own `turns`",
     "BRIDGE_MAX_BODY": "it is always 20000000 bytes",
-    "BRIDGE_MAX_TOOLS": "it is always 512 tools",
+    "BRIDGE_MAX_TOOLS": "it is always 5000 tools, of which an agent gets 512 at most, see BRIDGE_TOOL_SEARCH",
     "BRIDGE_MAX_SCHEMA": "it is always 262144 characters",
     "BRIDGE_MAX_DEPTH": "it is always 64 levels",
     "BRIDGE_MAX_RESULT": "it is always 1000000 characters",
@@ -162,6 +165,14 @@ class Settings:
         "Tools by which a client expects a task to end: a plain answer is returned as a call of such a tool",
         parse_names,
     )
+    tool_search: ToolSearch = setting(
+        "BRIDGE_TOOL_SEARCH",
+        "128",
+        "With more tools than this in a request, the agent gets a few of them and a search for the others; 0: it always"
+        " gets all, 512 at most. Agents may differ, and `+` names tools that it always gets:"
+        " `128, my-agent=40, +read_file`",
+        parse_tool_search,
+    )
     format_retries: int = setting(
         "BRIDGE_FORMAT_RETRIES",
         "1",
@@ -264,7 +275,8 @@ class Settings:
     key_rate: int = 600  # requests that a key without `rate` may make in a minute; 0: any number
     key_turns: int = 32  # turns at once of a key without `turns`; 0: any number
     max_body: int = 20_000_000  # bytes of a request's body
-    max_tools: int = 512  # tools of one request
+    max_tools: int = 5_000  # tools of one request
+    most_attached: int = MOST_DIRECT_TOOLS  # tools of one request that an agent gets itself
     max_schema: int = 262_144  # characters as JSON of a tool's schema, or of the reply's
     max_depth: int = 64  # levels of a tool's schema; the request around it may add eight
     max_result: int = 1_000_000  # characters of a tool's result
@@ -303,7 +315,7 @@ class Settings:
     @property
     def most_idle_stubs(self) -> int:
         """The stubs that a sweep leaves of each client's key beside those that agents have."""
-        return 2 * self.max_tools
+        return 2 * self.most_attached
 
     @property
     def turns_at_once(self) -> int:

@@ -11,12 +11,13 @@ from dataclasses import replace
 from itertools import chain
 
 from bridge.aside import make_helper
+from bridge.catalogue.access import ToolAccess
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import Busy, ClientGone, InvalidRequest, LettaError
 from bridge.heard.hearing import Hearing
+from bridge.interception.answered_calls import run_turn
 from bridge.interception.correction import Corrections
-from bridge.interception.delivered import run_method
 from bridge.interception.ending import (
     end_with_call,
     ending_results,
@@ -27,6 +28,7 @@ from bridge.interception.ending import (
 from bridge.interception.method import PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs
 from bridge.journal.newest import NewestTurns
+from bridge.large_offers import LargeOffers
 from bridge.letta.capabilities import ServerFeatures, streams_tokens_faithfully
 from bridge.letta.gateway import Agent, Gateway, Say
 from bridge.letta.gateway_while_held import gateway_while_held
@@ -41,7 +43,6 @@ from bridge.sync.ownership import names_of_our_tools
 from bridge.toolsets import read_toolsets
 from bridge.trace import current_trace
 from bridge.turn import (
-    AgentEvent,
     EndingResults,
     Message,
     MethodChosen,
@@ -64,7 +65,13 @@ class Conversation:
     """Runs the turns of one worker: gives each agent what it has not heard yet, and yields what the agent does."""
 
     def __init__(
-        self, gateway: Gateway, directory: Directory, offering: Offering, shared: SharedParts, settings: Settings
+        self,
+        gateway: Gateway,
+        directory: Directory,
+        offering: Offering,
+        large_offers: LargeOffers,
+        shared: SharedParts,
+        settings: Settings,
     ) -> None:
         self._gateway = gateway
         self._store = shared.store
@@ -75,6 +82,7 @@ class Conversation:
         self._directory = directory
         self._offering = offering
         self._settings = settings
+        self._large_offers = large_offers
         self._toolsets = read_toolsets(
             settings.own_files.tools, settings.max_tools, schema_limits(settings.max_depth, settings.max_schema)
         )
@@ -139,6 +147,7 @@ class Conversation:
                         yield event
                     # A client that left does not run the calls. If it comes back, it gets them in a new attempt.
                     self._open_calls.note(agent_id, turn, [] if gone.is_set() else calls, hold.note_at_end)
+                    self._large_offers.note_calls(turn, agent, calls, hold.note_at_end)
                     self._newest.note(agent_id, turn, hold.note_at_end)
                     return
                 hold.keep_unfinished_mark()
@@ -180,6 +189,7 @@ class Conversation:
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
+        turn, access = self._large_offers.reduce(turn, agent)
         new_input = hearing.read_new_input(gateway, agent, previous_turn_ended=hold.previous_turn_ended)
         turn = replace(turn, new_input=self._without_results_of_others(turn, new_input))
         if hearing.told_messages:
@@ -187,7 +197,7 @@ class Conversation:
         new = NewStubs(turn.client)
         with self._offering.taking_back_if_refused(new, gateway, agent.id):
             told = hearing.told_messages
-            yield from self._run_turn(gateway, turn, agent, new, hold.previous_turn_ended, gone, told)
+            yield from self._run_turn(gateway, turn, access, agent, new, hold.previous_turn_ended, gone, told)
 
     def _without_results_of_others(self, turn: Turn, new_input: NewInput) -> NewInput:
         """Returns the new input without older results in the transcript that are for calls of another client."""
@@ -205,13 +215,14 @@ class Conversation:
     def _answer_aside(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
         agent = self._directory.find(turn.model, turn.visible_agents)
+        turn, access = self._large_offers.reduce(turn, agent)
         hearing.set_listener(agent.id)
         _check_images(turn.transcript, self._gateway.features())
         new = NewStubs(turn.client)
         with self._offering.taking_back_if_refused(new, self._gateway):
             helper, turn = make_helper(self._gateway, self._offering, agent, turn, new)
             try:
-                events = self._run_turn(self._gateway, turn, helper, new, True, gone)
+                events = self._run_turn(self._gateway, turn, access, helper, new, True, gone)
                 # The answer to a request that a SideRule recognised stays text, because its client ignores calls.
                 yield from events if turn.side_rule else self._with_ending_call(turn, events)
             finally:
@@ -227,6 +238,7 @@ class Conversation:
         self,
         gateway: Gateway,
         turn: Turn,
+        access: ToolAccess | None,
         agent: Agent,
         new: NewStubs,
         previous_turn_ended: bool,
@@ -234,8 +246,8 @@ class Conversation:
         told: int = 0,
     ) -> Iterator[TurnEvent]:
         """Chooses the interception method, gives the agent the stubs and instructions, and runs the method. Missing
-        stubs are made, and added to `new`. `told`: how many older messages of the transcript are told to the agent in
-        this turn.
+        stubs are made, and added to `new`. `access`: the tools by which the agent reaches those that it does not get.
+        `told`: how many older messages of the transcript are told to the agent in this turn.
         """
         current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
@@ -247,7 +259,10 @@ class Conversation:
         offering.store_instructions(gateway, agent, new_input)
         unfinished = None if previous_turn_ended else names_of_our_tools(agent)
         agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice, new)
-        yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results)
+        if access is not None:
+            access = access.shown_as({binding.stub.spec.name: binding.stub.name for binding in bindings})
+        hidden = access.count_hidden(binding.stub.spec.name for binding in bindings) if access else 0
+        yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results, hidden)
         prepared = PreparedTurn(
             gateway=gateway,
             agent=agent,
@@ -262,10 +277,11 @@ class Conversation:
             unfinished_stubs=unfinished,
             turn_id=turn.id,
             made_with=agent.message_ids[-1] if turn.aside else "",
+            access=access,
         )
-        run = run_method(method, prepared, repeated=turn.repeated)
-        corrections = Corrections(method, prepared, self._settings.format_retries, repeated=turn.repeated)
-        for event in _in_wanted_form(run, turn.reply_format, corrections, gone):
+        run = run_turn(method, prepared, gone, repeated=turn.repeated)
+        corrections = Corrections(method, prepared, self._settings.format_retries, gone, repeated=turn.repeated)
+        for event in _in_wanted_form(run, turn.reply_format, corrections):
             yield self._with_last_prompt(event) if isinstance(event, Used) else event
 
     def _opening_messages(self, turn: Turn, new_input: NewInput) -> Sequence[Say]:
@@ -302,13 +318,9 @@ def _check_images(sent: Iterable[Message | UserMessage], features: ServerFeature
 
 
 def _in_wanted_form(
-    run: Iterator[AgentEvent], form: ReplyFormat | None, corrections: Corrections, gone: threading.Event
+    run: Iterator[TurnEvent], form: ReplyFormat | None, corrections: Corrections
 ) -> Iterator[TurnEvent]:
     """Returns the events of a turn with the form of its final text checked. Asks again only while a client waits."""
     if form is None:
         return run
-    return with_checked_text(
-        run,
-        lambda text: check_reply(text, form),
-        lambda fault: None if gone.is_set() else corrections.ask_again(fault),
-    )
+    return with_checked_text(run, lambda text: check_reply(text, form), corrections.ask_again)

@@ -25,6 +25,7 @@ _OPTIONS = {
     "rate": "a whole number, as in rate=60",
     "turns": "a whole number, as in turns=4",
     "methods": f"one of {', '.join(_METHODS)}, or several with | between, as in methods=native|relay",
+    "search": "a whole number, as in search=40",
     "letta": f"one of {', '.join(get_args(LettaRight))}, as in letta=agents",
 }
 
@@ -37,7 +38,7 @@ class KeyFault(ValueError):
 class ApiKey:
     """A client's key: its name for logs and limits, and its SHA-256, never the key itself. `agents` (names or ids) and
     `methods`: what it allows, empty for all. `rate` (a minute), `turns` (at once): None: see Settings, 0: no limit.
-    `letta`: None: see Settings.
+    `letta`, `search` (BRIDGE_TOOL_SEARCH): None: see Settings.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ApiKey:
     rate: int | None = None
     turns: int | None = None
     letta: LettaRight | None = None
+    search: int | None = None
 
 
 def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
@@ -109,9 +111,9 @@ def _parse_options(text: str, key: str) -> dict[str, Any]:
         name, _, value = option.partition("=")
         if name not in _OPTIONS:
             raise KeyFault(
-                f"{key} has an unknown option; options are rate=60;turns=4;methods=native|relay;letta=agents"
+                f"{key} has an unknown option; options are rate=60;turns=4;methods=native|relay;search=40;letta=agents"
             )
-        if name in ("rate", "turns") and re.fullmatch(r"\d{1,6}", value):
+        if name in ("rate", "turns", "search") and re.fullmatch(r"\d{1,6}", value):
             found[name] = int(value)
         elif name == "methods" and value and set(value.split("|")) <= set(_METHODS):
             found[name] = frozenset(value.split("|"))

@@ -188,6 +188,8 @@ class Turn:
       transcript has only what came after that answer. `is_named`: later requests may name this turn so.
     - `methods`: the interception methods by which the calls may be caught; empty for all methods.
     - `visible_agents`: names and ids of the agents that the client's key allows; empty for all agents.
+    - `search_above`: with more tools than that, the agent gets a few of them and a search for the others; 0: never;
+      None: as BRIDGE_TOOL_SEARCH says.
     - `id`: the same for every attempt at this turn, "" until an attempt begins.
     - `repeated`: there was an earlier attempt, and it is not known whether its messages reached the agent.
     """
@@ -213,6 +215,7 @@ class Turn:
     call_ids: CallIds = PLAIN_CALL_IDS
     methods: frozenset[Method] = frozenset()
     visible_agents: frozenset[str] = frozenset()
+    search_above: int | None = None
     client: str = ""
     id: str = ""
     repeated: bool = False
@@ -325,12 +328,27 @@ def waiting_notice(cause: WaitCause) -> Notice:
 
 @dataclass(frozen=True, slots=True)
 class ToolsOffered:
-    """The agent's tools from now on, and the client's results: for the record of the turn, not for the client."""
+    """The agent's tools from now on, and the client's results: for the record of the turn, not for the client.
+    `behind_search`: how many tools of the client the agent does not have, and can only find.
+    """
 
     agent_id: str
     agent_name: str
     bindings: tuple[Binding, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    behind_search: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsLookedUp:
+    """The agent looked for tools of the client, or called one that it does not have, and the bridge answered with
+    `text`: for the record only. `name` is the tool that it called for that. `ok`: its name and arguments were right.
+    """
+
+    name: str
+    arguments: str
+    text: str
+    ok: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +440,18 @@ class Used:
     last_step_id: str = ""
 
 
+def sum_used(first: Used | None, second: Used | None) -> Used | None:
+    """Returns the tokens of two runs together. The last step is that of the second."""
+    if first is None or second is None:
+        return first or second
+    return Used(
+        first.prompt_tokens + second.prompt_tokens,
+        first.completion_tokens + second.completion_tokens,
+        first.steps + second.steps,
+        second.last_step_id,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """The run ended. `reason` is Letta's stop reason, such as "end_turn"."""
@@ -448,6 +478,6 @@ AgentEvent = (
     | Stopped
 )
 # Events for the record of the turn only.
-RecordEvent = ToolsOffered | OriginalReply | EndingResults
+RecordEvent = ToolsOffered | ToolsLookedUp | OriginalReply | EndingResults
 # What a turn yields.
 TurnEvent = AgentEvent | RecordEvent

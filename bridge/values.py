@@ -17,6 +17,8 @@ from bridge.turn import Method, SideRule
 _USUAL_RULES = Path(__file__).parent / "side_requests.json"
 # The parameter in the address of a Redis server, known to the library, that says which certificates are accepted.
 _VERIFICATION = "ssl_cert_reqs"
+# The most tools of one request that an agent gets itself.
+MOST_DIRECT_TOOLS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,21 @@ class Methods:
     def for_agent(self, agent_id: str, agent_name: str) -> Method:
         """Returns the method for this agent: by its id, otherwise by its name, otherwise the default."""
         return self.by_agent.get(agent_id) or self.by_agent.get(agent_name) or self.default
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSearch:
+    """From how many tools on an agent gets only a few of them, and finds the others: with more than that; 0: never. The
+    keys of `by_agent` are names and ids of agents. `always`: tools that an agent gets in any case.
+    """
+
+    above: int
+    by_agent: Mapping[str, int]
+    always: frozenset[str]
+
+    def above_for(self, agent_id: str, agent_name: str) -> int:
+        """Returns the number for this agent: by its id, otherwise by its name, otherwise that for all."""
+        return self.by_agent.get(agent_id, self.by_agent.get(agent_name, self.above))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +135,19 @@ def parse_methods(value: str) -> Methods:
         else:
             default = chosen
     return Methods(default, by_agent)
+
+
+def parse_tool_search(value: str) -> ToolSearch:
+    """Parses BRIDGE_TOOL_SEARCH, such as `128, my-agent=40, +read_file`."""
+    parse_number = whole_number_parser(0, MOST_DIRECT_TOOLS)
+    items = [item.strip() for item in value.split(",")]
+    always = {item[1:].strip() for item in items if item.startswith("+")}
+    numbers = [item.rpartition("=") for item in items if not item.startswith("+")]
+    for_all = [parse_number(number.strip()) for _, equals, number in numbers if not equals]
+    if len(for_all) != 1 or "" in always:
+        raise ValueError("must have one number for all agents, as in `128, my-agent=40, +read_file`")
+    by_agent = {agent.strip(): parse_number(number.strip()) for agent, equals, number in numbers if equals}
+    return ToolSearch(for_all[0], by_agent, frozenset(always))
 
 
 def parse_names(value: str) -> frozenset[str]:

@@ -59,7 +59,7 @@ def few_tools(environment: dict[str, str], parameters: dict[str, Any], monkeypat
     hashes = {name: hashlib.sha256(f"the-key-of-{name}".encode()).hexdigest() for name in ("alice", "bob")}
     environment["BRIDGE_ALLOW_ANONYMOUS"] = "0"
     environment["BRIDGE_API_KEYS"] = ",".join(f"{name}:{digest}" for name, digest in hashes.items())
-    parameters["max_tools"] = 5
+    parameters["most_attached"] = 5
     monkeypatch.setattr(cleanup, "GRACE", 0.0)
 
 

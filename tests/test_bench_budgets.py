@@ -299,3 +299,46 @@ def test_nobody_looks_into_an_unchanged_list_of_tools(
     ]
     bench.turn(sent)
     assert not any(looked)
+
+
+def test_many_tools_cost_the_stubs_that_the_agent_gets_and_then_nothing(bench: Bench) -> None:
+    bench.turn()
+    bench.letta.calls.clear()
+    many = many_tools(2_000, "many")
+    bench.turn(many)
+    extra = {"GET /v1/tools/": 1, "PUT /v1/tools/": 18, "GET /v1/agents/{id}": 2, "PATCH /v1/agents/{id}": 1}
+    assert bench.letta.calls == {**PLAIN, **extra}
+    assert bench.calls(many) == PLAIN
+    changed = {**many[1_000], "function": {**many[1_000]["function"], "description": "Changed."}}
+    bench.letta.calls.clear()
+    bench.turn([*many[:1_000], changed, *many[1_001:], *many_tools(50, "more")])
+    assert bench.letta.calls == PLAIN, "the agent does not have what changed"
+
+
+def test_a_search_costs_three_calls(bench: Bench) -> None:
+    many = many_tools(2_000, "many")
+    bench.turn(many)
+    bench.letta.calls.clear()
+    bench.turn(many, script="!bench call search_tools")
+    look_up = {"GET /v1/agents/{id}": 2, "GET /v1/agents/{id}/messages": 1, "POST /v1/agents/{id}/messages/stream": 2}
+    assert bench.letta.calls == look_up
+
+
+def test_nobody_looks_into_thousands_of_unchanged_tools(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = many_tools(2_000, "tool")
+    for _ in range(3):
+        bench.turn(sent)
+    looked = [
+        count_calls(monkeypatch, place, name)
+        for place, name in (
+            (openai_tools, "_parse_tool"),
+            (known_tools, "canonical_json"),
+            (cache, "_schema_key"),
+            (cache, "check_schema"),
+            (cache, "is_usual"),
+            (cache, "make_stub"),
+            (toolset, "plan_toolset"),
+        )
+    ]
+    bench.turn(sent)
+    assert not any(looked)

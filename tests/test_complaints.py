@@ -272,13 +272,13 @@ def test_19_without_tools_the_bridges_tools_are_detached_before_the_turn(
     assert letta.prompts[-1].tools == ()
 
 
-def test_19_512_tools_are_accepted_and_more_are_refused(chat: Chat, letta: FakeGateway) -> None:
+def test_19_5000_tools_are_accepted_and_more_are_refused(chat: Chat, letta: FakeGateway) -> None:
     letta.will_say("Hi")
-    assert chat.ask(tools=[tool(f"tool_{number}") for number in range(512)]).text == "Hi"
-    refused = chat.ask(tools=[tool(f"tool_{number}") for number in range(513)])
+    assert chat.ask(tools=[tool(f"tool_{number}") for number in range(5_000)]).text == "Hi"
+    refused = chat.ask(tools=[tool(f"tool_{number}") for number in range(5_001)])
     assert refused.status == 400
     assert refused.error is not None
-    assert "512" in refused.error["message"]
+    assert "5000" in refused.error["message"]
 
 
 def test_20_usage_is_streamed_if_requested_and_always_in_an_unstreamed_reply(chat: Chat, letta: FakeGateway) -> None:

@@ -68,6 +68,11 @@ BAD = [
     ("BRIDGE_TURN_TIMEOUT", "0.5", "seconds from 1 to 86400"),
     ("BRIDGE_TURN_TIMEOUT", "1e2", "seconds from 1 to 86400"),
     ("BRIDGE_FORMAT_RETRIES", "6", "must be a whole number from 0 to 5"),
+    ("BRIDGE_TOOL_SEARCH", "513", "must be a whole number from 0 to 512"),
+    ("BRIDGE_TOOL_SEARCH", "128, my-agent=many", "must be a whole number from 0 to 512"),
+    ("BRIDGE_TOOL_SEARCH", "my-agent=40", "must have one number for all agents"),
+    ("BRIDGE_TOOL_SEARCH", "128, 40", "must have one number for all agents"),
+    ("BRIDGE_TOOL_SEARCH", "128, +", "must have one number for all agents"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_HISTORY_LIMIT", "-1", "whole number from 0 to 10000000"),
     ("BRIDGE_TOOL_WAIT", "3601", "seconds from 0 to 3600"),
@@ -205,7 +210,7 @@ def test_a_flag_can_be_switched_off_in_several_words(value: str) -> None:
 def test_the_settings_are_few_and_each_has_its_own_variable() -> None:
     names = [row["variable"] for row in variable_rows()]
     assert len(names) == len(set(names))
-    assert len(names) <= 32
+    assert len(names) <= 33
 
 
 @pytest.mark.parametrize(("turns", "threads"), [("1", 64), ("56", 64), ("57", 66), ("100", 115), ("896", 1024)])

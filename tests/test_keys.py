@@ -24,6 +24,7 @@ def test_of_a_plain_key_only_the_hash_is_kept() -> None:
         (f"roo:{DIGEST}:Ada", ApiKey("roo", DIGEST, frozenset({"Ada"}))),
         (f"roo:{DIGEST}:Ada%20Lovelace|a%2Cb%3A%7C", ApiKey("roo", DIGEST, frozenset({"Ada Lovelace", "a,b:|"}))),
         (f"roo:{DIGEST}::rate=60;turns=4", ApiKey("roo", DIGEST, rate=60, turns=4)),
+        (f"roo:{DIGEST}::search=40", ApiKey("roo", DIGEST, search=40)),
         (f"roo:{DIGEST}::rate=0", ApiKey("roo", DIGEST, rate=0)),
         (f"roo:{DIGEST}::letta=off", ApiKey("roo", DIGEST, letta="off")),
         (f"roo:{DIGEST}:Ada:turns=4;letta=agents", ApiKey("roo", DIGEST, frozenset({"Ada"}), turns=4, letta="agents")),
@@ -74,7 +75,7 @@ def test_two_keys_may_belong_to_one_client() -> None:
     assert names == ["key-7", "key-7", "key-3"]
 
 
-OPTIONS = "options are rate=60;turns=4;methods=native|relay;letta=agents"
+OPTIONS = "options are rate=60;turns=4;methods=native|relay;search=40;letta=agents"
 NUMBER = "that is invalid: it must be a whole number, as in"
 METHODS = "`methods` that is invalid: it must be one of approval, message, native, prompt, relay, rewrite, or several"
 RIGHTS = "`letta` that is invalid: it must be one of off, agents, all, as in letta=agents"

@@ -18,6 +18,7 @@ SUITES = {"real", "faults", "clients", "browser"}
 SCRIPT = "the scripted model is one package: its script, its server, its refusals"
 OF_THE_RUN = "it tests a part of the tests themselves"
 BEHAVIOURS = {
+    "catalogue/test_search_quality.py": "how good the search is: the whole room, with questions that others wrote",
     "cli/test_cli.py": "the module is group.py; how commands start, and `tools` and `sweep` as a program",
     "cli/test_commands.py": "every command, whichever module has it",
     "dialects/chat_completions/test_openai_package.py": "the whole dialect, with OpenAI's package as the client",

@@ -36,6 +36,8 @@ def log_fields(record: TurnRecord) -> JsonObject:
         "told": record.told,
         "calls": [step.name[:LONGEST_NAME] for step in record.calls[:MOST_NAMES]],
         "own_calls": record.own_calls,
+        "behind_search": record.behind_search,
+        "look_ups": len(record.looked_up),
         "characters": record.characters,
         "prompt_tokens": record.prompt_tokens,
         "completion_tokens": record.completion_tokens,

@@ -26,6 +26,7 @@ from bridge.turn import (
     Text,
     ToolCall,
     ToolResult,
+    ToolsLookedUp,
     ToolsOffered,
     Turn,
     TurnEvent,
@@ -130,6 +131,8 @@ class RecordBuilder:
                 self._note_tools_offered(event)
             case EndingResults(results):
                 self._add_results(results)
+            case ToolsLookedUp(name, arguments, text, ok):
+                self._add_step("looked up", name, f"{arguments}\n{text}", ok=ok)
             case Notice(text):
                 self._add_step("notice", text, "")
             case _:
@@ -138,7 +141,7 @@ class RecordBuilder:
     def _note_tools_offered(self, event: ToolsOffered) -> None:
         self._stubs = {binding.stub.spec.name: binding.stub for binding in event.bindings}
         self.digests = {name: stub.digest for name, stub in self._stubs.items()}
-        self._fields["tools"] = len(self._stubs)
+        self._fields |= {"tools": len(self._stubs), "behind_search": event.behind_search}
         self._add_step("sync", "", "", size=len(self._stubs))
         self._add_results(event.results)
 

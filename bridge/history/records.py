@@ -21,6 +21,7 @@ StepKind = Literal[
     "own call",
     "own return",
     "call",
+    "looked up",
     "said",
     "asked again",
     "answer",
@@ -34,6 +35,7 @@ LEAST_WAIT = 0.001
 class Step:
     """One thing that happened in a turn, `at` seconds after the turn began. `text` may be cut.
     `size` counts the characters of the whole text, or for "sync", when the agent got the turn's tools, these tools.
+    "looked up": the agent looked for tools that it does not have; the text has what it gave, and then the answer.
     "said" are the agent's words where the client got others, and "asked again" what was wrong with them.
     `ok` is false if a tool or the turn failed, or these words. `looks_wrong`: a result that is no error by the API, but
     reads like one. `call_id` is "" if the step is not a call or a result.
@@ -55,6 +57,7 @@ class TurnRecord:
     "client_gone", or the code of the error that ended the attempt. `ended`: no error ended the attempt, so no other
     attempt repeats its calls and results. Counts: `tools` the client's tools, `called` the calls for the client,
     `results` the results from the client, `told` the older messages that the agent was told,
+    `behind_search` the tools of the client that the agent could only find,
     `closed_calls` earlier calls that no client has to answer any more,
     `own_calls` the calls of the agent's own tools, `characters` the characters of the answer. `reply_format`: whether
     the answer has the form that the client wants, "valid", "invalid" or "unchecked"; "" if it may have any form.
@@ -84,6 +87,7 @@ class TurnRecord:
     tools: int = 0
     results: int = 0
     told: int = 0
+    behind_search: int = 0
     called: int = 0
     closed_calls: int = 0
     own_calls: int = 0
@@ -114,6 +118,10 @@ class TurnRecord:
     @property
     def calls(self) -> list[Step]:
         return [step for step in self.steps if step.kind == "call"]
+
+    @property
+    def looked_up(self) -> list[Step]:
+        return [step for step in self.steps if step.kind == "looked up"]
 
     @property
     def returned(self) -> list[Step]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bridge.catalogue.access import Answer
 from bridge.errors import LettaError
 from bridge.interception.context_editor import ContextEditor
 from bridge.interception.given_results import (
@@ -81,11 +82,24 @@ def _complete_results(turn: PreparedTurn, request: StoredMessage, given: dict[in
     results = []
     for call in request.calls:
         result = given.get(call.index)
-        if result is None:
+        answer = None if result else _answer_beside_results(turn, request, call)
+        if answer is not None:
+            results.append(CallResult(call.call_id, answer.text, answer.ok))
+        elif result is None:
             results.append(CallResult(call.call_id, text, ok))
         else:
             results.append(CallResult(call.call_id, result.text, ok=not result.is_error))
     return Results(tuple(results))
+
+
+def _answer_beside_results(turn: PreparedTurn, request: StoredMessage, call: AgentCall) -> Answer | None:
+    """Returns the bridge's own answer to a call by which the agent looks for tools, None for other calls. The agent may
+    make such a call beside those of the client's tools, and needs the results of all calls at once.
+    """
+    if turn.access is None or call.name not in turn.bindings_by_name:
+        return None
+    answer = turn.access.answer(turn.call_for_client(call, request.id))
+    return answer if isinstance(answer, Answer) else None
 
 
 def _outgoing_with_results(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bridge.interception.delivered import run_method
+from bridge.interception.answered_calls import run_turn
 from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.stored_messages import LOOK_FURTHER, StoredMessages
 from bridge.letta.gateway import Say
-from bridge.turn import AgentEvent, NewInput
+from bridge.turn import NewInput, TurnEvent
 
 # Follows the turn's id in the ids (otid) of the messages, before the number of the correction.
 _KIND = "format"
@@ -21,22 +22,29 @@ _WORDS = (
 
 
 class Corrections:
-    """Asks at most `most` times in a turn. `repeated`: an earlier attempt at the turn may have asked already."""
+    """Asks at most `most` times in a turn, and not any more when `gone` is set: no client waits then. `repeated`: an
+    earlier attempt at the turn may have asked already.
+    """
 
-    def __init__(self, method: Interception, turn: PreparedTurn, most: int, *, repeated: bool) -> None:
+    def __init__(
+        self, method: Interception, turn: PreparedTurn, most: int, gone: threading.Event, *, repeated: bool
+    ) -> None:
         self._method = method
         self._turn = turn
         self._most = most
+        self._gone = gone
         self._asked: int | None = None if repeated else 0
 
-    def ask_again(self, fault: str) -> Iterator[AgentEvent] | None:
+    def ask_again(self, fault: str) -> Iterator[TurnEvent] | None:
         """Returns the events of the agent's next run, in which it is told the fault; None if it was asked enough."""
+        if self._gone.is_set():
+            return None
         turn = replace(self._turn, agent=self._turn.gateway.agent(self._turn.agent.id)) if self._most else self._turn
         asked = _number_asked(turn) if self._asked is None else self._asked
         if asked >= self._most:
             return None
         self._asked = asked + 1
-        return run_method(self._method, _correcting_turn(turn, fault, self._asked), repeated=False)
+        return run_turn(self._method, _correcting_turn(turn, fault, self._asked), self._gone, repeated=False)
 
 
 def _number_asked(turn: PreparedTurn) -> int:

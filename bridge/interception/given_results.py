@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from bridge.catalogue.access import called_tool
 from bridge.errors import InvalidRequest
 from bridge.interception.method import PreparedTurn
 from bridge.interception.stored_messages import StoredMessages
@@ -73,9 +74,11 @@ def _with_call(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -
         return result
     binding = turn.bindings_by_name.get(call.name)
     if binding is not None:
-        arguments = restore_arguments(binding.stub, call.arguments)
-        return replace(result, name=binding.stub.spec.name, arguments=arguments)
-    return replace(result, name=call.name, arguments=remove_letta_arguments(call.arguments))
+        name, arguments = binding.stub.spec.name, restore_arguments(binding.stub, call.arguments)
+    else:
+        name, arguments = call.name, remove_letta_arguments(call.arguments)
+    name, arguments = called_tool(name, arguments) or (name, arguments)
+    return replace(result, name=name, arguments=arguments)
 
 
 def _is_late(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -> bool:

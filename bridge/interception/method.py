@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
 
+from bridge.catalogue.access import ToolAccess
 from bridge.letta.capabilities import Loop, ServerFeatures
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Outgoing, Say
 from bridge.stubs.arguments import restore_arguments
@@ -44,6 +45,7 @@ class PreparedTurn:
     - `unfinished_stubs`: the agent's stubs in the previous turn if that may have been broken off; None if it ended.
     - `turn_id`: begins the ids (otid) of this turn's messages on the Letta server; "" for messages without ids.
     - `made_with`: the last message with which the agent was made for this turn; "" if it is older than the turn.
+    - `access`: the tools among `bindings` by which the agent reaches tools that it does not have; None if it has all.
     - `delivered`: an earlier attempt delivered the messages of this turn, so `new_input` does not have them any more.
     """
 
@@ -60,6 +62,7 @@ class PreparedTurn:
     unfinished_stubs: Collection[str] | None = None
     turn_id: str = ""
     made_with: str = ""
+    access: ToolAccess | None = None
     delivered: bool = False
 
     @property

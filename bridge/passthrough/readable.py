@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from bridge.catalogue.access import called_tool, is_look_up
 from bridge.interception.method import find_provisional_text
 from bridge.interception.stored_messages import CALL, REQUEST, RETURN, is_heartbeat, is_nudge
 from bridge.letta.gateway import StoredMessage
@@ -48,8 +49,9 @@ def readable_messages(
     held call of any other tool is one of a client's tool that came with a message.
 
     Left out are the bridge's own messages: those that make the agent go on, and each denial with which the bridge gave
-    a call its provisional return, with Letta's heartbeat after it. If `rows` have only some of these messages of an
-    open call, and not the call, these are shown as they are: see `with_open_call`.
+    a call its provisional return, with Letta's heartbeat after it; and the agent's searches for tools of the client. If
+    `rows` have only some of these messages of an open call, and not the call, these are shown as they are: see
+    `with_open_call`.
     """
     stored = [_stored(row) for row in rows]
     open_calls = _find_open_calls(rows, stored, last_in_context, _client_test(ours, own_tool_names))
@@ -121,7 +123,8 @@ def _find_open_calls(
 ) -> _OpenCalls | None:
     for number, message in enumerate(stored):
         if message.id == last_in_context and message.kind == REQUEST and _are_of_client(message, calls_client):
-            return _OpenCalls(number, message.id, tuple(range(len(message.calls))))
+            numbers = tuple(call.index for call in message.calls if not is_look_up(call.name, call.arguments))
+            return _OpenCalls(number, message.id, numbers) if numbers else None
         if message.id == last_in_context and message.kind == RETURN:
             return _find_returned_calls(rows, stored, number, calls_client)
     return None
@@ -177,7 +180,21 @@ def _find_own_messages(rows: list[JsonObject], stored: list[StoredMessage]) -> s
         and stored[number + step].kind == RETURN
         and is_heartbeat(stored[number + 2 * step])
     ]
-    return {*denials, *heartbeats, *(number for number, message in enumerate(stored) if is_nudge(message))}
+    nudges = (number for number, message in enumerate(stored) if is_nudge(message))
+    return {*denials, *heartbeats, *nudges, *_find_look_ups(rows, stored)}
+
+
+def _find_look_ups(rows: list[JsonObject], stored: list[StoredMessage]) -> set[int]:
+    """Returns the numbers of the rows with the calls by which the agent looked for tools, and with their answers."""
+    calls = {
+        number: message.calls
+        for number, message in enumerate(stored)
+        if message.calls and all(is_look_up(call.name, call.arguments) for call in message.calls)
+    }
+    ids = {call.call_id for of_row in calls.values() for call in of_row}
+    returns = (number for number, message in enumerate(stored) if ids and message.kind == RETURN)
+    answered = {number for number in returns if set(_texts_by_call(rows[number], stored[number])) - {""} <= ids}
+    return {*calls, *answered}
 
 
 def _is_own_denial(row: JsonObject) -> bool:
@@ -232,6 +249,9 @@ def _readable_calls(value: Any, ours: OurTools) -> Any:
 
 def _readable_call(call: JsonObject, ours: OurTools) -> JsonObject:
     name, arguments = call.get("name"), call.get("arguments")
+    inner = called_tool(name, arguments) if isinstance(name, str) and isinstance(arguments, str) else None
+    if inner is not None:
+        return {**call, "name": inner[0], "arguments": inner[1]}
     if not isinstance(name, str) or name not in ours.client_names:
         return call
     said = remove_letta_arguments(arguments) if isinstance(arguments, str) else arguments

@@ -75,6 +75,17 @@ def check_reply(text: str, form: ReplyFormat) -> CheckedReply:
     return CheckedReply("valid", answer["value"])
 
 
+def find_fault(value: str, schema: str) -> str:
+    """Says what is wrong with a JSON value by a schema; "" if nothing is, or if that can't be checked."""
+    try:
+        if _find_schema_fault(schema):
+            return ""
+        return _ask_helper({"schema": schema, "reply": value})["fault"]
+    except (HelperFailed, OSError) as failure:
+        log.warning("a value could not be checked: %s", failure)
+        return ""
+
+
 @lru_cache(SCHEMAS_REMEMBERED)
 def _find_schema_fault(schema: str) -> str:
     return str(_ask_helper({"schema": schema})["fault"])

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from bridge.reply_format.checker import CheckedReply
-from bridge.turn import AgentEvent, FormatChecked, OriginalReply, Stopped, Text, ToolCall, TurnEvent, Used, joined_text
+from bridge.turn import (
+    FormatChecked,
+    OriginalReply,
+    Stopped,
+    Text,
+    ToolCall,
+    TurnEvent,
+    Used,
+    joined_text,
+    sum_used,
+)
 
 # Checks the text of a reply.
 Check = Callable[[str], CheckedReply]
-Run = Iterator[AgentEvent]
+Run = Iterator[TurnEvent]
 # Tells the agent what is wrong with its reply, and returns the events of its next run; None if it is not asked again.
 AskAgain = Callable[[str], Run | None]
 
@@ -25,7 +35,7 @@ def with_checked_text(run: Run, check: Check, ask_again: AskAgain) -> Iterator[T
     while next_run is not None:
         text = _FinalText()
         yield from text.without_text(next_run)
-        used = _sum(used, text.used)
+        used = sum_used(used, text.used)
         next_run = None if text.called else (yield from _deliver_text(text, check, ask_again))
     if used is not None:
         yield used
@@ -49,7 +59,7 @@ class _FinalText:
                 case Text() if not self.called:
                     self.held.append(event)
                 case Used():
-                    self.used = _sum(self.used, event)
+                    self.used = sum_used(self.used, event)
                 case Stopped():
                     self.stopped = event
                 case ToolCall():
@@ -75,14 +85,3 @@ def _deliver_text(text: _FinalText, check: Check, ask_again: AskAgain) -> Genera
     yield FormatChecked(checked.outcome)
     yield from [Text(checked.value, text.held[-1].item_id)] if checked.value else text.held
     return None
-
-
-def _sum(first: Used | None, second: Used | None) -> Used | None:
-    if first is None or second is None:
-        return first or second
-    return Used(
-        first.prompt_tokens + second.prompt_tokens,
-        first.completion_tokens + second.completion_tokens,
-        first.steps + second.steps,
-        second.last_step_id,
-    )

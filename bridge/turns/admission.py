@@ -61,13 +61,20 @@ class Admission:
 
     def admit(self, turn: Turn, key: ApiKey | None) -> Turn:
         """Returns the turn with its checked tools. An agent that the key may not use counts as unknown."""
-        checked = self._stubs.check_tools(turn.tools)
+        checked = self._stubs.check_tools(turn.tools, spends_work=len(turn.tools) <= self._settings.most_attached)
         if turn.reply_format is not None:
             check_schema(turn.reply_format, self._settings.max_schema)
         if key is None:
             return replace(turn, tools=checked)
         self._directory.check_visible(turn.model, key.agents)
-        return replace(turn, tools=checked, client=key.name, methods=key.methods, visible_agents=key.agents)
+        return replace(
+            turn,
+            tools=checked,
+            client=key.name,
+            methods=key.methods,
+            search_above=key.search,
+            visible_agents=key.agents,
+        )
 
 
 def _enter(gate: Gate, key_slot: KeySlot) -> Slot:

@@ -29,6 +29,15 @@ def message_behind_the_result(talk: PersistentTalk) -> Iterator[Reply]:
     yield talk.give("12 degrees", then="<environment_details>noon</environment_details>")
 
 
+def search_and_call(talk: PersistentTalk) -> Iterator[Reply]:
+    """The agent has to find the tool among many."""
+    many = [*(tool(f"filler_{number}") for number in range(140)), WEATHER]
+    found = '!call search_tools* {"words": "weather"}'
+    called = '!call call_tool* {"name": "weather", "arguments": {"city": "Oslo"}}'
+    yield talk.say(f"Weather?\n{found}\n!next\n{called}\n{ANSWER}", tools=many)
+    yield talk.give("12 degrees", tools=many)
+
+
 def calls_in_a_row(talk: PersistentTalk) -> Iterator[Reply]:
     yield talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n{calling('clock*')}\n{ANSWER}")
     yield talk.give("12 degrees")
@@ -106,6 +115,7 @@ SCENARIOS: dict[str, Scenario] = {
         no_tools,
         call_and_result,
         message_behind_the_result,
+        search_and_call,
         calls_in_a_row,
         own_tool_before_and_after,
         results_in_another_order,

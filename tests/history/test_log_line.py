@@ -65,6 +65,7 @@ def test_a_turn_has_one_line(chat: Chat, letta: FakeGateway, log: pytest.LogCapt
     assert (line["outcome"], line["model"], line["method"], line["stream"]) == ("stop", "Ada", "approval", streamed)
     assert line["agent"] == letta.agents_named("Ada")[0].id
     assert (line["own_calls"], line["characters"], line["prompt_tokens"]) == (1, 5, 100)
+    assert (line["behind_search"], line["look_ups"]) == (0, 0)
     assert line["ms"] >= line["letta_ms"] + line["waited_ms"]
     assert "the words of the user" not in str(line)
 

@@ -32,6 +32,7 @@ from bridge.turn import (
     Text,
     ToolCall,
     ToolResult,
+    ToolsLookedUp,
     ToolsOffered,
     ToolSpec,
     Turn,
@@ -278,3 +279,16 @@ def test_the_record_shows_what_the_agent_said_and_that_it_was_asked_again() -> N
 def test_words_that_are_not_kept_are_counted() -> None:
     done = record(OriginalReply("I don't know.", "it is wrong"), keeps_text=False)
     assert [(step.text, step.size) for step in done.steps] == [("", 13), ("", 11)]
+
+
+def test_the_record_shows_what_the_agent_looked_for() -> None:
+    done = record(
+        replace(OFFERED, behind_search=1_970),
+        ToolsLookedUp("search_tools", '{"words": "weather"}', "weather: Tells it.", ok=True),
+        ToolsLookedUp("call_tool", '{"name": "wether"}', "There is no such tool.", ok=False),
+    )
+    assert [(step.kind, step.name, step.text, step.ok) for step in done.looked_up] == [
+        ("looked up", "search_tools", '{"words": "weather"}\nweather: Tells it.', True),
+        ("looked up", "call_tool", '{"name": "wether"}\nThere is no such tool.', False),
+    ]
+    assert done.behind_search == 1_970

@@ -365,3 +365,49 @@ def test_messages_with_nothing_of_ours_are_returned_as_they_are(rows: list[JsonO
     for last in range(1, 7):
         result = readable_messages(kept, nothing, message_id(last), own_tool_names=everything, call_ids=CALL_IDS)
         assert result is kept
+
+
+def looked(tool: str, arguments: Any, server_id: str = "call_x") -> dict[str, Any]:
+    return {"name": tool, "arguments": json.dumps(arguments), "tool_call_id": server_id}
+
+
+LOOK = looked("search_tools", {"words": "read a file"})
+DESCRIBE = looked("bridge_describe_tool_1a2b3c4d", {"name": "fs.read", "request_heartbeat": True}, "call_y")
+THROUGH = looked("call_tool", {"name": "fs.read", "arguments": {"path": "a"}})
+
+
+def test_searches_for_tools_and_their_answers_are_left_out() -> None:
+    rows = [USER, calling(2, LOOK, DESCRIBE), returning(3, "fs.read: Reads."), returning(4, "{}", "call_y"), ANSWER]
+    assert shown(rows, last=9) == [USER, ANSWER]
+
+
+@pytest.mark.parametrize("arguments", [{"path": "a"}, '{"path": "a"}'], ids=["an object", "JSON text"])
+def test_a_call_through_the_search_is_shown_as_that_of_the_clients_tool(arguments: Any) -> None:
+    through = looked("call_tool", {"name": "fs.read", "arguments": arguments})
+    rows = [USER, calling(2, through), returning(3, "the text"), ANSWER]
+    assert shown(rows, last=9)[1] == calling(2, {**READ, "tool_call_id": "call_x"})
+
+
+def test_an_open_call_beside_a_search_is_the_only_one_to_answer() -> None:
+    (request,) = shown([calling(2, LOOK, THROUGH, kind=REQUEST)], last=2)
+    assert request["tool_calls"] == [{**READ, "tool_call_id": call_id(2, 1)}]
+
+
+def test_an_open_search_waits_for_nobody() -> None:
+    assert shown([USER, calling(2, LOOK, kind=REQUEST)], last=2) == [USER]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        looked("search_tools", {"words": "a", "other": 1}),
+        looked("call_tool", {"tool": "fs.read"}),
+        looked("call_tool", {"name": "fs.read", "arguments": [1]}),
+        looked("my_search_tools", {"words": "a"}),
+        {"name": "search_tools", "arguments": "no JSON", "tool_call_id": "call_x"},
+    ],
+    ids=str,
+)
+def test_other_tools_of_such_names_are_shown(call: dict[str, Any]) -> None:
+    rows = [USER, calling(2, call), returning(3, "the text"), ANSWER]
+    assert shown(rows, last=9)[1] == calling(2, call)

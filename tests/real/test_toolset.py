@@ -123,13 +123,14 @@ def test_hundreds_of_tools_in_one_request(world: World) -> None:
     agent = world.agent("memgpt_v2_agent" if world.at_least("0.16.2") else types[-1], context_window=200_000)
     before, part = whole_state(agent), unique("many")
     many = [tool(f"{part}_{number}", f"Tool {number}.") for number in range(HUNDREDS)]
-    reply = agent.ask(f'!call {part}_{HUNDREDS - 1} {{"path": "x"}}', tools=many)
-    assert reply.error is None, reply.error
-    assert reply.calls == [(f"{part}_{HUNDREDS - 1}", {"path": "x"})]
-    assert len([name for name in offered(world) if name.startswith(part)]) == HUNDREDS
-    agent.ask("!say ok", tools=many[:1])
-    assert [name for name in offered(world) if name.startswith(part)] == [f"{part}_0"]
-    agent.ask("!say ok")
+    with world.start_bridge(WEB_CONCURRENCY="1", BRIDGE_TOOL_SEARCH="0") as bridge:
+        reply = agent.ask(f'!call {part}_{HUNDREDS - 1} {{"path": "x"}}', tools=many, bridge=bridge)
+        assert reply.error is None, reply.error
+        assert reply.calls == [(f"{part}_{HUNDREDS - 1}", {"path": "x"})]
+        assert len([name for name in offered(world) if name.startswith(part)]) == HUNDREDS
+        agent.ask("!say ok", tools=many[:1], bridge=bridge)
+        assert [name for name in offered(world) if name.startswith(part)] == [f"{part}_0"]
+        agent.ask("!say ok", bridge=bridge)
     assert whole_state(agent) == before
     for row in stubs_on(world, part):
         delete_tool(world, row["id"])

@@ -10,7 +10,7 @@ import pytest
 
 from bridge.errors import InvalidRequest
 from bridge.reply_format import checker, helper
-from bridge.reply_format.checker import CheckedReply, check_reply, check_schema
+from bridge.reply_format.checker import CheckedReply, HelperFailed, check_reply, check_schema, find_fault
 from bridge.turn import ReplyFormat
 
 FIELD = "response_format.json_schema.schema"
@@ -160,3 +160,26 @@ def test_a_helper_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checker, "_COMMAND", ["sleep", "60"])
     monkeypatch.setattr(checker, "PATIENCE", 0.1)
     assert check_reply("{}", ANY_OBJECT) == CheckedReply("unchecked")
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "fault"),
+    [
+        ('{"a": 1}', {"required": ["a"]}, ""),
+        ('{"a": 1}', {"properties": {"a": {"type": "string"}}}, "is not of type"),
+        ("{}", {"required": ["a"]}, "required"),
+        ("{}", {"$ref": "#/nowhere"}, ""),
+    ],
+    ids=str,
+)
+def test_a_value_is_checked_by_a_schema_that_can_be_used(value: str, schema: Any, fault: str) -> None:
+    found = find_fault(value, json.dumps(schema))
+    assert fault in found if fault else found == ""
+
+
+def test_a_value_that_can_not_be_checked_has_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(job: Any) -> Any:
+        raise HelperFailed("out of time")
+
+    monkeypatch.setattr(checker, "_ask_helper", fail)
+    assert find_fault("{}", '{"required": ["other"]}') == ""

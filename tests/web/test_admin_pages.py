@@ -33,7 +33,8 @@ READ, WRITE = tool("read_file"), tool("fs.write/file")
 
 @pytest.fixture
 def environment(environment: dict[str, str]) -> dict[str, str]:
-    return {**environment, "BRIDGE_ADMIN_PASSWORD": PASSWORD, "LETTA_API_KEY": "canary-letta-key"}
+    own = {"BRIDGE_ADMIN_PASSWORD": PASSWORD, "LETTA_API_KEY": "canary-letta-key", "BRIDGE_TOOL_SEARCH": "0"}
+    return {**environment, **own}
 
 
 @pytest.fixture
@@ -677,3 +678,26 @@ def test_pages_load_nothing_from_other_hosts(operator: Operator, chat: Chat) -> 
         assert "http-equiv" not in page
         for link in ("src=", "href="):
             assert f'{link}"http' not in page
+
+
+@pytest.fixture
+def searching(environment: dict[str, str]) -> None:
+    environment["BRIDGE_TOOL_SEARCH"] = "20"
+
+
+@pytest.mark.usefixtures("searching")
+def test_the_page_of_an_agent_shows_what_it_looked_for_and_found(
+    operator: Operator, chat: Chat, letta: SharedLetta
+) -> None:
+    letta.will(*held(("search_tools", json.dumps({"words": f"{HOSTILE} news"}))))
+    letta.will(*held(("call_tool", '{"name": "nwes", "arguments": {}}')))
+    chat.ask(tools=[*(tool(f"tool_{number}") for number in range(30)), tool("read_news")])
+    (agent,) = letta.agents_named("Ada")
+    page = operator.page(f"agents/{agent.id}")
+    assert "Looked for tools" in page
+    assert "read_news: A tool." in page
+    assert "offers 16 tools that the agent does not have" in page
+    assert HOSTILE not in page
+    assert "by search" in page
+    looked = operator.data(f"agents/{agent.id}")["looked_up"]
+    assert [(step["name"], step["ok"]) for _, step in looked] == [("call_tool", False), ("search_tools", True)]

@@ -30,6 +30,7 @@ from bridge.web.admin.turn_query import TurnQuery, make_turn_listing
 
 Data = dict[str, Any]
 RECENT_TURNS = 20
+RECENT_LOOKS = 20
 # The methods with which a call holds the agent until its result comes.
 _HOLDING = ("native", "approval", "rewrite", "relay")
 
@@ -110,7 +111,14 @@ def agent_data(page: PageData, agent_id: str) -> Data:
     """Returns one agent with its turns. If Letta fails, `row` is None, and only what the history has is returned."""
     turns = page.read_history(lambda history: history.newest_turns_of_agent(agent_id)) or []
     running = (page.read_history(Activity.busy_agents) or {}).get(agent_id)
-    known: Data = {"id": agent_id, "turns": turns, "running": running[0] if running else None, "row": None}
+    known: Data = {
+        "id": agent_id,
+        "turns": turns,
+        "running": running[0] if running else None,
+        "row": None,
+        "looked_up": [(turn, step) for turn in turns for step in reversed(turn.looked_up)][:RECENT_LOOKS],
+        "behind_search": next((turn.behind_search for turn in turns if turn.behind_search), 0),
+    }
     try:
         found, features = _find_agent(page, agent_id)
         row = agent_row(found, features, page.parts.settings.methods, turns, running)
