@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -84,9 +84,9 @@ class LargeOffers:
             log.warning("which tools an agent has called could not be read: %s", fault.message)
         yield from (client_name_of(tool) for tool in agent.tools if is_ours(tool))
 
-    def note_calls(self, turn: Turn, agent: Agent, calls: Iterable[ToolCall], write: Write) -> None:
+    def note_calls(self, turn: Turn, agent: Agent, calls: Sequence[ToolCall], write: Write) -> None:
         """Notes that the agent has called these tools of a large request. It gets them from the next turn on."""
-        if self._is_large(turn, agent):
+        if calls and self._is_large(turn, agent):
             write([Append(_key(agent.id), call.name, MOST_CALLS, KEEP) for call in calls])
 
 

@@ -11,8 +11,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 from bridge.catalogue.catalogue import Catalogue
+from bridge.json_text import storable_text
 from bridge.stubs.arguments import member_text, remove_absent_arguments
 from bridge.stubs.naming import LETTA_PARAMETERS
 from bridge.turn import ToolCall, ToolSpec
@@ -31,7 +33,7 @@ _ARGUMENTS = {"type": "object", "description": "The tool's arguments, as its sch
 
 # The names under which models see the three tools: with a beginning where a client has a tool of that name, and with a
 # part of a digest where another tool on the server has it.
-_NAMED = re.compile(r"(?:bridge_)*(search_tools|describe_tool|call_tool)(?:_[0-9a-f]{8,})?")
+_NAMED = re.compile(r"(?:bridge_)?(search_tools|describe_tool|call_tool)(?:_\d{1,4})?(?:_[0-9a-f]{8,})?")
 _ASKED = {"search_tools": {"words"}, "describe_tool": {"name"}, "call_tool": {"name", "arguments"}}
 
 # Says what is wrong with arguments (JSON text) by the tool's schema; "" if nothing is, or if that can't be said.
@@ -57,7 +59,8 @@ def choose_names(catalogue: Catalogue) -> AccessNames:
     """Returns names that no tool of the client has: its tools keep their names."""
 
     def free(name: str) -> str:
-        return name if catalogue.find(name) is None else free(f"bridge_{name}")
+        names = chain([name, f"bridge_{name}"], (f"bridge_{name}_{number}" for number in count(2)))
+        return next(name for name in names if catalogue.find(name) is None)
 
     return AccessNames(free("search_tools"), free("describe_tool"), free("call_tool"))
 
@@ -134,6 +137,10 @@ class ToolAccess:
         """Returns the answer to a call of one of the three tools, or the call of the client's tool that it asks for.
         Returns None for a call of any other tool.
         """
+        found = self._answer(call)
+        return replace(found, text=storable_text(found.text)) if isinstance(found, Answer) else found
+
+    def _answer(self, call: ToolCall) -> ToolCall | Answer | None:
         if call.name == self.names.search:
             return Answer(self.catalogue.search_answer(_text_in(call.arguments, "words"), self._shown_names))
         if call.name == self.names.describe:

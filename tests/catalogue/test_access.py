@@ -33,7 +33,7 @@ def test_the_three_tools_have_names_that_are_free() -> None:
     taken = Catalogue([ToolSpec("search_tools"), ToolSpec("bridge_search_tools"), ToolSpec("call_tool")])
     names = choose_names(taken)
     assert (names.search, names.describe, names.call) == (
-        "bridge_bridge_search_tools",
+        "bridge_search_tools_2",
         "describe_tool",
         "bridge_call_tool",
     )
@@ -83,3 +83,18 @@ def test_a_fault_of_arguments_is_answered_with_the_schema_if_it_is_short(schema_
 
 def test_tools_that_can_only_be_found_are_counted() -> None:
     assert ACCESS.count_hidden(["read_file", "search_tools"]) == 2
+
+
+def test_a_client_may_have_tools_of_all_names_that_come_to_mind() -> None:
+    taken = Catalogue([ToolSpec("search_tools"), *(ToolSpec(f"bridge_search_tools_{n}") for n in range(5_000))])
+    assert choose_names(taken).search == "bridge_search_tools"
+    taken = Catalogue([*taken.specs, ToolSpec("bridge_search_tools")])
+    assert choose_names(taken).search == "bridge_search_tools_5000"
+
+
+def test_answers_have_no_letters_that_letta_can_not_store() -> None:
+    odd = Catalogue([ToolSpec("odd\ud800", "Does\x00 odd \udfff things.", {"title": "\x00"})])
+    access = ToolAccess(odd, choose_names(odd), ACCESS.check)
+    for found in (text("search_tools", access, words="odd"), text("describe_tool", access, name="odd")):
+        found.encode()
+        assert "\x00" not in found

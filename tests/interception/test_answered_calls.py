@@ -233,8 +233,8 @@ def test_a_clients_own_tool_of_that_name_stays_its_own(chat: Chat, letta: FakeGa
     many = [tool("search_tools"), tool("bridge_call_tool"), tool("call_tool"), *MANY]
     letta.will(*held(("search_tools", '{"city": "Oslo"}')))
     assert called(chat.ask(tools=many)) == [("search_tools", {"city": "Oslo"})]
-    assert {"bridge_search_tools", "describe_tool", "bridge_bridge_call_tool"} < set(letta.prompts[0].tools)
-    letta.will(*held(("bridge_bridge_call_tool", CREATE[1])))
+    assert {"bridge_search_tools", "describe_tool", "bridge_call_tool_2"} < set(letta.prompts[0].tools)
+    letta.will(*held(("bridge_call_tool_2", CREATE[1])))
     assert called(chat.ask("Again", tools=many)) == [("github_create_issue", ARGUMENTS)]
 
 
