@@ -167,10 +167,10 @@ class Settings:
     )
     tool_search: ToolSearch = setting(
         "BRIDGE_TOOL_SEARCH",
-        "128",
+        "100",
         "With more tools than this in a request, the agent gets a few of them and a search for the others; 0: it always"
         " gets all, 512 at most. Agents may differ, and `+` names tools that it always gets:"
-        " `128, my-agent=40, +read_file`",
+        " `100, my-agent=40, +read_file`",
         parse_tool_search,
     )
     format_retries: int = setting(

@@ -140,14 +140,16 @@ class Conversation:
                 others = None if refusal else self._open_calls.find_calls_to_wait_for(agent_id, turn)
                 if agent.id == agent_id and not (refusal or others or gone.is_set()):
                     calls: list[ToolCall] = []
+                    searches = False
                     events = self._with_ending_call(turn, self._run_while_held(turn, hearing, agent, hold, gone))
                     for event in hearing.note(events, hold.note_at_end):
                         if isinstance(event, ToolCall):
                             calls.append(event)
+                        searches = searches or (isinstance(event, ToolsOffered) and event.behind_search > 0)
                         yield event
                     # A client that left does not run the calls. If it comes back, it gets them in a new attempt.
                     self._open_calls.note(agent_id, turn, [] if gone.is_set() else calls, hold.note_at_end)
-                    self._large_offers.note_calls(turn, agent, calls, hold.note_at_end)
+                    self._large_offers.note_calls(agent_id, calls if searches else (), hold.note_at_end)
                     self._newest.note(agent_id, turn, hold.note_at_end)
                     return
                 hold.keep_unfinished_mark()
@@ -261,8 +263,9 @@ class Conversation:
         agent, bindings = offering.offer_stubs(gateway, agent, stubs, method, turn.tool_choice, new)
         if access is not None:
             access = access.shown_as({binding.stub.spec.name: binding.stub.name for binding in bindings})
-        hidden = access.count_hidden(binding.stub.spec.name for binding in bindings) if access else 0
-        yield ToolsOffered(agent.id, agent.name, tuple(bindings), new_input.results, hidden)
+        clients = access.without_its_own(bindings) if access else tuple(bindings)
+        hidden = len(access.catalogue) - len(clients) if access else 0
+        yield ToolsOffered(agent.id, agent.name, clients, new_input.results, hidden)
         prepared = PreparedTurn(
             gateway=gateway,
             agent=agent,

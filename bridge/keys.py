@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import unquote
 
 from bridge.turn import Method
+from bridge.values import MOST_DIRECT_TOOLS
 
 # What a client may do in Letta's own API: nothing, what its agents need, or everything.
 LettaRight = Literal["off", "agents", "all"]
@@ -20,12 +21,14 @@ _ALMOST_HASHED = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9a-fA-F]{32,})(:.*)?")
 _NAMED_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}:.*")
 MIN_LENGTH = 8
 _METHODS = sorted(set(get_args(Method)) - {"auto"})
+# The options that are numbers, and the most that each may be.
+_MOST = {"rate": 999_999, "turns": 999_999, "search": MOST_DIRECT_TOOLS}
 # What each option of a key must be.
 _OPTIONS = {
     "rate": "a whole number, as in rate=60",
     "turns": "a whole number, as in turns=4",
     "methods": f"one of {', '.join(_METHODS)}, or several with | between, as in methods=native|relay",
-    "search": "a whole number, as in search=40",
+    "search": f"a whole number up to {MOST_DIRECT_TOOLS}, as in search=40",
     "letta": f"one of {', '.join(get_args(LettaRight))}, as in letta=agents",
 }
 
@@ -113,7 +116,7 @@ def _parse_options(text: str, key: str) -> dict[str, Any]:
             raise KeyFault(
                 f"{key} has an unknown option; options are rate=60;turns=4;methods=native|relay;search=40;letta=agents"
             )
-        if name in ("rate", "turns", "search") and re.fullmatch(r"\d{1,6}", value):
+        if name in _MOST and re.fullmatch(r"\d{1,6}", value) and int(value) <= _MOST[name]:
             found[name] = int(value)
         elif name == "methods" and value and set(value.split("|")) <= set(_METHODS):
             found[name] = frozenset(value.split("|"))

@@ -138,15 +138,15 @@ def parse_methods(value: str) -> Methods:
 
 
 def parse_tool_search(value: str) -> ToolSearch:
-    """Parses BRIDGE_TOOL_SEARCH, such as `128, my-agent=40, +read_file`."""
+    """Parses BRIDGE_TOOL_SEARCH, such as `100, my-agent=40, +read_file`."""
     parse_number = whole_number_parser(0, MOST_DIRECT_TOOLS)
     items = [item.strip() for item in value.split(",")]
     always = {item[1:].strip() for item in items if item.startswith("+")}
     numbers = [item.rpartition("=") for item in items if not item.startswith("+")]
     for_all = [parse_number(number.strip()) for _, equals, number in numbers if not equals]
-    if len(for_all) != 1 or "" in always:
-        raise ValueError("must have one number for all agents, as in `128, my-agent=40, +read_file`")
     by_agent = {agent.strip(): parse_number(number.strip()) for agent, equals, number in numbers if equals}
+    if len(for_all) != 1 or "" in always or "" in by_agent:
+        raise ValueError("must have one number for all agents, as in `100, my-agent=40, +read_file`")
     return ToolSearch(for_all[0], by_agent, frozenset(always))
 
 

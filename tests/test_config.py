@@ -72,6 +72,7 @@ BAD = [
     ("BRIDGE_TOOL_SEARCH", "128, my-agent=many", "must be a whole number from 0 to 512"),
     ("BRIDGE_TOOL_SEARCH", "my-agent=40", "must have one number for all agents"),
     ("BRIDGE_TOOL_SEARCH", "128, 40", "must have one number for all agents"),
+    ("BRIDGE_TOOL_SEARCH", "128, =40", "must have one number for all agents"),
     ("BRIDGE_TOOL_SEARCH", "128, +", "must have one number for all agents"),
     ("BRIDGE_IMAGE_URLS", "maybe", "must be 1 or 0"),
     ("BRIDGE_HISTORY_LIMIT", "-1", "whole number from 0 to 10000000"),

@@ -107,6 +107,10 @@ RIGHTS = "`letta` that is invalid: it must be one of off, agents, all, as in let
         (f"key-1:{DIGEST}", "key 2 has the name 'key-1', which a plain key has by its place: rename it"),
         (f"roo:{DIGEST}::x=1", f"key 2 (roo) has an unknown option; {OPTIONS}"),
         (f"roo:{DIGEST}::canary", f"key 2 (roo) has an unknown option; {OPTIONS}"),
+        (
+            f"roo:{DIGEST}::search=513",
+            "key 2 (roo) has an option `search` that is invalid: it must be a whole number up to 512",
+        ),
         (f"roo:{DIGEST}::rate", f"key 2 (roo) has an option `rate` {NUMBER} rate=60"),
         (f"roo:{DIGEST}::rate=", f"key 2 (roo) has an option `rate` {NUMBER} rate=60"),
         (f"roo:{DIGEST}::rate=canary", f"key 2 (roo) has an option `rate` {NUMBER} rate=60"),

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from bridge.config import Settings
+from bridge.catalogue.access import AccessNames
+from bridge.config import Settings, read_settings
 from bridge.errors import StoreUnavailable
-from bridge.large_offers import LargeOffers
+from bridge.large_offers import LargeOffers, names_of_access
 from bridge.letta.gateway import Agent
 from bridge.store.sqlite import LocalStore
 from bridge.stubs.cache import StubCache
@@ -47,7 +48,7 @@ def test_an_unchanged_offer_gives_the_same_list_again(offers: LargeOffers) -> No
 
 
 def test_a_small_offer_stays_as_it_is(offers: LargeOffers) -> None:
-    small = replace(TURN, tools=MANY[:128])
+    small = replace(TURN, tools=MANY[:100])
     assert offers.reduce(small, ADA) == (small, None)
 
 
@@ -57,10 +58,16 @@ def test_tools_of_calls_in_the_transcript_are_given(offers: LargeOffers) -> None
 
 
 def test_tools_that_the_agent_called_in_earlier_turns_are_given(offers: LargeOffers, store: LocalStore) -> None:
-    offers.note_calls(TURN, ADA, [ToolCall("1", "tool_199", "{}")], store.change)
+    offers.note_calls(ADA.id, [ToolCall("1", "tool_199", "{}")], store.change)
     assert "tool_199" in names(offers)
-    offers.note_calls(replace(TURN, tools=MANY[:5]), ADA, [ToolCall("1", "tool_198", "{}")], store.change)
-    assert "tool_198" not in names(offers), "small offers are not noted"
+
+
+def test_an_offer_of_which_the_agent_gets_everything_needs_no_search(
+    store: LocalStore, environment: dict[str, str]
+) -> None:
+    settings = read_settings({**environment, "BRIDGE_TOOL_SEARCH": "5"})
+    small = replace(TURN, tools=MANY[:10])
+    assert LargeOffers(store, StubCache(), settings).reduce(small, ADA) == (small, None)
 
 
 def test_without_the_store_the_agent_gets_the_other_tools(
@@ -84,3 +91,16 @@ def test_tools_that_the_operator_adds_do_not_make_another_catalogue(offers: Larg
     assert first is not None
     assert again is not None
     assert first.catalogue is again.catalogue
+
+
+def test_the_names_of_the_tools_for_the_search_are_noted_for_each_agent(
+    offers: LargeOffers, store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert names_of_access(store, ADA.id) is None
+    offers.reduce(TURN, ADA)
+    assert names_of_access(store, ADA.id) == AccessNames("search_tools", "describe_tool", "call_tool")
+    monkeypatch.setattr(store, "put", lambda *_: pytest.fail("they were noted"))
+    offers.reduce(TURN, ADA)
+    monkeypatch.undo()
+    offers.reduce(replace(TURN, tools=(*MANY, ToolSpec("call_tool"))), ADA)
+    assert names_of_access(store, ADA.id) == AccessNames("search_tools", "describe_tool", "bridge_call_tool")

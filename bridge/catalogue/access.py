@@ -8,16 +8,14 @@ answer, so that a repeated turn recognises the answers that the agent has.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from itertools import chain, count
 
 from bridge.catalogue.catalogue import Catalogue
 from bridge.json_text import storable_text
-from bridge.stubs.arguments import member_text, remove_absent_arguments
-from bridge.stubs.naming import LETTA_PARAMETERS
-from bridge.turn import ToolCall, ToolSpec
+from bridge.stubs.arguments import member_text, remove_absent_arguments, remove_letta_arguments
+from bridge.turn import Binding, ToolCall, ToolSpec
 
 # Characters of a tool's description with its schema, and of a schema that is shown because arguments do not fit it.
 LONGEST_DESCRIPTION = 40_000
@@ -31,21 +29,19 @@ _WORDS = {
 _NAME = {"type": "string", "description": "The tool's exact name, as the search shows it."}
 _ARGUMENTS = {"type": "object", "description": "The tool's arguments, as its schema asks for them."}
 
-# The names under which models see the three tools: with a beginning where a client has a tool of that name, and with a
-# part of a digest where another tool on the server has it.
-_NAMED = re.compile(r"(?:bridge_)?(search_tools|describe_tool|call_tool)(?:_\d{1,4})?(?:_[0-9a-f]{8,})?")
-_ASKED = {"search_tools": {"words"}, "describe_tool": {"name"}, "call_tool": {"name", "arguments"}}
-
 # Says what is wrong with arguments (JSON text) by the tool's schema; "" if nothing is, or if that can't be said.
 Check = Callable[[ToolSpec, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the bridge answers to a call. `ok` is false if the name or the arguments were wrong."""
+    """What the bridge answers to a call. `ok` is false if the name or the arguments were wrong. `brief`: what the
+    operator is shown of a long answer.
+    """
 
     text: str
     ok: bool = True
+    brief: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +49,13 @@ class AccessNames:
     search: str
     describe: str
     call: str
+
+    def to_text(self) -> str:
+        return json.dumps(astuple(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> AccessNames:
+        return cls(*json.loads(text))
 
 
 def choose_names(catalogue: Catalogue) -> AccessNames:
@@ -92,29 +95,10 @@ def access_tools(names: AccessNames) -> tuple[ToolSpec, ...]:
     )
 
 
-def is_look_up(name: str, arguments: str) -> bool:
-    """Returns whether a call that is stored on the server is one that the bridge answers itself."""
-    return _named(name, arguments) in ("search_tools", "describe_tool")
-
-
-def called_tool(name: str, arguments: str) -> tuple[str, str] | None:
-    """Returns name and arguments of the client's tool that a stored call asks for; None for a call of another tool."""
-    if _named(name, arguments) != "call_tool":
-        return None
-    inner = _object_in(member_text(arguments, "arguments") or "{}")
-    tool = _text_in(arguments, "name")
-    return (tool, inner) if tool and inner is not None else None
-
-
-def _named(name: str, arguments: str) -> str:
-    """Returns which of the three tools a stored call is of, by its name and the names of its arguments; "" for none."""
-    found = _NAMED.fullmatch(name)
-    try:
-        given = json.loads(arguments or "{}") if found else None
-    except (ValueError, RecursionError):
-        return ""
-    is_ours = found is not None and isinstance(given, dict) and given.keys() - LETTA_PARAMETERS <= _ASKED[found[1]]
-    return found[1] if found is not None and is_ours else ""
+def called_tool(arguments: str) -> tuple[str, str] | None:
+    """Returns name and arguments of the client's tool for which the bridge's own was called with these arguments."""
+    name, given = _text_in(arguments, "name"), _object_in(_arguments_in(remove_letta_arguments(arguments)))
+    return (name, given) if name and given is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +113,9 @@ class ToolAccess:
     def shown_as(self, shown: Mapping[str, str]) -> ToolAccess:
         return replace(self, shown=shown)
 
-    def count_hidden(self, offered: Iterable[str]) -> int:
-        """Returns how many tools the agent can only find, if it has those of these names itself."""
-        return len(self.catalogue) - sum(self.catalogue.find(name) is not None for name in offered)
+    def without_its_own(self, bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+        """Returns the bindings of the client's own tools."""
+        return tuple(one for one in bindings if self.catalogue.find(one.stub.spec.name) is not None)
 
     def answer(self, call: ToolCall) -> ToolCall | Answer | None:
         """Returns the answer to a call of one of the three tools, or the call of the client's tool that it asks for.
@@ -142,10 +126,20 @@ class ToolAccess:
 
     def _answer(self, call: ToolCall) -> ToolCall | Answer | None:
         if call.name == self.names.search:
-            return Answer(self.catalogue.search_answer(_text_in(call.arguments, "words"), self._shown_names))
+            return self._search(call)
         if call.name == self.names.describe:
             return self._describe(_text_in(call.arguments, "name"))
         return self._call(call) if call.name == self.names.call else None
+
+    def _search(self, call: ToolCall) -> Answer:
+        words = _text_in(call.arguments, "words")
+        text = self.catalogue.search_answer(words, self._shown_names)
+        if not words and _names_in(call.arguments) - {"words"}:
+            return Answer(
+                f"The argument `words` is missing: a text that says what the tool should do. {text}", ok=False
+            )
+        found = self.catalogue.search(words) if words else ()
+        return Answer(text, brief=", ".join(spec.name for spec in found) or "nothing found")
 
     @property
     def _shown_names(self) -> AccessNames:
@@ -167,7 +161,7 @@ class ToolAccess:
         spec = self.catalogue.find(name)
         if spec is None:
             return self._wrong_name(name)
-        given = _object_in(member_text(call.arguments, "arguments") or "{}")
+        given = _object_in(_arguments_in(call.arguments))
         if given is None:
             return Answer(f"The arguments for {spec.name} must be one JSON object. Nothing was called.", ok=False)
         arguments = remove_absent_arguments(spec, given)
@@ -175,11 +169,14 @@ class ToolAccess:
         return self._wrong_arguments(spec, fault) if fault else ToolCall(call.id, spec.name, arguments)
 
     def _wrong_name(self, name: str) -> Answer:
+        if not name:
+            return Answer("The argument `name` is missing: the exact name of a tool that the search found.", ok=False)
+        if name in self.shown or name in self.shown.values():
+            return Answer(f"{name} is called by itself, not by its name in another tool's arguments.", ok=False)
         near = ", ".join(self.catalogue.nearest(name, NEAREST))
         known = f" The nearest names are: {near}." if near else ""
         return Answer(
-            f"The user's application has no tool {name!r:.100}, and nothing was called.{known} To find others:"
-            f" {self._shown_names.search}.",
+            f"The user's application has no tool {name!r:.100}.{known} To find others: {self._shown_names.search}.",
             ok=False,
         )
 
@@ -193,22 +190,44 @@ def _parameters_of(spec: ToolSpec) -> object:
     return spec.parameters or {"type": "object", "properties": {}}
 
 
+def _arguments_in(arguments: str) -> str | None:
+    """Returns the JSON text of the arguments for the client's tool. Many models write them beside the name."""
+    inner = member_text(arguments, "arguments")
+    if inner != "" or not _names_in(arguments) - {"name"}:
+        return inner
+    given = {key: value for key, value in json.loads(arguments).items() if key != "name"}
+    return json.dumps(given, ensure_ascii=False)
+
+
+def _names_in(arguments: str) -> set[str]:
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return set()
+    return set(given) if isinstance(given, dict) else set()
+
+
 def _text_in(arguments: str, name: str) -> str:
     """Returns the text that a call has as this argument; "" if it has none."""
-    value = json.loads(member_text(arguments, name) or '""')
+    try:
+        value = json.loads(member_text(arguments, name) or '""')
+    except (ValueError, RecursionError):  # such as a number of thousands of digits
+        return ""
     return value.strip() if isinstance(value, str) else ""
 
 
-def _object_in(text: str) -> str | None:
-    """Returns the JSON text of an object, which a model may have put into a string; None for anything else."""
+def _object_in(text: str | None) -> str | None:
+    """Returns the JSON text of an object, which a model may have put into a string; an empty one for "". Returns None
+    for anything else.
+    """
     for _ in range(2):
         try:
-            value = json.loads(text)
+            value = json.loads(text or "{}") if text is not None else None
         except (ValueError, RecursionError):
             return None
         if isinstance(value, dict):
-            return text
+            return text or "{}"
         if not isinstance(value, str):
             return None
-        text = value or "{}"
+        text = value
     return None

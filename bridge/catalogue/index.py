@@ -27,6 +27,8 @@ LONGEST_REMARKS = 120
 # Schemas within a tool's schema that are looked at, and values of each choice.
 MOST_SCHEMAS = 100
 MOST_CHOICES = 50
+# After so many letters of different words, only the names of further tools are read. 5,000 usual tools have a tenth.
+MOST_LETTERS = 400_000
 _COMMON = """
 a an the this that these those it its i my me we us our you your he she they their them is are was be been am
 do does did done can could may might must shall should will would want wants need needs like please help have has
@@ -59,6 +61,7 @@ class _Stems(dict[bytes, str]):
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
+        self.letters = 0
 
     def __missing__(self, token: bytes) -> str:
         words = parts_of(token)
@@ -67,6 +70,7 @@ class _Stems(dict[bytes, str]):
         stems = " ".join([stem(word) for word in words if word not in COMMON_WORDS])
         # The same stem is the same object, so that two need not be compared letter by letter.
         found = self[token] = self._known.setdefault(stems, stems)
+        self.letters += len(stems)
         return found
 
     def of(self, text: str) -> set[str]:
@@ -141,6 +145,9 @@ class Index:
         named = _NamedStems(stems)
         for place, spec in enumerate(specs):
             name, prefix = self.stems_in_name(place), self._groups.prefixes[place]
+            if stems.letters > MOST_LETTERS:
+                yield {*name[:prefix]}, {*name[prefix:]}, set(), set(), set()
+                continue
             headline = first_sentence(spec.description)
             parameters, texts = _read_schema(spec.parameters)
             details = spec.description[len(headline) : len(headline) + LONGEST_DETAILS]

@@ -23,10 +23,14 @@ class KnownCatalogues:
         self._catalogues: OrderedDict[int, Catalogue] = OrderedDict()
         self._lock = threading.Lock()
 
-    def catalogue(self, specs: tuple[ToolSpec, ...]) -> Catalogue:
-        """Returns the catalogue of these tools: the same one again while it is remembered."""
+    def catalogue(self, specs: tuple[ToolSpec, ...], *, comes_again: bool = True) -> Catalogue:
+        """Returns the catalogue of these tools: the same one again while it is remembered. It is not if the tools never
+        come as this very list again.
+        """
         with self._lock:
             known = self._catalogues.get(id(specs))
+            if known is None and not comes_again:
+                return Catalogue(specs)
             if known is None:
                 known = self._catalogues[id(specs)] = Catalogue(specs)
             self._catalogues.move_to_end(id(specs))

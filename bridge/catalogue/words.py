@@ -10,6 +10,8 @@ import unicodedata
 
 # Longer words are data, such as Base64.
 LONGEST_WORD = 40
+# Of a run of Chinese or Japanese, so many characters are looked at: each has a word of its own.
+LONGEST_RUN = 20
 # All ASCII characters but letters and digits end a token. `_spaced` looks at other characters.
 _ENDS = bytes(byte if byte >= 128 or chr(byte).isalnum() else ord(" ") for byte in range(256))
 _PARTS = re.compile(
@@ -77,13 +79,13 @@ def _without_capitals(part: str) -> str:
 def _spaced(text: str) -> str:
     """Returns the text with a space between two words, without accents and signs."""
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
-    plain = unicodedata.normalize("NFC", plain)
+    plain = unicodedata.normalize("NFC", plain)[: 4 * LONGEST_WORD]  # one sign may stand for a dozen letters
     letters = "".join(one if unicodedata.category(one)[0] in "LMN" else " " for one in plain)
     return _UNSPACED.sub(_pairs, letters)
 
 
 def _pairs(match: re.Match[str]) -> str:
-    run = match[0]
+    run = match[0][:LONGEST_RUN]
     pairs = " ".join(map(str.__add__, run, run[1:]))
     return f" {pairs or run} "
 

@@ -77,7 +77,7 @@ class _Round:
         if self.is_late:
             answer = Answer(_ENOUGH.format(most=MOST_ROUNDS), ok=False)
         self.answers.append(ToolResult(call.id, answer.text, not answer.ok, call.name, call.arguments))
-        yield ToolsLookedUp(call.name, call.arguments, answer.text, answer.ok)
+        yield ToolsLookedUp(call.name, call.arguments, answer.brief or answer.text, answer.ok)
 
 
 def _turn_with_answers(turn: PreparedTurn, answers: Sequence[ToolResult]) -> PreparedTurn:

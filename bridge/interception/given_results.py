@@ -77,7 +77,8 @@ def _with_call(turn: PreparedTurn, stored: StoredMessages, result: ToolResult) -
         name, arguments = binding.stub.spec.name, restore_arguments(binding.stub, call.arguments)
     else:
         name, arguments = call.name, remove_letta_arguments(call.arguments)
-    name, arguments = called_tool(name, arguments) or (name, arguments)
+    if turn.access is not None and name == turn.access.names.call:
+        name, arguments = called_tool(arguments) or (name, arguments)
     return replace(result, name=name, arguments=arguments)
 
 

@@ -35,7 +35,8 @@ _ERRORS_BY_WORDS: tuple[tuple[re.Pattern[str], Callable[[], errors.BridgeError]]
         re.compile(r"tools\W+array too long|too many (tools|functions)", re.I),
         lambda: errors.InvalidRequest(
             "The agent's model does not take that many tools: the request's and the agent's own together are too many"
-            " (OpenAI's models take 128). Offer fewer.",
+            " (OpenAI's models take 128). Offer fewer, or give the agent a search for them from fewer tools on"
+            " (BRIDGE_TOOL_SEARCH).",
             param="tools",
             code="too_many_tools",
         ),

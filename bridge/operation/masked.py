@@ -9,7 +9,7 @@ from typing import Any
 
 from bridge.config import Settings
 from bridge.keys import ApiKey
-from bridge.values import Methods, OwnFiles, ToolWait
+from bridge.values import Methods, OwnFiles, ToolSearch, ToolWait
 
 HIDDEN = "(set, not shown)"
 
@@ -54,6 +54,11 @@ def _list_as_text(value: Any) -> str:
     return ", ".join(f"{key.name} (not shown)" for key in value)
 
 
+def _tool_search_as_text(value: ToolSearch) -> str:
+    agents = (f"{agent}={number}" for agent, number in value.by_agent.items())
+    return ", ".join([str(value.above), *agents, *(f"+{name}" for name in sorted(value.always))])
+
+
 def _methods_as_text(value: Methods) -> str:
     """Returns the value of BRIDGE_METHOD: `auto, my-agent=prompt`."""
     return ", ".join([value.default, *(f"{agent}={method}" for agent, method in value.by_agent.items())])
@@ -68,6 +73,7 @@ _WRITERS: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (float, lambda value: f"{value:.15g}"),
     (frozenset, lambda value: ", ".join(sorted(value))),
     (Methods, _methods_as_text),
+    (ToolSearch, _tool_search_as_text),
     (OwnFiles, lambda value: str(value.folder or "")),
     (ToolWait, _tool_wait_as_text),
     (tuple, _list_as_text),

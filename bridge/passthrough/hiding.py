@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from bridge.catalogue.access import AccessNames
 from bridge.letta.gateway import HELPER_PREFIX, Tool
 from bridge.letta.rows import text_of, tool_from_row
 from bridge.sync.ownership import client_name_of, is_ours
@@ -17,10 +18,13 @@ from bridge.turn import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class OurTools:
-    """The stubs on a server: the client's name of each by its name on the server, and their ids."""
+    """The stubs on a server: the client's name of each by its name on the server, and their ids. `access`: the names of
+    the tools by which a certain agent looks for others; None if it never had any, or the agent is not known.
+    """
 
     client_names: Mapping[str, str]
     ids: frozenset[str]
+    access: AccessNames | None = None
 
     @classmethod
     def of(cls, tools: Iterable[Tool]) -> Self:
@@ -37,7 +41,11 @@ class OurTools:
         tools = list(map(tool_from_row, found))
         names = {tool.name: client_name_of(tool) for tool in tools if tool.name not in self.client_names}
         ids = frozenset(tool.id for tool in tools if tool.id)
-        return self if not names and ids <= self.ids else type(self)({**names, **self.client_names}, self.ids | ids)
+        return (
+            self
+            if not names and ids <= self.ids
+            else type(self)({**names, **self.client_names}, self.ids | ids, self.access)
+        )
 
 
 def without_our_tools(value: Any, ours: OurTools) -> Any:

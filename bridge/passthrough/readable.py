@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.catalogue.access import called_tool, is_look_up
+from bridge.catalogue.access import called_tool
 from bridge.interception.method import find_provisional_text
 from bridge.interception.stored_messages import CALL, REQUEST, RETURN, is_heartbeat, is_nudge
 from bridge.letta.gateway import StoredMessage
@@ -18,6 +18,10 @@ from bridge.letta.rows import message_from_row, text_of
 from bridge.passthrough.hiding import OurTools
 from bridge.stubs.arguments import remove_letta_arguments
 from bridge.turn import CallIds, JsonObject
+
+# Says of a tool's name on the server whether it is one by which the agent looks for others ("look up"), or by which it
+# calls one that it does not have itself ("call"); "" for other tools.
+AccessTest = Callable[[str], str]
 
 _RESPONSE = "approval_response_message"
 # The messages of an open call are next to its provisional return: the call and the denial, and a heartbeat.
@@ -54,16 +58,17 @@ def readable_messages(
     `with_open_call`.
     """
     stored = [_stored(row) for row in rows]
-    open_calls = _find_open_calls(rows, stored, last_in_context, _client_test(ours, own_tool_names))
-    hidden = _find_own_messages(rows, stored)
+    kind_of = _access_test(ours, own_tool_names)
+    open_calls = _find_open_calls(rows, stored, last_in_context, _client_test(ours, own_tool_names), kind_of)
+    hidden = _find_own_messages(rows, stored) | _find_look_ups(rows, stored, kind_of)
     if open_calls is not None:
         hidden.add(open_calls.returned)
     shown: list[JsonObject] = []
     for number, row in enumerate(rows):
         if open_calls is not None and number == open_calls.row:
-            shown.append(_as_request(row, open_calls, ours, call_ids))
+            shown.append(_as_request(row, open_calls, ours, call_ids, kind_of))
         elif number not in hidden:
-            shown.append(_with_client_names(row, ours))
+            shown.append(_with_client_names(row, ours, kind_of))
     unchanged = len(shown) == len(rows) and all(new is old for new, old in zip(shown, rows, strict=True))
     return rows if unchanged else shown
 
@@ -110,7 +115,7 @@ def with_readable_request(
         return agent
     rows: list[JsonObject] = [request]
     shown = readable_messages(rows, ours, text_of(request.get("id")), own_tool_names=own_tool_names, call_ids=call_ids)
-    return agent if shown is rows else {**agent, "pending_approval": shown[0]}
+    return agent if shown is rows else {**agent, "pending_approval": shown[0] if shown else None}
 
 
 def _client_test(ours: OurTools, own_tool_names: Collection[str]) -> Callable[[str], bool]:
@@ -118,12 +123,28 @@ def _client_test(ours: OurTools, own_tool_names: Collection[str]) -> Callable[[s
     return lambda name: name in ours.client_names or name not in own_tool_names
 
 
+def _access_test(ours: OurTools, own_tool_names: Collection[str]) -> AccessTest:
+    """Returns a function that says which of the bridge's tools for a search has this name on the server."""
+    known = ours.access
+    kinds = {known.search: "look up", known.describe: "look up", known.call: "call"} if known else {}
+
+    def kind_of(name: str) -> str:
+        is_own = name in own_tool_names and name not in ours.client_names
+        return "" if is_own else kinds.get(ours.client_names.get(name, name), "")
+
+    return kind_of
+
+
 def _find_open_calls(
-    rows: list[JsonObject], stored: list[StoredMessage], last_in_context: str, calls_client: Callable[[str], bool]
+    rows: list[JsonObject],
+    stored: list[StoredMessage],
+    last_in_context: str,
+    calls_client: Callable[[str], bool],
+    kind_of: AccessTest,
 ) -> _OpenCalls | None:
     for number, message in enumerate(stored):
         if message.id == last_in_context and message.kind == REQUEST and _are_of_client(message, calls_client):
-            numbers = tuple(call.index for call in message.calls if not is_look_up(call.name, call.arguments))
+            numbers = tuple(call.index for call in message.calls if kind_of(call.name) != "look up")
             return _OpenCalls(number, message.id, numbers) if numbers else None
         if message.id == last_in_context and message.kind == RETURN:
             return _find_returned_calls(rows, stored, number, calls_client)
@@ -180,21 +201,28 @@ def _find_own_messages(rows: list[JsonObject], stored: list[StoredMessage]) -> s
         and stored[number + step].kind == RETURN
         and is_heartbeat(stored[number + 2 * step])
     ]
-    nudges = (number for number, message in enumerate(stored) if is_nudge(message))
-    return {*denials, *heartbeats, *nudges, *_find_look_ups(rows, stored)}
+    return {*denials, *heartbeats, *(number for number, message in enumerate(stored) if is_nudge(message))}
 
 
-def _find_look_ups(rows: list[JsonObject], stored: list[StoredMessage]) -> set[int]:
-    """Returns the numbers of the rows with the calls by which the agent looked for tools, and with their answers."""
-    calls = {
-        number: message.calls
-        for number, message in enumerate(stored)
-        if message.calls and all(is_look_up(call.name, call.arguments) for call in message.calls)
-    }
-    ids = {call.call_id for of_row in calls.values() for call in of_row}
-    returns = (number for number, message in enumerate(stored) if ids and message.kind == RETURN)
-    answered = {number for number in returns if set(_texts_by_call(rows[number], stored[number])) - {""} <= ids}
-    return {*calls, *answered}
+def _find_look_ups(rows: list[JsonObject], stored: list[StoredMessage], kind_of: AccessTest) -> set[int]:
+    """Returns the numbers of the rows with the calls by which the agent looked for tools, and with their answers: the
+    nearest with their ids, because some models give the same ids again.
+    """
+    hidden: set[int] = set()
+    for number, message in enumerate(stored):
+        if not message.calls or any(kind_of(call.name) != "look up" for call in message.calls):
+            continue
+        hidden.add(number)
+        ids = {call.call_id for call in message.calls}
+        for call_id in ids:
+            answers = (
+                place
+                for place, other in enumerate(stored)
+                if other.kind == RETURN and call_id in (of_row := {*_texts_by_call(rows[place], other)} - {""})
+                if of_row <= ids
+            )
+            hidden |= {*sorted(answers, key=lambda place: abs(place - number))[:1]}
+    return hidden
 
 
 def _is_own_denial(row: JsonObject) -> bool:
@@ -202,10 +230,15 @@ def _is_own_denial(row: JsonObject) -> bool:
     return is_denial and find_provisional_text(text_of(row.get("reason"))) is not None
 
 
-def _as_request(row: JsonObject, open_calls: _OpenCalls, ours: OurTools, call_ids: CallIds) -> JsonObject:
+def _as_request(
+    row: JsonObject, open_calls: _OpenCalls, ours: OurTools, call_ids: CallIds, kind_of: AccessTest
+) -> JsonObject:
     listed = _calls_in(row)
     calls = [
-        {**_readable_call(listed[number], ours), "tool_call_id": call_ids.id_in_message(open_calls.message_id, number)}
+        {
+            **_readable_call(listed[number], ours, kind_of),
+            "tool_call_id": call_ids.id_in_message(open_calls.message_id, number),
+        }
         for number in open_calls.numbers
     ]
     changes = {"id": open_calls.message_id, "message_type": REQUEST, "tool_call": calls[0], "tool_calls": calls}
@@ -219,9 +252,9 @@ def _calls_in(row: JsonObject) -> list[JsonObject]:
     return calls or [row["tool_call"]]
 
 
-def _with_client_names(row: JsonObject, ours: OurTools) -> JsonObject:
-    """Returns a row with the client's names of tools. `name` is the tool's only in a return; elsewhere it is that of
-    the agent or of a user.
+def _with_client_names(row: JsonObject, ours: OurTools, kind_of: AccessTest) -> JsonObject:
+    """Returns a row with the client's names of tools, and without searches beside other calls. `name` is the tool's
+    only in a return; elsewhere it is that of the agent or of a user.
     """
     kind, name = row.get("message_type"), row.get("name")
     if kind not in (REQUEST, CALL, RETURN):
@@ -231,28 +264,44 @@ def _with_client_names(row: JsonObject, ours: OurTools) -> JsonObject:
         changed["name"] = ours.client_names[name]
     for member in ("tool_call", "tool_calls"):
         value = row.get(member)
-        shown = _readable_calls(value, ours)
+        shown = _readable_calls(value, ours, kind_of)
         if shown is not value:
             changed[member] = shown
+    first = _first_that_is_shown(row, kind_of)
+    if first is not None:
+        changed["tool_call"] = _readable_call(first, ours, kind_of)
     return {**row, **changed} if changed else row
 
 
-def _readable_calls(value: Any, ours: OurTools) -> Any:
+def _first_that_is_shown(row: JsonObject, kind_of: AccessTest) -> JsonObject | None:
+    """Returns the first call that is shown, if the row's `tool_call` is a search; None if it need not change."""
+    call, listed = row.get("tool_call"), row.get("tool_calls")
+    if not (isinstance(call, dict) and isinstance(listed, list) and kind_of(text_of(call.get("name"))) == "look up"):
+        return None
+    others = (one for one in listed if isinstance(one, dict) and kind_of(text_of(one.get("name"))) != "look up")
+    return next(others, None)
+
+
+def _readable_calls(value: Any, ours: OurTools, kind_of: AccessTest) -> Any:
     """Returns `tool_call`, or `tool_calls`, which is a list or, for pieces in a stream, one call."""
     if isinstance(value, dict):
-        return _readable_call(value, ours)
+        return _readable_call(value, ours, kind_of)
     if not isinstance(value, list):
         return value
-    shown = [_readable_call(call, ours) if isinstance(call, dict) else call for call in value]
-    return value if all(new is old for new, old in zip(shown, value, strict=True)) else shown
+    kept = [one for one in value if not (isinstance(one, dict) and kind_of(text_of(one.get("name"))) == "look up")]
+    shown = [_readable_call(call, ours, kind_of) if isinstance(call, dict) else call for call in kept]
+    unchanged = len(shown) == len(value) and all(new is old for new, old in zip(shown, value, strict=True))
+    return value if unchanged else shown
 
 
-def _readable_call(call: JsonObject, ours: OurTools) -> JsonObject:
+def _readable_call(call: JsonObject, ours: OurTools, kind_of: AccessTest) -> JsonObject:
     name, arguments = call.get("name"), call.get("arguments")
-    inner = called_tool(name, arguments) if isinstance(name, str) and isinstance(arguments, str) else None
+    if not isinstance(name, str):
+        return call
+    inner = called_tool(arguments) if isinstance(arguments, str) and kind_of(name) == "call" else None
     if inner is not None:
         return {**call, "name": inner[0], "arguments": inner[1]}
-    if not isinstance(name, str) or name not in ours.client_names:
+    if name not in ours.client_names:
         return call
     said = remove_letta_arguments(arguments) if isinstance(arguments, str) else arguments
     client_name = ours.client_names[name]

@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from bridge.directory import Visible
+from bridge.large_offers import names_of_access
 from bridge.letta.gateway import Agent, ForeignCall, Gateway
 from bridge.letta.rows import tool_from_row
 from bridge.letta.trouble import make_error
@@ -129,7 +130,8 @@ class Views:
         if len(seen) < len(ids):
             return {**agent, "message_ids": seen, **({"pending_approval": None} if "pending_approval" in agent else {})}
         own = {str(tool.get("name")) for tool in agent.get("tools") or () if isinstance(tool, dict)}
-        return with_readable_request(agent, self.our_tools(), own_tool_names=own, call_ids=self._call_ids)
+        ours = replace(self.our_tools(), access=names_of_access(self._store, agent_id))
+        return with_readable_request(agent, ours, own_tool_names=own, call_ids=self._call_ids)
 
     def _with_client_names(self, value: Any) -> Any:
         """Returns messages whose agent is not known, so that no call in them counts as open."""
@@ -137,7 +139,7 @@ class Views:
 
     def _readable(self, agent_id: str, value: Any, speaker: Speaker) -> Any:
         agent = self._gateway.agent(agent_id)
-        ours = self._tools_with_those_of(agent)
+        ours = replace(self._tools_with_those_of(agent), access=names_of_access(self._store, agent_id))
         names = [tool.name for tool in agent.tools if tool.name not in ours.client_names]
         ids = self._ids_in_view(agent_id, agent.message_ids, speaker)
         last = ids[-1] if ids else ""

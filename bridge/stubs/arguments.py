@@ -56,12 +56,16 @@ def restore_arguments(stub: Stub, arguments: str) -> str:
 
 
 def member_text(arguments: str, name: str) -> str | None:
-    """Returns the JSON text of one argument, with its numbers as they were written; None if there is none."""
+    """Returns the JSON text of one argument, with its numbers as they were written; "" if it is missing. None if the
+    arguments are no JSON object, or it is nested too deep.
+    """
     try:
         given = _parse_json(arguments)
+        if not isinstance(given, dict):
+            return None
+        return _write_json(given[name]) if name in given else ""
     except (ValueError, RecursionError):
         return None
-    return _write_json(given[name]) if isinstance(given, dict) and name in given else None
 
 
 def remove_letta_arguments(arguments: str) -> str:

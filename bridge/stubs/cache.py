@@ -8,7 +8,7 @@ from __future__ import annotations
 import marshal
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,6 +77,25 @@ class StubCache:
         checked = tuple(self.check_tool(spec, spec.place, work) for spec in specs)
         size = self._size_of_list(checked)
         return checked if size is None else self._lists.add(specs, checked, size).checked
+
+    def is_remembered(self, specs: Sequence[ToolSpec]) -> bool:
+        """Returns whether the same tools come as this very list again."""
+        return self._lists.find(specs) is not None
+
+    def fitting_tools(self, specs: Iterable[ToolSpec], needed: str = "") -> list[ToolSpec]:
+        """Returns the tools of which stubs can be made, together within the limit of work. Refuses only a request in
+        which that is not so for the tool with the name `needed`.
+        """
+        work, found = Work(), []
+        for spec in sorted(specs, key=lambda one: one.name != needed):
+            before = work.spent
+            try:
+                found.append(self.check_tool(spec, spec.place, work))
+            except InvalidRequest:
+                if spec.name == needed:
+                    raise
+                work.spent = before
+        return found
 
     def stubs(self, specs: Sequence[ToolSpec], form: SchemaForm, kind: StubKind) -> tuple[Stub, ...]:
         """Returns a stub for each tool."""

@@ -113,9 +113,9 @@ def _size_of(beginning: Beginning) -> int:
 
 def _find_array(text: bytes, known: Beginning | None) -> tuple[str, bytes, bytes] | None:
     """Returns the name of a JSON object's transcript, the text up to its bracket, and its own text with brackets."""
-    texts = _TEXTS.find(text)
+    texts = _TEXTS.find(text)  # none if there is half a surrogate pair in the text
     if known is not None:
-        return known.name, known.opening, texts[known.name]
+        return (known.name, known.opening, texts[known.name]) if known.name in texts else None
     for name, array in texts.items():
         for at in _places_of(array, text) if array.startswith(b"[") else ():
             opening = text[: at + 1]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from random import Random
 from uuid import UUID
 
 import pytest
 
 from bridge.catalogue.groups import Groups
-from bridge.catalogue.index import Field, Index, first_sentence
+from bridge.catalogue.index import MOST_LETTERS, Field, Index, first_sentence
 from bridge.catalogue.words import stem
 from bridge.turn import ToolSpec
 from tests.catalogue.tools import many_tools, tool
@@ -86,3 +87,15 @@ def test_the_estimated_size_is_about_the_memory(specs: list[ToolSpec]) -> None:
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0.8 * (after - before) < index.size < 2 * (after - before)
+
+
+def test_texts_without_spaces_make_a_small_index() -> None:
+    """Each pair of neighbouring characters is a word of its own."""
+    letters = Random(1).choices([chr(code) for code in range(0x4E00, 0x9FA0)], k=200_000)
+    specs = [
+        ToolSpec(f"tool_{number}", "".join(letters[100 * number : 100 * number + 90]) * 8) for number in range(2_000)
+    ]
+    index = Index(specs, Groups([spec.name for spec in specs]))
+    assert index.size < 12_000_000
+    assert sum(map(len, index.words(*Field))) < 2 * MOST_LETTERS
+    assert index.places("tool", Field.SERVICE) or index.places("tool", Field.NAME)

@@ -106,3 +106,9 @@ def test_the_memory_is_bounded(known: KnownCatalogues) -> None:
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert used < MAX_SIZE * 1.2
+
+
+def test_tools_that_never_come_again_as_this_list_are_not_remembered() -> None:
+    known, specs = KnownCatalogues(), (ToolSpec("a"),)
+    assert known.catalogue(specs, comes_again=False) is not known.catalogue(specs, comes_again=False)
+    assert not known._catalogues

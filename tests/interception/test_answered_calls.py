@@ -123,18 +123,25 @@ def test_text_beside_a_search_is_the_users_and_tokens_are_summed(chat: Chat, let
     ("call", "words"),
     [
         (("call_tool", '{"name": "github_create_isue", "arguments": {}}'), "github_create_issue"),
-        (("call_tool", '{"arguments": {}}'), "no tool ''"),
+        (("call_tool", '{"arguments": {}}'), "`name` is missing"),
         (("call_tool", '{"name": "github_create_issue", "arguments": {"labels": []}}'), "title"),
         (("call_tool", '{"name": "github_create_issue", "arguments": {"title": 1}}'), "string"),
         (("call_tool", '{"name": "github_create_issue", "arguments": [1]}'), "one JSON object"),
         (("call_tool", '{"name": "github_create_issue", "arguments": "{wrong"}'), "one JSON object"),
-        (("call_tool", "no JSON"), "no tool ''"),
+        (("call_tool", "no JSON"), "`name` is missing"),
         (("describe_tool", '{"name": "create_github_issue"}'), "github_create_issue"),
-        (("describe_tool", "{}"), "no tool ''"),
+        (("describe_tool", "{}"), "`name` is missing"),
+        (("search_tools", '{"query": "issue"}'), "`words` is missing"),
+        (("search_tools", '{"words": ' + "1" * 5_000 + "}"), "152 tools"),
+        (("describe_tool", '{"name": ' + "1" * 5_000 + "}"), "`name` is missing"),
+        (
+            ("call_tool", '{"name": "github_create_issue", "arguments": ' + "[" * 600 + "]" * 600 + "}"),
+            "one JSON object",
+        ),
         (("search_tools", '{"words": "qqqqqqq"}'), "No tool fits"),
         (("search_tools", "{}"), "152 tools"),
         (("search_tools", "no JSON"), "152 tools"),
-        (("call_tool", '{"name": "search_tools", "arguments": {"words": "a"}}'), "no tool 'search_tools'"),
+        (("call_tool", '{"name": "search_tools", "arguments": {"words": "a"}}'), "called by itself"),
     ],
     ids=str,
 )
@@ -152,6 +159,28 @@ def test_a_wrong_call_is_answered_to_the_model_with_what_is_wrong(
 def test_arguments_may_be_written_as_json_text(chat: Chat, letta: FakeGateway) -> None:
     letta.will(*held(("call_tool", json.dumps({"name": "github_create_issue", "arguments": json.dumps(ARGUMENTS)}))))
     assert called(chat.ask(tools=MANY)) == [("github_create_issue", ARGUMENTS)]
+
+
+def test_arguments_may_be_written_beside_the_name(chat: Chat, letta: FakeGateway) -> None:
+    letta.will(*held(("call_tool", json.dumps({"name": "github_create_issue", **ARGUMENTS}))))
+    assert called(chat.ask(tools=MANY)) == [("github_create_issue", ARGUMENTS)]
+
+
+def test_a_tool_that_can_be_no_stub_can_be_found_and_called_and_its_result_is_taken(
+    chat: Chat, letta: FakeGateway
+) -> None:
+    closed = [{"properties": {f"p{number}": {}}, "additionalProperties": False} for number in range(1_500)]
+    heavy = {"type": "object", "allOf": closed}
+    many = [*(tool(f"files_action_{number}") for number in range(600)), tool("heavy", heavy)]
+    letta.will(*held(("call_tool", '{"name": "heavy", "arguments": {}}')))
+    reply = chat.ask(tools=many)
+    assert [name for name, _ in called(reply)] == ["heavy"]
+    letta.will_say("Thanks")
+    messages = [HELLO, {"role": "assistant", **reply.message}, result(ids(reply)[0], "Done.")]
+    assert chat.ask(messages=messages, tools=many).text == "Thanks"
+    assert "heavy" not in letta.prompts[-1].tools
+    named = chat.ask("Again", tools=many, tool_choice={"type": "function", "function": {"name": "heavy"}})
+    assert named.status == 400
 
 
 def test_numbers_in_arguments_stay_as_they_were_written(chat: Chat, letta: FakeGateway) -> None:
@@ -255,8 +284,8 @@ def test_an_agents_own_tool_of_that_name_stays_its_own(chat: Chat, letta: FakeGa
 @pytest.mark.parametrize(
     ("settings", "tools", "found"),
     [
-        ({}, 128, False),
-        ({}, 129, True),
+        ({}, 100, False),
+        ({}, 101, True),
         ({"BRIDGE_TOOL_SEARCH": "0"}, 152, False),
         ({"BRIDGE_TOOL_SEARCH": "20"}, 21, True),
         ({"BRIDGE_TOOL_SEARCH": "0, Ada=20"}, 21, True),
@@ -297,7 +326,7 @@ def test_tools_of_the_setting_and_of_tool_choice_are_always_there(
 def test_without_the_search_too_many_tools_are_refused(letta: FakeGateway, environment: dict[str, str]) -> None:
     environment["BRIDGE_TOOL_SEARCH"] = "0"
     specs = tuple(ToolSpec(f"tool_{number}") for number in range(513))
-    with pytest.raises(Exception, match="BRIDGE_TOOL_SEARCH") as caught:
+    with pytest.raises(Exception, match="limit is 512 without the tool search") as caught:
         Attempts(letta, read_settings(environment)).run(replace(TURN, tools=specs))
     assert getattr(caught.value, "code", "") == "too_many_tools"
 
@@ -368,7 +397,7 @@ def test_the_record_has_what_the_agent_looked_for(letta: FakeGateway, environmen
     events = Attempts(letta, read_settings(environment)).run(turn)
     looked = [event for event in events if isinstance(event, ToolsLookedUp)]
     assert [(event.name, event.ok) for event in looked] == [("search_tools", True), ("describe_tool", False)]
-    assert "tool_7" in looked[0].text
+    assert "tool_7" in looked[0].text.split(", ")
 
 
 def test_calls_in_text_are_answered_too(letta: FakeGateway, environment: dict[str, str]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridge.catalogue.access import AccessNames
 from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.interception.method import GO_ON, NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT
 from bridge.letta.rows import message_from_row
@@ -20,6 +22,7 @@ from bridge.turn import JsonObject
 from tests.passthrough.answers import ANSWERS, ours_in
 
 OURS = OurTools({"fs_read_1a2b3c4d": "fs.read", "shell": "shell"}, frozenset({"tool-read", "tool-shell"}))
+SEARCHING = replace(OURS, access=AccessNames("search_tools", "bridge_describe_tool", "call_tool"))
 OWN = frozenset({"own_tool", "send_message"})
 REQUEST, RESPONSE, CALL, RETURN = (
     f"{kind}_message" for kind in ("approval_request", "approval_response", "tool_call", "tool_return")
@@ -50,8 +53,10 @@ def returning(number: int, text: str = NO_RESULT, server_id: str = "call_x", **f
     return row(number, RETURN, tool_return=text, status="success", tool_call_id=server_id, **fields)
 
 
-def shown(rows: list[JsonObject], last: int = 0, own: frozenset[str] = OWN) -> list[JsonObject]:
-    return readable_messages(rows, OURS, message_id(last), own_tool_names=own, call_ids=CALL_IDS)
+def shown(
+    rows: list[JsonObject], last: int = 0, own: frozenset[str] = OWN, ours: OurTools = SEARCHING
+) -> list[JsonObject]:
+    return readable_messages(rows, ours, message_id(last), own_tool_names=own, call_ids=CALL_IDS)
 
 
 USER = row(1, "user_message", content="Read a.", name="fs_read_1a2b3c4d")
@@ -372,7 +377,7 @@ def looked(tool: str, arguments: Any, server_id: str = "call_x") -> dict[str, An
 
 
 LOOK = looked("search_tools", {"words": "read a file"})
-DESCRIBE = looked("bridge_describe_tool_1a2b3c4d", {"name": "fs.read", "request_heartbeat": True}, "call_y")
+DESCRIBE = looked("bridge_describe_tool", {"name": "fs.read", "request_heartbeat": True}, "call_y")
 THROUGH = looked("call_tool", {"name": "fs.read", "arguments": {"path": "a"}})
 
 
@@ -397,17 +402,47 @@ def test_an_open_search_waits_for_nobody() -> None:
     assert shown([USER, calling(2, LOOK, kind=REQUEST)], last=2) == [USER]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        looked("search_tools", {"words": "a", "other": 1}),
-        looked("call_tool", {"tool": "fs.read"}),
-        looked("call_tool", {"name": "fs.read", "arguments": [1]}),
-        looked("my_search_tools", {"words": "a"}),
-        {"name": "search_tools", "arguments": "no JSON", "tool_call_id": "call_x"},
-    ],
-    ids=str,
-)
-def test_other_tools_of_such_names_are_shown(call: dict[str, Any]) -> None:
+def test_a_stub_with_another_name_on_the_server_is_a_search_too() -> None:
+    renamed = replace(SEARCHING, client_names={**OURS.client_names, "search_tools_1a2b3c4d": "search_tools"})
+    rows = [USER, calling(2, looked("search_tools_1a2b3c4d", {"words": "a"})), returning(3, "found"), ANSWER]
+    assert shown(rows, 9, OWN | {"search_tools"}, renamed) == [USER, ANSWER]
+
+
+@pytest.mark.parametrize("call", [LOOK, THROUGH])
+def test_an_agents_own_tool_of_such_a_name_is_shown(call: dict[str, Any]) -> None:
     rows = [USER, calling(2, call), returning(3, "the text"), ANSWER]
-    assert shown(rows, last=9)[1] == calling(2, call)
+    assert shown(rows, 9, OWN | {"search_tools", "call_tool"}) == rows
+
+
+@pytest.mark.parametrize("call", [LOOK, THROUGH])
+def test_a_clients_tool_of_such_a_name_is_shown_if_the_agent_never_had_a_search(call: dict[str, Any]) -> None:
+    rows = [USER, calling(2, call), returning(3, "the text"), ANSWER]
+    assert shown(rows, last=9, ours=OURS) == rows
+
+
+def test_a_closed_search_beside_another_call_is_left_out() -> None:
+    rows = [calling(2, LOOK, called("shell", "call_z")), ANSWER]
+    (row, _) = shown(rows, last=9)
+    assert [call["name"] for call in row["tool_calls"]] == ["shell"]
+    assert row["tool_call"]["name"] == "shell"
+
+
+def test_only_the_nearest_answer_with_the_id_of_a_search_is_left_out() -> None:
+    """Models may give the same ids again, and old servers give none."""
+    shell = calling(4, called("shell", "call_x"))
+    done, bare = returning(5, "done"), returning(6, "bare", "")
+    rows = [calling(2, LOOK), returning(3, "found"), shell, done, bare, ANSWER]
+    assert shown(rows, last=9) == [shell, done, bare, ANSWER]
+
+
+def test_a_search_that_holds_the_agent_is_no_pending_approval() -> None:
+    agent = {"pending_approval": calling(2, LOOK, kind=REQUEST)}
+    found = with_readable_request(agent, SEARCHING, own_tool_names=OWN, call_ids=CALL_IDS)
+    assert found == {"pending_approval": None}
+
+
+def test_a_call_through_the_search_with_odd_arguments_is_shown_as_it_is() -> None:
+    deep = '{"name": "fs.read", "arguments": {"a": ' + "[" * 600 + "]" * 600 + "}}"
+    for arguments in (deep, "no JSON", '{"name": 1}'):
+        call = {"name": "call_tool", "arguments": arguments, "tool_call_id": "call_x"}
+        assert shown([calling(2, call), ANSWER], last=9)[0] == calling(2, call)

@@ -22,10 +22,12 @@ def model_of_128_tools(world: World) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("model_of_128_tools")
-def test_too_many_tools_for_the_model_are_an_error_of_the_client(world: World, agent: Agent) -> None:
+def test_too_many_tools_for_the_model_are_an_error_of_the_client_without_the_search(world: World, agent: Agent) -> None:
     part = unique("many")
     many = [tool(f"{part}_{number}") for number in range(140)]
-    reply = agent.ask("Hello", tools=many, stream=True)
+    assert agent.ask("Hello", tools=many).text == "You said: Hello"
+    with world.start_bridge(WEB_CONCURRENCY="1", BRIDGE_TOOL_SEARCH="0") as bridge:
+        reply = agent.ask("Hello", tools=many, stream=True, bridge=bridge)
     world.model.clear()
     assert reply.error is not None
     answer = (reply.status, reply.error["code"])

@@ -215,3 +215,14 @@ def test_a_short_body_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None
     known, body = KnownBeginnings(), json.dumps({"messages": TALK}).encode()
     known.add(body, None, body, {"messages": TALK})
     assert not known._known
+
+
+@pytest.mark.parametrize("odd", ['"cut \\ud83d"', '{"\\ud83d": 1}'])
+def test_a_transcript_with_half_an_emoji_is_read(bodies: Bodies, odd: str) -> None:
+    """Clients cut texts in the middle of a pair of surrogates. msgspec refuses that, Python's own parser does not."""
+    begun = json.dumps({"messages": TALK}).encode()
+    read(bodies, begun)
+    body = begun[:-2] + b', "more", ' + odd.encode() + b"]}"
+    for _ in range(2):
+        assert read(bodies, body) == json.loads(body)
+        assert read(bodies, {"messages": [*TALK, "a", "b"]}) == {"messages": [*TALK, "a", "b"]}

@@ -116,7 +116,11 @@ def agent_data(page: PageData, agent_id: str) -> Data:
         "turns": turns,
         "running": running[0] if running else None,
         "row": None,
-        "looked_up": [(turn, step) for turn in turns for step in reversed(turn.looked_up)][:RECENT_LOOKS],
+        "looked_up": [
+            {"at": turn.started + step.at, "turn": turn.id, "name": step.name, "text": step.text, "ok": step.ok}
+            for turn in turns
+            for step in reversed(turn.looked_up)
+        ][:RECENT_LOOKS],
         "behind_search": next((turn.behind_search for turn in turns if turn.behind_search), 0),
     }
     try:
