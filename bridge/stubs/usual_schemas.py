@@ -17,6 +17,7 @@ _LONGEST = 20_000
 _MOST_BRACKETS = 60
 # How JSON text has NUL and halves of surrogate pairs, which can't be stored; `\ud` also begins a whole pair.
 _ODD_LETTERS = ("\\u0000", "\\ud")
+_encode = json.JSONEncoder(allow_nan=False).encode
 
 
 def is_usual(parameters: Any, limits: SchemaLimits) -> bool:
@@ -24,7 +25,7 @@ def is_usual(parameters: Any, limits: SchemaLimits) -> bool:
     if limits.size < _LONGEST or limits.depth < _MOST_BRACKETS:
         return False
     try:
-        text = json.dumps(parameters, allow_nan=False)
+        text = _encode(parameters)
     except (ValueError, TypeError, RecursionError):
         return False
     if len(text) > _LONGEST or text.count("{") + text.count("[") > _MOST_BRACKETS:
