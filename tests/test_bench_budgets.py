@@ -38,6 +38,16 @@ from tests.waiting import SOON
 
 PLAIN = {"GET /v1/agents/{id}": 1, "POST /v1/agents/{id}/messages/stream": 1}
 ANSWER = "!bench say 1"
+# The functions that read the tools of a request.
+LOOKS_INTO_TOOLS = (
+    (openai_tools, "_parse_tool"),
+    (known_tools, "canonical_json"),
+    (cache, "_schema_key"),
+    (cache, "check_schema"),
+    (cache, "is_usual"),
+    (cache, "make_stub"),
+    (toolset, "plan_toolset"),
+)
 
 
 @dataclass
@@ -286,17 +296,7 @@ def test_nobody_looks_into_an_unchanged_list_of_tools(
     sent = many_tools(tools, "tool")
     for _ in range(3):
         bench.turn(sent)
-    looked = [
-        count_calls(monkeypatch, place, name)
-        for place, name in (
-            (openai_tools, "_parse_tool"),
-            (known_tools, "canonical_json"),
-            (cache, "_schema_key"),
-            (cache, "check_schema"),
-            (cache, "make_stub"),
-            (toolset, "plan_toolset"),
-        )
-    ]
+    looked = [count_calls(monkeypatch, place, name) for place, name in LOOKS_INTO_TOOLS]
     bench.turn(sent)
     assert not any(looked)
 
@@ -328,17 +328,6 @@ def test_nobody_looks_into_thousands_of_unchanged_tools(bench: Bench, monkeypatc
     sent = many_tools(2_000, "tool")
     for _ in range(3):
         bench.turn(sent)
-    looked = [
-        count_calls(monkeypatch, place, name)
-        for place, name in (
-            (openai_tools, "_parse_tool"),
-            (known_tools, "canonical_json"),
-            (cache, "_schema_key"),
-            (cache, "check_schema"),
-            (cache, "is_usual"),
-            (cache, "make_stub"),
-            (toolset, "plan_toolset"),
-        )
-    ]
+    looked = [count_calls(monkeypatch, place, name) for place, name in LOOKS_INTO_TOOLS]
     bench.turn(sent)
     assert not any(looked)
