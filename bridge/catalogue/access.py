@@ -14,7 +14,7 @@ from itertools import chain, count
 
 from bridge.catalogue.catalogue import Catalogue
 from bridge.json_text import storable_text
-from bridge.stubs.arguments import member_text, remove_absent_arguments, remove_letta_arguments
+from bridge.stubs.arguments import member_text, remove_absent_arguments, remove_letta_arguments, text_without
 from bridge.turn import Binding, ToolCall, ToolSpec
 
 # Characters of a tool's description with its schema, and of a schema that is shown because arguments do not fit it.
@@ -134,7 +134,7 @@ class ToolAccess:
     def _search(self, call: ToolCall) -> Answer:
         words = _text_in(call.arguments, "words")
         text = self.catalogue.search_answer(words, self._shown_names)
-        if not words and _names_in(call.arguments) - {"words"}:
+        if not words and text_without(call.arguments, "words") not in ("{}", None):
             return Answer(
                 f"The argument `words` is missing: a text that says what the tool should do. {text}", ok=False
             )
@@ -193,18 +193,7 @@ def _parameters_of(spec: ToolSpec) -> object:
 def _arguments_in(arguments: str) -> str | None:
     """Returns the JSON text of the arguments for the client's tool. Many models write them beside the name."""
     inner = member_text(arguments, "arguments")
-    if inner != "" or not _names_in(arguments) - {"name"}:
-        return inner
-    given = {key: value for key, value in json.loads(arguments).items() if key != "name"}
-    return json.dumps(given, ensure_ascii=False)
-
-
-def _names_in(arguments: str) -> set[str]:
-    try:
-        given = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return set()
-    return set(given) if isinstance(given, dict) else set()
+    return text_without(arguments, "name") if inner == "" else inner
 
 
 def _text_in(arguments: str, name: str) -> str:

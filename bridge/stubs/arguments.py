@@ -68,6 +68,19 @@ def member_text(arguments: str, name: str) -> str | None:
         return None
 
 
+def text_without(arguments: str, name: str) -> str | None:
+    """Returns the JSON text of the arguments without this one, with their numbers as they were written; None if they
+    are no JSON object, or nested too deep.
+    """
+    try:
+        given = _parse_json(arguments)
+        if not isinstance(given, dict):
+            return None
+        return _write_json({key: value for key, value in given.items() if key != name})
+    except (ValueError, RecursionError):
+        return None
+
+
 def remove_letta_arguments(arguments: str) -> str:
     """Returns the JSON text of a call's arguments without those that Letta itself asks the model for."""
     return _change_object(arguments, _without_letta_parameters)

@@ -166,6 +166,20 @@ def test_arguments_may_be_written_beside_the_name(chat: Chat, letta: FakeGateway
     assert called(chat.ask(tools=MANY)) == [("github_create_issue", ARGUMENTS)]
 
 
+@pytest.mark.parametrize("value", ["1.10", "12345678901234567890", "1" * 5_000])
+def test_numbers_beside_the_name_stay_as_they_were_written(chat: Chat, letta: FakeGateway, value: str) -> None:
+    many = [*MANY, tool("count", {"type": "object", "properties": {"to": {"type": "number"}}})]
+    letta.will(*held(("call_tool", f'{{"name": "count", "to": {value}}}')))
+    letta.will_say("I see.")
+    reply = chat.ask(tools=many)
+    calls = reply.message.get("tool_calls") or []
+    if len(value) < 4_000:
+        assert [call["function"]["arguments"] for call in calls] == [f'{{"to": {value}}}']
+    else:  # no program can be expected to read such a number
+        assert not calls
+        assert "one JSON object" in returned(letta)[0]
+
+
 def test_a_tool_that_can_be_no_stub_can_be_found_and_called_and_its_result_is_taken(
     chat: Chat, letta: FakeGateway
 ) -> None:

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from bridge.stubs.arguments import member_text, remove_absent_arguments, remove_letta_arguments, restore_arguments
+from bridge.stubs.arguments import (
+    member_text,
+    remove_absent_arguments,
+    remove_letta_arguments,
+    restore_arguments,
+    text_without,
+)
 from bridge.stubs.converter import make_stub
 from bridge.turn import SchemaForm, ToolSpec
 from tests.letta_schemas import AS_SENT, CONVERTING, FORMS, SANDBOXED, STRICT
@@ -324,3 +330,18 @@ def test_a_member_of_a_map_with_the_name_of_the_map_stays_as_the_model_gave_it()
 )
 def test_the_text_of_one_argument_is_as_it_was_written(arguments: str, text: str | None) -> None:
     assert member_text(arguments, "a") == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ('{"a": 1, "b": 1.10, "c": 1e400}', '{"b": 1.10, "c": 1e400}'),
+        ('{"a": 1}', "{}"),
+        ("{}", "{}"),
+        ('{"b": ' + "[" * 600 + "]" * 600 + "}", None),
+        ("[1]", None),
+        ("", None),
+    ],
+)
+def test_the_other_arguments_are_as_they_were_written(arguments: str, text: str | None) -> None:
+    assert text_without(arguments, "a") == text
