@@ -45,8 +45,9 @@ def bridges(world: World, shared: list[dict[str, str]]) -> Iterator[list[Service
 
 
 def at_once(*asks: Callable[[], Reply]) -> list[Reply]:
+    """Returns the answers to requests that are sent at once, each again while it fails."""
     with ThreadPoolExecutor(len(asks)) as pool:
-        return [done.result() for done in [pool.submit(ask) for ask in asks]]
+        return [done.result() for done in [pool.submit(persist, ask) for ask in asks]]
 
 
 def heard(agent: Agent, words: str) -> int:
